@@ -29,6 +29,11 @@ LEAST_GAIN = 0.01
 MOST_SHORT_FLOWS = 200
 """That are named; a page of thousands has them counted."""
 MOST_ORIGINS = 20
+"""Of one page."""
+
+MOST_SERVERS = 100
+"""Of all pages of a log, each page's counted: as many as five pages may have. Each is played some 15 times."""
+
 MOST_REQUESTS = 1_000
 """Of one server; with more, the first of them stand for all."""
 
@@ -116,27 +121,38 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
     )  # fmt: skip
 
 
-def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
-    """What to change at the page's servers, the most seconds first; nothing where no round trip is known.
+def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[Advice]]:
+    """What to change at the servers of each page, the most seconds first; nothing where no round trip is known.
+
+    It is worked out for those with most bytes: `MOST_ORIGINS` of a page, `MOST_SERVERS` of all.
 
     Parameters
     ----------
+    loads : the pages of a log.
     path : what is known of it; a round trip of its own is used for every server, else each server's handshakes tell it.
         A rate that is not known does not limit.
     sender : how the servers begin now.
     """
-    by_origin: dict[str, list[Connection]] = defaultdict(list)
-    every = connections_of(load.objects)
-    for connection in every:
-        by_origin[connection.origin].append(connection)
-    least_handshake_s = _handshake_s(every)
-    largest = sorted(by_origin.values(), key=lambda group: -sum(each.wire_bytes for each in group))[:MOST_ORIGINS]
-    found: list[Advice] = []
-    for connections in largest:
-        rtt_s = path.rtt_s or _handshake_s(connections) or least_handshake_s
+    pages = [connections_of(load.objects) for load in loads]
+    servers = [(place, server) for place, page in enumerate(pages) for server in _largest_servers(page)]
+    found: list[list[Advice]] = [[] for _ in loads]
+    for place, server in sorted(servers, key=lambda each: -_wire_bytes(each[1]))[:MOST_SERVERS]:
+        rtt_s = path.rtt_s or _handshake_s(server) or _handshake_s(pages[place])
         if rtt_s is not None:
-            found += _of_server(connections, replace(path, rtt_s=rtt_s), sender)
-    return sorted(found, key=lambda each: -each.saved_s)
+            found[place] += _of_server(server, replace(path, rtt_s=rtt_s), sender)
+    return [sorted(page, key=lambda each: -each.saved_s) for page in found]
+
+
+def _largest_servers(connections: Sequence[Connection]) -> list[list[Connection]]:
+    """The connections of each of a page's servers, those of most bytes first."""
+    by_origin: dict[str, list[Connection]] = defaultdict(list)
+    for connection in connections:
+        by_origin[connection.origin].append(connection)
+    return sorted(by_origin.values(), key=_wire_bytes, reverse=True)[:MOST_ORIGINS]
+
+
+def _wire_bytes(connections: Sequence[Connection]) -> int:
+    return sum(each.wire_bytes for each in connections)
 
 
 def _handshake_s(connections: Sequence[Connection]) -> float | None:

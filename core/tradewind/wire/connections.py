@@ -154,10 +154,9 @@ def analysis_of(har: Har, *, path: Path, proxy: str | None = None) -> Connection
     ------
     InvalidValue : the log has no entries.
     """
-    sender = Sender()
+    sender, loads = Sender(), page_loads(har)
     pages = []
-    for load in page_loads(har):
+    for load, advice in zip(loads, advise(loads, path, sender), strict=True):
         analysis = analyse(load, rtt_s=path.rtt_s, proxy=proxy)
-        lengths, advice = flow_lengths(analysis, path, sender), advise(load, path, sender)
-        pages.append(AnalysedPage.of(analysis, lengths=lengths, advice=advice))
+        pages.append(AnalysedPage.of(analysis, lengths=flow_lengths(analysis, path, sender), advice=advice))
     return ConnectionAnalysis(tool=har.tool, pages=pages)

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.advice import MOST_REQUESTS, Advice, AdviceKind, advise, flow_lengths
+from tradewind.connections.advice import MOST_ORIGINS, MOST_REQUESTS, Advice, AdviceKind, advise, flow_lengths
 from tradewind.connections.analysis import analyse
-from tradewind.connections.har import decode_har, page_loads
+from tradewind.connections.har import MOST_PAGES, decode_har, page_loads
 from tradewind.connections.page_load import PageLoad
+from tradewind.connections.replay import _Replay
 from tradewind.connections.rounds import FLD_TCP, Sender
 from tradewind.path import Path
 
@@ -24,7 +25,8 @@ def load(*entries: object) -> PageLoad:
 
 
 def advised(*entries: object, path: Path = WIDE, sender: Sender = SENDER) -> dict[AdviceKind, Advice]:
-    return {each.kind: each for each in advise(load(*entries), path, sender)}
+    (found,) = advise([load(*entries)], path, sender)
+    return {each.kind: each for each in found}
 
 
 def test_a_connection_for_each_object_is_worth_keeping_open():
@@ -93,10 +95,10 @@ def test_what_triples_already_is_not_told_to():
 
 def test_round_trips_come_from_handshakes_where_none_is_given():
     entries = entry(0, connect=50, ssl=25, version="h2", size=60_000), entry(0, url="http://b.org/", size=60_000)
-    found = advise(load(*entries), Path(), SENDER)
+    (found,) = advise([load(*entries)], Path(), SENDER)
     assert {each.origin for each in found} == {"https://example.org:443", "http://b.org:80"}
     assert all(each.saved_s == pytest.approx(0.025 * each.saved_rtts) for each in found)
-    assert advise(load(entry(0, size=60_000)), Path(), SENDER) == []
+    assert advise([load(entry(0, size=60_000))], Path(), SENDER) == [[]]
 
 
 def test_connections_are_told_by_their_length():
@@ -144,6 +146,35 @@ def test_of_a_busy_server_the_first_requests_stand_for_all():
     assert waited_s[1] > waited_s[0] + 1
 
 
+def page_of_many_servers(size: int) -> PageLoad:
+    return load(*(entry(0, url=f"http://{server}.org/", version="h2", size=size) for server in range(MOST_ORIGINS)))
+
+
+def test_what_is_played_is_bounded_for_a_log_and_not_for_each_of_its_pages(monkeypatch):
+    played = 0
+    happens = _Replay._at
+
+    def counted(*arguments):
+        nonlocal played
+        played += 1
+        happens(*arguments)
+
+    monkeypatch.setattr(_Replay, "_at", counted)
+    events = []
+    for pages in (5, 6, MOST_PAGES):
+        played = 0
+        advise([page_of_many_servers(60_000)] * pages, WIDE, SENDER)
+        events.append(played)
+    assert events == [events[0]] * 3
+
+
+def test_of_many_pages_the_servers_with_most_bytes_are_advised_and_of_few_all():
+    small, large = page_of_many_servers(60_000), page_of_many_servers(61_000)
+    ((alone,), (largest,)) = advise([small], WIDE, SENDER), advise([large], WIDE, SENDER)
+    assert advise([small, large, small, small, small], WIDE, SENDER) == [alone, largest, alone, alone, alone]
+    assert advise([small] * 5 + [large] * 5, WIDE, SENDER) == [[]] * 5 + [largest] * 5
+
+
 def test_where_larger_windows_gain_nothing_none_is_advised():
     """On this path each of them has a flight more wait behind another's."""
     entries = [
@@ -171,7 +202,8 @@ def test_advice_never_promises_more_than_what_is_waited_for(asked, rtt_s, bandwi
         entry(at_ms, url="http://a.org/", connection=f"c{number}", size=size, version=version)
         for at_ms, size, number, version in asked
     ]
-    for each in advise(load(*entries), Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), SENDER):
+    (found,) = advise([load(*entries)], Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), SENDER)
+    for each in found:
         assert 0 < each.saved_s < each.waiting_s
 
 
