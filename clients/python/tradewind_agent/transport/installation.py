@@ -114,8 +114,8 @@ def _installed(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) 
     state = look(pins)
     if state.registered and state.ours and state.current and state.parameters == parameters:
         return Change((), state)
+    tools = require_tools()  # before what is loaded is judged, which cannot be read without libbpf
     _require_free(state, pins)
-    tools = require_tools()
     steps = (
         *(() if _is_bpf_file_system(BPF_FOLDER) else (f"mount the BPF file system at {BPF_FOLDER}",)),
         f"compile it with {tools.clang} for the types in {btf}",
