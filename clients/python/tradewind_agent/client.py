@@ -233,7 +233,7 @@ class Client:
             "POST",
             "/v1/connections/analyse",
             params={name: value for name, value in asked.items() if value is not None},
-            content=json.dumps(har.slim()).encode(),
+            content=json.dumps(har.slim(), separators=(",", ":")).encode(),
             headers={"Content-Type": "application/json"},
         )
         return self._calls.parse(response, TypeAdapter(ConnectionAnalysis))

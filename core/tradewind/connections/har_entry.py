@@ -117,7 +117,7 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
     request, response = _object(entry, "request"), _object(entry, "response")
-    headers = [each for each in _headers(response) if str(each.get("name", "")).lower() in _KEPT_HEADERS]
+    headers = [_slim_header(each) for each in _headers(response) if _header_name(each) in _KEPT_HEADERS]
     address = _address(request)
     kept = {name: entry[name] for name in _KEPT_OF_ENTRY if name in entry}
     kept["request"] = {
@@ -130,6 +130,11 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     kept["response"]["content"] = {"size": content.get("size")}
     kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _KEPT_TIMINGS}
     return {name: finite(value) for name, value in kept.items()}
+
+
+def _slim_header(header: Json) -> dict[str, Any]:
+    """Without what tools remark of it."""
+    return {name: header[name] for name in ("name", "value") if name in header}
 
 
 _KEPT_OF_ENTRY = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
@@ -195,9 +200,11 @@ def _headers(response: Json) -> list[Json]:
 
 def _header(response: Json, name: str) -> str:
     """All values of a header, by commas, as caches on the way have added them."""
-    return ", ".join(
-        str(each.get("value", "")) for each in _headers(response) if str(each.get("name", "")).lower() == name
-    )
+    return ", ".join(str(each.get("value", "")) for each in _headers(response) if _header_name(each) == name)
+
+
+def _header_name(header: Json) -> str:
+    return str(header.get("name", "")).lower()
 
 
 def _address(request: Json) -> SplitResult | None:

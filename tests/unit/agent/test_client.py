@@ -1,12 +1,16 @@
 import hashlib
+import json
 from uuid import UUID
 
 import httpx
 import pytest
 
 import tradewind_agent
+from services.api.middleware import MAX_HAR_BYTES
 from tests.unit.agent.records import lines, records
 from tests.unit.agent.service import answering, problem, receipt
+from tests.unit.connections.hars import entry, har
+from tradewind.connections.har import MOST_ENTRIES, decode_har
 from tradewind.errors import Conflict, NotFound, NotPermitted, TooLarge, TradewindError, Unauthenticated, Unavailable
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.inventory import NewKey
@@ -67,6 +71,24 @@ def test_logs_are_sent_as_compressed_lines_under_the_hash_of_their_content():
     assert service.requests[0].headers["Content-Encoding"] == "zstd"
     assert service.requests[0].headers["Authorization"] == "Bearer secret-key"
     assert report.accepted == 3
+
+
+def test_of_a_browsers_log_of_the_most_entries_no_more_is_sent_than_the_service_takes():
+    service = answering(httpx.Response(200, json={"tool": "WebInspector", "pages": []}))
+    headers = {"x-cache": "Hit from cloudfront", "content-length": "123456", "content-encoding": "br"}
+    told = entry(url=f"https://{'a' * 50}.org/", blocked=12.345999999046326, connect=32.345999999046326,
+                 ssl=12.345999999046326, wait=123.45699999891967, receive=12.678999999046326, connection="123456",
+                 version="http/2.0", headers=headers, serverIPAddress="[2600:9000:2512:ac00:1f:5aa0:fb40:93a1]",
+                 _serverPort=443)  # fmt: skip
+    told["response"] |= {"_transferSize": 123_456, "_error": None}
+    told["response"]["headers"] = [each | {"comment": "c" * 100} for each in told["response"]["headers"]]
+    log = decode_har(json.dumps(har(*[told] * MOST_ENTRIES)).encode())
+    with service.client() as client:
+        client.analyse_connections(log)
+    content = service.requests[0].content
+    assert len(content) < MAX_HAR_BYTES
+    assert len(content) == len(json.dumps(json.loads(content), separators=(",", ":")))
+    assert decode_har(content) == log
 
 
 def test_any_number_of_records_becomes_batches_that_carry_the_callers_key_and_their_number():
