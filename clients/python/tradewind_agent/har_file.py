@@ -11,6 +11,8 @@ from tradewind.connections.har import (
     BYTE_ORDER_MARK,
     MOST_ENTRIES,
     MOST_PAGES,
+    NO_ENTRIES,
+    NO_LOG,
     Har,
     har_of_document,
     require_utf_8,
@@ -112,7 +114,9 @@ def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
             _require_not_deeper(len(stack) + left_out)
         elif event == "map_key":
             keys[-1] = value
+            _require_lists(keys)
         elif begins:
+            _require_objects(event, keys)
             stack.append({} if event == "start_map" else [])
             keys.append("")
             _require_not_deeper(len(stack))
@@ -128,15 +132,25 @@ def _require_not_deeper(levels: int) -> None:
         raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
 
 
+def _require_objects(event: str, keys: list[str]) -> None:
+    """See that no list begins where a HAR has its log, before all of it is held."""
+    if event == "start_array" and keys in ([""], ["", "log"]):
+        raise InvalidValue("har", NO_LOG)
+
+
+def _require_lists(keys: list[str]) -> None:
+    """See that what a HAR has lists for has no members."""
+    if len(keys) == len(_ENTRIES) and keys[:-1] in (_ENTRIES[:-1], _PAGES[:-1]):
+        raise InvalidValue("har", NO_ENTRIES)
+
+
 _ENTRIES, _PAGES = ["", "log", "entries", ""], ["", "log", "pages", ""]
 _READ = frozenset({"version", "creator", "browser", "pages", "entries"})
 
 
 def _is_left_out(keys: list[str]) -> bool:
     """Whether it is of a member of the log, or beside it, that is no part of what is analysed."""
-    return (len(keys) == 2 and keys[1] not in ("log", "")) or (
-        len(keys) == 3 and keys[1] == "log" and bool(keys[2]) and keys[2] not in _READ
-    )
+    return (len(keys) == 2 and keys[1] != "log") or (len(keys) == 3 and keys[2] not in _READ)
 
 
 def _put(value: Any, stack: list[Any], keys: list[str]) -> None:

@@ -23,6 +23,9 @@ LONGEST_NAME = 200
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+NO_LOG = "is JSON, but no HAR: it has no object called log"
+NO_ENTRIES = "is JSON, but no HAR: it has no list called log.entries"
+
 
 @dataclass(frozen=True, slots=True)
 class Har:
@@ -90,10 +93,10 @@ def har_of_document(document: Any) -> Har:
     """
     log = document.get("log") if isinstance(document, Mapping) else None
     if not isinstance(log, Mapping):
-        raise InvalidValue("har", "is JSON, but no HAR: it has no object called log")
+        raise InvalidValue("har", NO_LOG)
     entries, pages = log.get("entries"), log.get("pages") or []
     if not isinstance(entries, list) or not isinstance(pages, list):
-        raise InvalidValue("har", "is JSON, but no HAR: it has no list called log.entries")
+        raise InvalidValue("har", NO_ENTRIES)
     kept = [page for page in pages if isinstance(page, Mapping)]
     if len(entries) > MOST_ENTRIES:
         raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")

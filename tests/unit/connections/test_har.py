@@ -3,12 +3,12 @@
 import json
 import tracemalloc
 from io import BytesIO
-from itertools import repeat
+from itertools import chain, repeat
 
 import pytest
 
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.har import MOST_ENTRIES, MOST_PAGES, Har, decode_har, page_loads
+from tradewind.connections.har import MOST_ENTRIES, MOST_PAGES, NO_ENTRIES, NO_LOG, Har, decode_har, page_loads
 from tradewind.connections.page_load import LeftOut
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import MIB
@@ -79,7 +79,9 @@ def test_members_that_are_not_analysed_may_not_be_nested_without_end_either():
 def test_of_members_that_are_not_analysed_nothing_is_kept_in_memory():
     document = har(entry())
     document["log"] |= {"_more": [[[]] * 100_000], "comment": {"entries": [1]}}
-    content = json.dumps({"before": {"log": [1]}, "_x": 5} | document | {"after": [{}] * 100_000}).encode()
+    content = json.dumps(
+        {"before": {"log": [1]}, "": [{}] * 100_000, "_x": 5} | document | {"after": [{}] * 100_000}
+    ).encode()
     tracemalloc.start()
     assert read_har(BytesIO(content)) == decode_har(content)
     tracemalloc.reset_peak()
@@ -109,6 +111,17 @@ class Stream:
 
     def read(self, _most_bytes):
         return next(self._pieces, b"")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "reason"),
+    [('[{"a": 1},', NO_LOG), ('{"log": [{"a": 1},', NO_LOG), ('{"log": {"entries": {"a": 1,', NO_ENTRIES),
+     ('{"log": {"pages": {"a": 1,', NO_ENTRIES)],
+)  # fmt: skip
+def test_what_is_no_har_is_told_by_its_beginning_and_read_no_further(beginning, reason):
+    rest = (pytest.fail("it is read on") for _ in range(1))
+    with pytest.raises(InvalidValue, match=reason):
+        read_har(Stream(chain([beginning.encode()], rest)))
 
 
 def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
