@@ -1,7 +1,9 @@
 """HAR logs on disk: read entry by entry, so that memory holds one response's body at a time and none in the end."""
 
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from decimal import Context, Decimal, localcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +28,9 @@ from tradewind.units import KIB, MIB
 CHUNK_BYTES = 256 * KIB
 MOST_BYTES = 1024 * MIB
 """Of one log; what is larger is a recording that nobody ended."""
+
+MOST_DIGITS = 600
+"""Of an integer; Python reads 640 however it is set up."""
 
 DEEPEST = 64
 """Levels of nesting; browsers need about ten."""
@@ -61,8 +66,8 @@ def read_har(log: Path | IO[bytes]) -> Har:
     document: list[Any] = []
     collecting = _collecting(document)
     next(collecting)  # to where it takes the first event
-    parser = ijson.basic_parse_coro(collecting, use_float=True)
-    with _opened(log) as stream:
+    parser = ijson.basic_parse_coro(collecting)  # with floats, it would refuse integers of more than 64 bits
+    with _opened(log) as stream, localcontext(Context(traps=[])):  # exponents beyond all give no number, and no error
         try:
             for piece in filter(None, _pieces(stream)):  # nothing would tell the parser that the log has ended
                 parser.send(whole_characters(piece))
@@ -82,23 +87,38 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    """The log piece by piece, no escape in two of them."""
+    """The log piece by piece, no escape and no row of digits in two of them."""
     read, begun, blank = 0, b"", True
     while chunk := stream.read(CHUNK_BYTES):
         if not read:
             require_utf_8(chunk)
-        text = begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
+        text = _short_numbers(begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
         read += len(chunk)
         blank = blank and not text.strip()
         if read > MOST_BYTES:
             raise TooLarge(f"a HAR may have {MOST_BYTES} bytes; record fewer pages in one file")
-        begin_at = text.rfind(b"\\", 1 - _ESCAPE_BYTES)
-        end = len(text) if begin_at < 0 else begin_at
+        end = len(text.rstrip(_DIGITS))
+        begin_at = text.rfind(b"\\", max(end + 1 - _ESCAPE_BYTES, 0), end)
+        end = end if begin_at < 0 else begin_at
         yield text[:end]
         begun = text[end:]
     if blank:
         raise InvalidValue("har", "is empty")
     yield begun
+
+
+def _short_numbers(text: bytes) -> bytes:
+    """The same without more than `MOST_DIGITS` digits in a row, of which nothing is analysed that has so many.
+
+    Of an integer that Python does not read, ijson's parser gives nothing at all, which ends the process.
+    """
+    return _LONG_NUMBER.sub(rb"\1", text) if _TOO_MANY in text.translate(_DIGITS_AS_ZEROS) else text
+
+
+_DIGITS = b"0123456789"
+_DIGITS_AS_ZEROS = bytes(ord("0") if byte in _DIGITS else ord(" ") for byte in range(256))
+_TOO_MANY = b"0" * (MOST_DIGITS + 1)
+_LONG_NUMBER = re.compile(rb"(?<![0-9])([0-9]{%d})[0-9]+" % MOST_DIGITS)
 
 
 def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
@@ -124,6 +144,8 @@ def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
             if ends:
                 value = stack.pop()
                 keys.pop()
+            elif isinstance(value, Decimal):
+                value = float(value)  # inf where it is too large, as the service reads it
             _put(value, stack, keys)
 
 

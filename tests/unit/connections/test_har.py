@@ -153,8 +153,8 @@ def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
 def test_what_no_column_holds_is_taken_for_unknown(read):
     document = har(entry(url="http://a\0b/"), entry(connect=1e-300, receive=1e300, wait=1e9, size=2**60), "\ud800")
     document["log"]["browser"] = {"name": "Fire\0fox \ud800"}
-    document["log"]["entries"][1]["timings"]["dns"] = 10**18
-    har_read = read(json.dumps(document).encode())
+    document["log"]["entries"][1]["timings"] |= {"dns": 10**18, "blocked": 10**30, "send": "HERE"}
+    har_read = read(json.dumps(document | {"_beside": [10**30, "HERE"]}).replace('"HERE"', "1e400").encode())
     (made,) = page_loads(har_read)
     assert har_read.tool.isprintable()
     assert made.name.isprintable()
@@ -162,12 +162,23 @@ def test_what_no_column_holds_is_taken_for_unknown(read):
     assert (made.objects[0].receive, made.objects[0].wire_bytes) == (None, None)
 
 
-def test_what_is_kept_of_a_log_with_numbers_beyond_all_can_be_sent():
+@pytest.mark.parametrize("number", ["9" * 5_000, f"-{'9' * 5_000}.5", f"1e{'9' * 30}", f"1e-{'9' * 30}"])
+@pytest.mark.parametrize("piece_bytes", [1, 700, 10_000])
+def test_a_number_beyond_what_python_reads_is_unknown_too(number, piece_bytes):
+    document = har(entry(receive="HERE", blocked=5), entry(10, receive=1234.5)) | {"_beside": ["HERE"]}
+    content = json.dumps(document).replace('"HERE"', number).encode()
+    pieces = iter([content[at : at + piece_bytes] for at in range(0, len(content), piece_bytes)])
+    (made,) = page_loads(read_har(Stream(pieces)))
+    assert [each.receive for each in made.objects] == [None, pytest.approx((0.03, 1.2645))]
+
+
+@pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
+def test_what_is_kept_of_a_log_with_numbers_beyond_all_can_be_sent(read):
     document = har(entry(connect="HERE", connection={"of": ["HERE"]}, headers={"X-Cache": "HERE"}), load_ms="HERE")
     document["log"]["pages"][0]["startedDateTime"] = "HERE"
     document["log"]["entries"][0]["response"]["_transferSize"] = "HERE"
-    read = decode_har(json.dumps(document).replace('"HERE"', "1e400").encode())
-    assert decode_har(json.dumps(read.slim(), allow_nan=False).encode()) == read
+    har_read = read(json.dumps(document).replace('"HERE"', "1e400").encode())
+    assert decode_har(json.dumps(har_read.slim(), allow_nan=False).encode()) == har_read
 
 
 @pytest.mark.parametrize("half", [r"\udc00", r"\uD83d", r"\ude00\ud83d", r"\\\ud800", r"\\ud800", "\\ud83d\\ude00"])
