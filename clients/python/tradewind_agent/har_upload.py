@@ -12,6 +12,7 @@ from tradewind.wire.connections import ConnectionAnalysis, analysis_of
 from tradewind_agent.client import Client
 from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
 from tradewind_agent.har_file import is_har, looks_like_har, read_har
+from tradewind_agent.system_errors import in_words
 
 HAR = "har"
 
@@ -78,6 +79,8 @@ def upload_hars(
                 analysis = client.analyse_connections(har, path=path, proxy=proxy)
         except (InvalidValue, TooLarge, RequestRefused, ServiceBroken, ServiceAway) as wrong:
             yield HarReport(name, failure=str(wrong))
+        except OSError as failed:
+            yield HarReport(name, failure=f"cannot be read: {in_words(failed)}")
         else:
             yield HarReport(name, analysis)
 
