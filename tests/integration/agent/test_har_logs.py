@@ -66,9 +66,20 @@ def _write(pipe: Path, content: bytes) -> None:
         opened.write(content)
 
 
-def test_what_says_something_of_transfers_is_refused_for_browsers_logs(folder: Path, tmp_path: Path) -> None:
-    refused = run("logs", "upload", str(folder / "page.har"), "--mover", "rclone", env=environment(tmp_path))
-    assert (refused.code, "--mover: is of logs of transfers" in refused.error) == (2, True)
+@pytest.mark.parametrize("option", ["--source", "--destination", "--mover", "--network"])
+def test_what_says_something_of_transfers_is_refused_for_browsers_logs(
+    folder: Path, tmp_path: Path, option: str
+) -> None:
+    refused = run("logs", "upload", str(folder / "page.har"), option, "rclone", env=environment(tmp_path))
+    assert (refused.code, f"{option}: is of logs of transfers" in refused.error) == (2, True)
+
+
+def test_a_cache_of_ones_own_is_refused_for_logs_of_transfers(folder: Path, tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    refused = run("logs", "upload", str(folder / "transfers.ndjson"), "--proxy", "squid", env=env)
+    assert (refused.code, "--proxy: is of a browser's logs" in refused.error) == (2, True)
+    both = run("logs", "upload", str(folder), "--proxy", "squid", "--network", "wan", "--dry-run", env=env)
+    assert "1 page would be kept" in both.out
 
 
 def test_a_log_in_utf_16_is_told_so_and_no_line_of_one_is_repeated(folder: Path, tmp_path: Path) -> None:

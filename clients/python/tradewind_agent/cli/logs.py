@@ -107,8 +107,7 @@ def upload(
     path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
     with ExitStack() as closing:
         hars, others = split(_opened(logs, closing), format_name)
-        if hars and not others:
-            _check_of_pages(context)
+        _check_of_their_kind(context, proxy, pages=bool(hars), transfers=bool(others))
         client = None if dry_run else closing.enter_context(surroundings.open_client())
         pages = list(upload_hars(hars, client=client, path=path, proxy=proxy))
         texts = har_lines(pages, dry_run=dry_run)
@@ -122,13 +121,18 @@ def upload(
         raise typer.Exit(1)
 
 
-def _check_of_pages(context: "ImportContext") -> None:
-    """Refuse what says something of transfers, where there are browsers' logs alone."""
+def _check_of_their_kind(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
+    """Refuse what says something of transfers where there are browsers' logs alone, and the other way round."""
+    if proxy is not None and not pages:
+        raise typer.BadParameter("is of a browser's logs, not of transfers'", param_hint="--proxy")
+    if transfers or not pages:
+        return
     told = {
         "--source": context.source,
         "--destination": context.destination,
         "--timezone": context.timezone,
         "--mover": context.mover,
+        "--network": context.network,
     }
     if alone := next((name for name, value in told.items() if value is not None), None):
         raise typer.BadParameter("is of logs of transfers, not of a browser's", param_hint=alone)
