@@ -85,6 +85,11 @@ def upload_hars(
             yield HarReport(name, analysis)
 
 
+def har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
+    """What to tell programs; nothing where there were none."""
+    return {"hars": [each.document() for each in reports], "dry_run": dry_run} if reports else {}
+
+
 def har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
     """What to tell people at the end; nothing where there were none."""
     if not reports:

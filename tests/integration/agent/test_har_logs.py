@@ -33,6 +33,21 @@ def test_a_folder_of_all_kinds_is_told_log_by_log(folder: Path, tmp_path: Path) 
     assert [each["objects"] for each in page["pages"]] == [2]
 
 
+@pytest.mark.parametrize("second", ["page.har", "transfers.ndjson"])
+def test_what_was_kept_is_told_also_where_what_follows_is_refused(folder, logged_in, service, second) -> None:
+    faults = [(200, {}, {"tool": "a tool", "pages": []}), (403, {})]
+    logs = [str(folder / name) for name in ("page.har", second)]
+    service.faults += faults
+    told = run("logs", "upload", *logs, env=logged_in)
+    assert (told.code, told.out) == (1, f"{logs[0]}: har, 0 pages\n0 pages kept\n")
+    assert told.error.startswith("tradewind: the service refused (403)")
+    service.faults += faults
+    document = run("logs", "upload", *logs, "--json", env=logged_in).document
+    assert document["hars"] == [{"file": logs[0], "failure": None, "tool": "a tool", "pages": []}]
+    assert document["error"].startswith("the service refused (403)")
+    assert (document["exit_code"], document["dry_run"]) == (1, False)
+
+
 def test_a_page_is_analysed_without_a_service(folder: Path, tmp_path: Path) -> None:
     env = environment(tmp_path)
     done = run("connections", "analyse", str(folder / "page.har"), "--rtt", "60ms", env=env)

@@ -14,7 +14,7 @@ from typer.main import get_command
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind_agent.cli import surroundings
 from tradewind_agent.cli.plain_values import without_validators
-from tradewind_agent.cli.terminal import PROGRAM, Terminal
+from tradewind_agent.cli.terminal import PROGRAM, BrokenOff, Terminal
 
 COMMANDS = (
     "copy",
@@ -110,8 +110,9 @@ def run(arguments: list[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
-        line, code = _verdict(error)
-        Terminal(json=_wants_json(arguments)).failure(line, code)
+        done = error if isinstance(error, BrokenOff) else None
+        line, code = _verdict((done and done.__cause__) or error)
+        Terminal(json=_wants_json(arguments)).failure(line, code, done)
         return code
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -19,10 +19,11 @@ from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import counting, plain_lines
-from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.terminal import BrokenOff, Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
+    from tradewind_agent.har_upload import HarReport
     from tradewind_agent.importers.ports import ImportContext
     from tradewind_agent.log_upload import FileReport
     from tradewind_agent.watching import Tally
@@ -100,7 +101,7 @@ def upload(
 
     Of a browser's log (HAR) the service keeps what it tells of each page's connections; the same log again replaces it.
     """
-    from tradewind_agent.har_upload import har_lines, split, upload_hars
+    from tradewind_agent.har_upload import har_document, har_lines, split, upload_hars
 
     terminal = Terminal(as_json, quiet)
     _check_format(format_name, *UPLOADED_ALONE)
@@ -109,16 +110,31 @@ def upload(
         hars, others = split(_opened(logs, closing), format_name)
         _check_of_their_kind(context, proxy, pages=bool(hars), transfers=bool(others))
         client = None if dry_run else closing.enter_context(surroundings.open_client())
-        pages = list(upload_hars(hars, client=client, path=path, proxy=proxy))
-        texts = har_lines(pages, dry_run=dry_run)
-        document: dict[str, Any] = {"hars": [each.document() for each in pages], "dry_run": dry_run} if hars else {}
-        failed = any(each.failure for each in pages)
-        if others or not hars:
-            text, told, nothing = _upload_records(others, format_name, context, client, terminal)
-            texts, document, failed = [*texts, text], told | document, failed or nothing
+        pages: list[HarReport] = []
+        with _told_if_broken_off(pages, dry_run=dry_run):
+            pages.extend(upload_hars(hars, client=client, path=path, proxy=proxy))  # what came before a failure stays
+            texts, document = har_lines(pages, dry_run=dry_run), har_document(pages, dry_run=dry_run)
+            failed = any(each.failure for each in pages)
+            if others or not hars:
+                text, told, nothing = _upload_records(others, format_name, context, client, terminal)
+                texts, document, failed = [*texts, text], told | document, failed or nothing
     terminal.result("\n".join(texts), document)
     if failed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _told_if_broken_off(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[None]:
+    """What became of browsers' logs is told also where what follows them fails."""
+    from tradewind_agent.har_upload import har_document, har_lines
+
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as failure:
+        if not pages:
+            raise
+        told = har_document(pages, dry_run=dry_run)
+        raise BrokenOff("\n".join(har_lines(pages, dry_run=dry_run)), told) from failure
 
 
 def _check_of_their_kind(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:

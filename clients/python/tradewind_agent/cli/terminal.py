@@ -10,6 +10,19 @@ from typing import Any
 PROGRAM = "tradewind"
 
 
+class BrokenOff(Exception):
+    """A command failed, for the reason that is its cause, when part of its work was done.
+
+    Attributes
+    ----------
+    text, document : what was done, for people and for programs.
+    """
+
+    def __init__(self, text: str, document: Mapping[str, Any]) -> None:
+        self.text, self.document = text, document
+        super().__init__(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """The output of one command.
@@ -35,11 +48,12 @@ class Terminal:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
         print(json.dumps(document, default=str) if self.json else text, flush=True)
 
-    def failure(self, line: str, exit_code: int) -> None:
-        """Why there is no result; the document of a program holds the same line."""
-        if self.json:
+    def failure(self, line: str, exit_code: int, done: "BrokenOff | None" = None) -> None:
+        """Why there is no result, or only what was ``done``; the document of a program holds the same line."""
+        if self.json or done is not None:
+            text, document = ("", {}) if done is None else (done.text, done.document)
             with contextlib.suppress(BrokenPipeError):
-                self.result("", {"error": one_line(line), "exit_code": exit_code})
+                self.result(text, {**document, "error": one_line(line), "exit_code": exit_code})
         self.note(line)
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
