@@ -17,7 +17,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Queue
 
-PIECE_BYTES = 16 * 1024
+PIECE_S = 0.004
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 16 * 1024, 64 * 1024
+"""Of what is passed on at once: fewer pieces of a fast path leave more of the processors to its ends."""
+
 BUFFER_BYTES = 64 * 1024
 """Of each socket, so that a sender soon feels the path."""
 
@@ -36,7 +39,8 @@ class SlowPath:
 
     def __init__(self, upstream: int, bytes_per_s: float, round_trip_s: float = ROUND_TRIP_S) -> None:
         self._upstream, self._round_trip_s = upstream, round_trip_s
-        self._pieces = 4 + math.ceil(bytes_per_s * round_trip_s / PIECE_BYTES)
+        self._piece_bytes = min(max(int(PIECE_S * bytes_per_s), LEAST_PIECE_BYTES), MOST_PIECE_BYTES)
+        self._pieces = 4 + math.ceil(bytes_per_s * round_trip_s / self._piece_bytes)
         self._up, self._down = Turns(bytes_per_s), Turns(bytes_per_s)
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
@@ -61,7 +65,8 @@ class SlowPath:
         ends = Ends(client, server)
         for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
             under_way = UnderWay(self._round_trip_s / 2, self._pieces)
-            for work in (partial(_send, turns, source, under_way, opened_s), partial(_deliver, under_way, sink, ends)):
+            sending = partial(_send, turns, source, under_way, opened_s, self._piece_bytes)
+            for work in (sending, partial(_deliver, under_way, sink, ends)):
                 threading.Thread(target=work, daemon=True).start()
 
 
@@ -124,12 +129,12 @@ class UnderWay:
         return data
 
 
-def _send(turns: Turns, source: socket.socket, under_way: UnderWay, opened_s: float) -> None:
+def _send(turns: Turns, source: socket.socket, under_way: UnderWay, opened_s: float, piece_bytes: int) -> None:
     """Nothing leaves, and takes its turn, before the handshake is over."""
     time.sleep(max(opened_s - time.monotonic(), 0.0))
     with suppress(OSError):
         asked_s = -math.inf  # of a connection nothing was late before its first byte
-        while data := source.recv(PIECE_BYTES):
+        while data := source.recv(piece_bytes):
             if (wait_s := turns.take(len(data), gap_s=time.monotonic() - asked_s)) > 0:
                 time.sleep(wait_s)
             under_way.send(data)

@@ -24,6 +24,7 @@ from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import Setting, candidates, parse_setting
 from tradewind.compression.model import Line, Speeds
 from tradewind.compression.probe import FittedLine
+from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
@@ -43,13 +44,18 @@ SEED = 101
 """Of the files; not that of those that the packaged measurements were made on."""
 
 
-class Looked(NamedTuple):
-    """A file, what a sample tells of it, and what each setting makes of it and of its sample."""
+class Packed(NamedTuple):
+    """A file, and what each setting makes of it."""
 
     content: str
     file: Path
-    sample: Sample
     made: Mapping[Setting, Made]
+
+
+class Looked(NamedTuple):
+    """What a sample tells of a file, and what each setting makes of that."""
+
+    sample: Sample
     tried: Mapping[Setting, Speeds]
 
 
@@ -65,7 +71,7 @@ def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cel
     settings = QUICK_SETTINGS if quick else candidates(available_codecs())
     ours, theirs = processors_of_ends()
     with running_on(ours):
-        files = [_looked(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
+        files = [_packed(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
     cells: list[Cell] = []
     with server(served, theirs) as port:
         for rate in QUICK_RATES_MB_PER_S if quick else RATES_MB_PER_S:
@@ -117,28 +123,33 @@ def _files(folder: Path, served: Path, size_bytes: int) -> Iterator[tuple[str, P
         yield name, folder / f"{name}-{size_bytes}"
 
 
-def _looked(name: str, file: Path, settings: Sequence[Setting], kept: Kept) -> Looked:
-    row = kept.packed(f"{file.name} sampled", partial(_sampled, file, settings))
-    sample = Sample.read(row["sample"], file.stat().st_size)
-    if sample is None:
-        raise TransferFailed(f"{file.name}: a sample that makes no sense is kept: {row['sample']}")
+def _packed(name: str, file: Path, settings: Sequence[Setting], kept: Kept) -> Packed:
     found = {}
     for each in settings:
         found[each] = Made.read(kept.packed(f"{file.name} packed by {each}", partial(_made, file, each)))
-    tried = {each: Speeds(*row["tried"][str(each)]) for each in settings}
-    return Looked(name, file, sample, found, tried)
-
-
-def _sampled(file: Path, settings: Sequence[Setting]) -> Row:
-    sample = sample_file(file)
-    return {"sample": sample.told(), "tried": {str(each): packed_by(each, sample) for each in settings}}
+    return Packed(name, file, found)
 
 
 def _made(file: Path, setting: Setting) -> Row:
     return made(file, setting).row()
 
 
-def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
+def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
+    """As for a path that is known to carry so much."""
+    what = f"{each.file.name} sampled for {mb_per_s:g} MB/s"
+    row = kept.packed(what, partial(_sampled, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made)))
+    sample = Sample.read(row["sample"], each.file.stat().st_size)
+    if sample is None:
+        raise TransferFailed(f"{each.file.name}: a sample that makes no sense is kept: {row['sample']}")
+    return Looked(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
+
+
+def _sampled(file: Path, line_bps: float, settings: Sequence[Setting]) -> Row:
+    sample = sample_file(file, line_bps)
+    return {"sample": sample.told(), "tried": {str(each): packed_by(each, sample) for each in settings}}
+
+
+def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
     large = max((each.file for each in files), key=lambda file: file.stat().st_size)
     lines = {
         True: kept.moved(f"probe up at {mb_per_s:g} MB/s", lambda: _told(probed_line(url)[0])),
@@ -151,11 +162,11 @@ def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> li
             upload=upload,
             mb_per_s=mb_per_s,
             line=Line(line["rate_bps"], line["setup_s"]),
-            case=case_of(each.sample),
+            case=case_of(looked.sample),
             made=each.made,
-            tried=each.tried,
+            tried=looked.tried,
         )
-        for each in files
+        for each, looked in ((each, _looked(each, mb_per_s, kept)) for each in files)
         for upload, line in lines.items()
     ]
 

@@ -1,5 +1,6 @@
 """Which settings a sample is packed by before files are sent, and what that costs."""
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,14 +11,14 @@ from random import Random
 
 import pytest
 
-from tradewind.compression.codecs import Codec, Setting, candidates
-from tradewind.compression.content import INCOMPRESSIBLE_RATIO
+from tradewind.compression.codecs import PROBE, Codec, Setting, candidates
+from tradewind.compression.content import INCOMPRESSIBLE_RATIO, SAMPLE_BLOCKS
 from tradewind.compression.contest import MOST_TRIED
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import available_codecs, pack
 from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.sampling import MOST_PIECES, PIECE_BYTES, Sample, pieces_of, sample_file
 from tradewind_agent.compression.trials import packed_by, worthwhile_trials
 
 CODECS = frozenset(Codec) - {Codec.PIGZ, Codec.PBZIP2}
@@ -73,6 +74,56 @@ def test_codecs_of_one_end_alone_are_not_tried(sample: Sample) -> None:
     tried = worthwhile_trials(sample, DAYS_LONG, 1e6, frozenset({Codec.GZIP, Codec.LZ4}))
     assert tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.LZ4}
+
+
+@pytest.fixture
+def uneven(tmp_path: Path) -> Path:
+    """Begins as zeros do; nine tenths are noise and text by turns."""
+    lot, file = Random(3), tmp_path / "uneven"
+    parts = (lot.randbytes(300_000) if at % 2 else b"%d of much the same, " % at * 15_000 for at in range(30))
+    file.write_bytes(bytes(1_000_000) + b"".join(parts))
+    return file
+
+
+def beginnings() -> list[float]:
+    return [0.0] * (SAMPLE_BLOCKS - 1)
+
+
+def test_the_longer_a_file_takes_the_more_of_it_is_looked_at(uneven: Path) -> None:
+    data = uneven.read_bytes()
+    whole = len(data) / len(pack(data, PROBE))
+    found = [sample_file(uneven, line_bps, places=beginnings).probe.ratio for line_bps in (1e12, 1e7, 1e5)]
+    assert found[2] == pytest.approx(whole)
+    assert abs(found[1] / whole - 1) < 0.1 < abs(found[0] / whole - 1)
+
+
+def test_what_a_setting_makes_of_a_sample_is_told_of_all_that_was_looked_at(uneven: Path) -> None:
+    setting, data = Setting(Codec.ZSTD, 3), uneven.read_bytes()
+    whole = len(data) / len(pack(data, setting))
+    of_blocks, of_all = (
+        packed_by(setting, sample_file(uneven, line_bps, places=beginnings)).ratio for line_bps in (1e12, 1e5)
+    )
+    assert abs(math.log(of_all / whole)) < 0.5 * abs(math.log(of_blocks / whole))
+
+
+@pytest.mark.parametrize(
+    ("file_bytes", "look_bytes", "pieces", "looked_at_bytes"),
+    [
+        (10**7, 700_000, 0, 0),  # hardly more than what is tried
+        (10**7, 10**6, 8, 8 * PIECE_BYTES),
+        (10**7, 10**12, 1, 10**7),
+        (10**12, 10**12, MOST_PIECES, MOST_PIECES * PIECE_BYTES),
+        (100, 10**12, 0, 0),
+    ],
+)
+def test_pieces_lie_within_the_file_apart_from_each_other(
+    file_bytes: int, look_bytes: float, pieces: int, looked_at_bytes: int
+) -> None:
+    found = pieces_of(file_bytes, look_bytes)
+    assert (len(found), sum(size for _, size in found)) == (pieces, looked_at_bytes)
+    ends = [0, *(offset + size for offset, size in found)]
+    assert all(offset >= before for (offset, _), before in zip(found, ends, strict=False))
+    assert ends[-1] <= file_bytes
 
 
 def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: Sample) -> None:

@@ -43,7 +43,7 @@ def advice_on(
     ------
     OSError : the file cannot be read.
     """
-    sample = sample_file(file)
+    sample = sample_file(file, line.rate_bps)
     asked = request_for(
         sample, line, codecs, packing_setup_s=packing_setup_s, objective=objective, sequential=sequential
     )

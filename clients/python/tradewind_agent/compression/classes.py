@@ -99,7 +99,7 @@ def look_at(
     if isinstance(first, UploadJob):
         with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
             asked = pool.submit(_codecs_at, first.destination, options, connections)
-            samples = [_sample_of(each, listing) for each in classes]
+            samples = [_sample_of(each, listing, line_bps) for each in classes]
         codecs = asked.result()
         return [Looked(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
@@ -118,7 +118,7 @@ def _codecs_at(destination: Url, options: EngineOptions, connections: Connection
     return codecs_of_both(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
 
 
-def _sample_of(files: FileClass, listing: Listing) -> Sample | None:
+def _sample_of(files: FileClass, listing: Listing, line_bps: float | None) -> Sample | None:
     """A few files that are here, drawn by lot: the one that packs as well as half of them."""
     lot = SystemRandom().sample(files.positions, min(len(files.positions), LOOKED_AT_HERE))
     samples = []
@@ -126,7 +126,7 @@ def _sample_of(files: FileClass, listing: Listing) -> Sample | None:
         job = listing.jobs[position]
         assert isinstance(job, UploadJob)
         try:
-            samples.append(sample_file(job.source))
+            samples.append(sample_file(job.source, line_bps))
         except OSError:
             continue
     samples = sorted((each for each in samples if each.file_bytes), key=lambda each: each.probe.ratio)

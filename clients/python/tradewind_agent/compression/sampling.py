@@ -1,5 +1,6 @@
-"""A few blocks of a file, and what a codec makes of them here."""
+"""A few blocks of a file, what a codec makes of them here, and how the rest of the file differs."""
 
+import math
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 
+from tradewind.compression.advice import USUAL_LINE_BPS
 from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.content import (
     SAMPLE_BLOCK_BYTES,
@@ -30,6 +32,12 @@ SHORTEST_S = 1e-6
 BEGINNING_BYTES = 128 * KIB
 """Of a file that was fetched, by which this end's speed of unpacking is judged."""
 
+LOOK_SHARE = 0.02
+"""Of the time that a file takes as it is, for which more of it is looked at than is tried."""
+
+PIECE_BYTES, MOST_PIECES = 128 * KIB, 128
+"""Of what is looked at beside, and how many."""
+
 REPEATS = 2
 """The quicker of so many: other work of the machine only ever slows."""
 
@@ -40,8 +48,11 @@ _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
 class Sample:
     """What a few blocks tell of a file, and of the machine that has looked at them.
 
-    ``probe`` : what gzip -1 makes of them on one core of a ``cpu_class``. ``blocks`` : its beginning first; none of a
-    sample that was taken elsewhere.
+    Attributes
+    ----------
+    probe : what gzip -1 makes of all that was looked at, on one core of a ``cpu_class``.
+    blocks : that settings are tried on, the file's beginning first; none of a sample that was taken elsewhere.
+    beyond_blocks : the probe's ratio over that of the blocks alone.
     """
 
     file_bytes: int
@@ -49,10 +60,11 @@ class Sample:
     probe: Speeds
     cpu_class: str
     blocks: Sequence[bytes] = ()
+    beyond_blocks: float = 1.0
 
     @property
     def sampled_bytes(self) -> int:
-        """Those that were looked at, here or elsewhere."""
+        """Those that settings are tried on, here or elsewhere."""
         return min(self.file_bytes, SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES)
 
     def told(self) -> str:
@@ -83,30 +95,65 @@ def by_lot() -> Sequence[float]:
     return [lot.random() for _ in range(SAMPLE_BLOCKS - 1)]
 
 
-def sample_file(path: Path, clock_s: Callable[[], float] = time.perf_counter, places: Places = by_lot) -> Sample:
-    """Read a few blocks of ``path`` and pack them by the probe.
+def sample_file(
+    path: Path,
+    line_bps: float | None = None,
+    clock_s: Callable[[], float] = time.perf_counter,
+    places: Places = by_lot,
+) -> Sample:
+    """Read a few blocks of ``path`` and pack them by the probe; more of it the longer it takes at ``line_bps``.
 
     Raises
     ------
     OSError : it cannot be read.
     """
     with path.open("rb") as source:
-        return sample_descriptor(source.fileno(), clock_s, places)
+        return sample_descriptor(source.fileno(), line_bps, clock_s, places)
 
 
 def sample_descriptor(
-    descriptor: int, clock_s: Callable[[], float] = time.perf_counter, places: Places = by_lot
+    descriptor: int,
+    line_bps: float | None = None,
+    clock_s: Callable[[], float] = time.perf_counter,
+    places: Places = by_lot,
 ) -> Sample:
     """The same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
     blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
+    probe = measured(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
+    look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or USUAL_LINE_BPS)
+    pieces = pieces_of(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)
+    ratio = _ratio_of([os.pread(descriptor, size, offset) for offset, size in pieces]) if pieces else probe.ratio
     return Sample(
         file_bytes=file_bytes,
         blocks=tuple(blocks),
         content=content_of(blocks),
-        probe=measured(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9),
+        probe=probe._replace(ratio=ratio),
         cpu_class=cpu_class(),
+        beyond_blocks=ratio / probe.ratio,
     )
+
+
+def pieces_of(file_bytes: int, look_bytes: float) -> Sequence[tuple[int, int]]:
+    """Offsets and sizes of so much of a file, evenly spread; none where it is no more than what is tried.
+
+    That a file of programs packs unevenly is most of what a sample errs by: of 12 MB of them the ratio of six blocks
+    had a spread of 0.09 to 0.18 in its logarithm. By how much another codec's differs hardly depends on where in a file
+    both are tried.
+    """
+    look_bytes = min(look_bytes, file_bytes)
+    pieces = min(math.ceil(look_bytes / PIECE_BYTES), MOST_PIECES)
+    if look_bytes < 2 * SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES:
+        return ()
+    if pieces * PIECE_BYTES >= file_bytes:
+        return ((0, file_bytes),)
+    part = file_bytes / pieces
+    return tuple((int((number + 0.5) * part) - PIECE_BYTES // 2, PIECE_BYTES) for number in range(pieces))
+
+
+def _ratio_of(pieces: Sequence[bytes]) -> float:
+    plain = b"".join(pieces)
+    return len(plain) / len(pack(plain, PROBE)) if plain else 1.0
 
 
 def measured(

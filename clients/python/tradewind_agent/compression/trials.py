@@ -25,9 +25,16 @@ Clock = Callable[[], float]
 
 
 def packed_by(setting: Setting, sample: Sample, clock_s: Clock = time.perf_counter) -> Speeds:
-    """What a setting makes of a sample that was taken here, on all cores that it uses."""
+    """What a setting makes of a sample that was taken here, on all cores that it uses.
+
+    The ratio is that of the blocks, as far as all that was looked at packs as they do.
+    """
     speeds = measured(sample.blocks, setting, clock_s, repeats=1)
-    return speeds._replace(compress_bps=speeds.compress_bps * case_of(sample).cores_for(setting))
+    return Speeds(
+        speeds.ratio * sample.beyond_blocks,
+        speeds.compress_bps * case_of(sample).cores_for(setting),
+        speeds.decompress_bps,
+    )
 
 
 def worthwhile_trials(

@@ -66,7 +66,7 @@ class Packing:
         """
         sample = self.known_sample(status.st_size)
         if sample is None and self.wish.adapts:
-            sample = sample_descriptor(descriptor)
+            sample = sample_descriptor(descriptor, self.line_bps)
         advice = self.advised.answer if self.wish.adapts and self.advised is not None else None
         return PackedFile(
             descriptor,

@@ -124,7 +124,7 @@ def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: Packi
         wish = Wish.parse(asked.pack)
         codecs, told = codecs_of_both(asked.codecs), read_speeds(asked.expected)
         # Who knows what to expect has been told of a sample already.
-        sample = sample_descriptor(descriptor) if wish.adapts and not told else None
+        sample = sample_descriptor(descriptor, asked.line_bps) if wish.adapts and not told else None
         if told and not any(setting.codec in codecs for setting in told):
             raise Refused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
         plan = steered(wish, sample, asked.line_bps, codecs, told=told)
@@ -169,7 +169,7 @@ def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[
     if not turns.take():
         return []
     try:
-        sample = sample_descriptor(descriptor)
+        sample = sample_descriptor(descriptor, line_bps)
     finally:
         turns.give_back()
     fields = [*packing_offered(), (SAMPLE_HEADER, sample.told())]
