@@ -4,7 +4,7 @@ What the testbed has to say of them is in `measured`.
 """
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import Finding, computed, elsewhere, property_of, recomputed
+from benchmarks.facts.finding import By, Finding, computed, elsewhere, property_of, recomputed
 from benchmarks.facts.http_sla import HOSTS
 from benchmarks.facts.printed import printed, readings_of_bytes
 from tradewind.dataset import DataSet
@@ -60,7 +60,9 @@ def figure_4(fact: Fact, facts: Facts) -> Finding:
         HOSTS,
         [
             property_of(
-                f"{name}: together no less than the best alone", printed(gained).high >= printed(single[key][2]).low
+                f"{name}: together no less than the best alone",
+                printed(gained).high >= printed(single[key][2]).low,
+                by=By.ARITHMETIC,
             )
             for name, (gained, _) in fact.values.items()
             for key in single
@@ -86,13 +88,20 @@ def figure_6(fact: Fact, _facts: Facts) -> Finding:
     values = fact.values
     return elsewhere(
         "hosts and a path of 10 Gbit/s, which two cores do not emulate",
-        [property_of("the peak of brute force is within its range", values["bf_peak_about"] <= values["bf_max"])],
+        [
+            property_of(
+                "the peak of brute force is within its range",
+                values["bf_peak_about"] <= values["bf_max"],
+                by=By.ARITHMETIC,
+            )
+        ],
     )
 
 
 def figure_7(fact: Fact, _facts: Facts) -> Finding:
     order = fact.values["bf_pct"]
-    return elsewhere(HOSTS, [property_of("EE is nearest to brute force", order["EE"] == max(order.values()))])
+    nearest = order["EE"] == max(order.values())
+    return elsewhere(HOSTS, [property_of("EE is nearest to brute force", nearest, by=By.ARITHMETIC)])
 
 
 def figure_8(fact: Fact, _facts: Facts) -> Finding:
@@ -105,7 +114,7 @@ def figure_8(fact: Fact, _facts: Facts) -> Finding:
                 fact.number_after("'up to"),
                 printed(-fact.values["mine_pct"]),
             ),
-            property_of("MaxThr's rate rises with channels", fast > slow),
+            property_of("MaxThr's rate rises with channels", fast > slow, by=By.ARITHMETIC),
         ],
     )
 

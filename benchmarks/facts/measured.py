@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import By, Comparison, measured, property_of
-from benchmarks.facts.form import POINTS, RATIO, Form, Rows, client_j, mbps, saved_pct
+from benchmarks.facts.form import RATIO, Form, Rows, client_j, mbps, measured_share, saved_pct
 from benchmarks.facts.grounds import CHAMELEON, FAR, FRANKFURT, NEAR, SYDNEY, Run, run_of
 from benchmarks.mobile.pricing import as_published, split_of
 from benchmarks.wan.runs import Row
@@ -39,11 +39,10 @@ def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
             relative=RATIO,
         )
         at_16 = rows[run_of(SYDNEY, f"000/{name}", cc=16)]
-        yield measured(
+        yield measured_share(
             f"{name}: energy saved at 16, %",
             each["energy_saving_pct_cc16"],
             saved_pct(_phone_j(ran[0]), _phone_j(at_16)),
-            absolute=POINTS,
         )
 
 
@@ -56,11 +55,10 @@ def _streams(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         max(map(mbps, video)) / mbps(video[0]),
         relative=RATIO,
     )
-    yield measured(
+    yield measured_share(
         "video: energy saved at best, %",
         fact.values["video_energy_saving_pct"],
         saved_pct(_phone_j(video[0]), min(map(_phone_j, video))),
-        absolute=POINTS,
     )
     yield property_of("html: rate falls with streams", mbps(html[-1]) < mbps(html[0]), by=By.TESTBED)
 
@@ -95,11 +93,8 @@ def _large(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         mbps(ran[32]) / mbps(ran[1]),
         relative=RATIO,
     )
-    yield measured(
-        "3 GB: energy saved by 16, %",
-        each["energy_saving_pct_p16"],
-        saved_pct(_phone_j(ran[1]), _phone_j(ran[16])),
-        absolute=POINTS,
+    yield measured_share(
+        "3 GB: energy saved by 16, %", each["energy_saving_pct_p16"], saved_pct(_phone_j(ran[1]), _phone_j(ran[16]))
     )
 
 
@@ -110,7 +105,7 @@ def _radios(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
             radio: saved_pct(_phone_j(ran[0], radio), min(_phone_j(row, radio) for row in ran))
             for radio in ("lte", "wifi")
         }
-        yield measured(f"{name}: energy saved over LTE, %", claim, saved["lte"], absolute=POINTS)
+        yield measured_share(f"{name}: energy saved over LTE, %", claim, saved["lte"])
         yield property_of(f"{name}: no less than over WiFi", saved["lte"] >= saved["wifi"], by=By.TESTBED)
 
 
@@ -119,7 +114,7 @@ def _paths(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     for name, claim in fact.values["html_saving_pct"].items():
         ran = [rows[run] for run in _over_files(name, "000/html")]
         best[name] = saved_pct(_phone_j(ran[0]), min(map(_phone_j, ran)))
-        yield measured(f"{name}, html: energy saved at best, %", claim, best[name], absolute=POINTS)
+        yield measured_share(f"{name}, html: energy saved at best, %", claim, best[name])
     yield property_of(
         "the longer the path the more is saved", best[CHAMELEON] <= best[FRANKFURT] <= best[SYDNEY], by=By.TESTBED
     )
@@ -129,16 +124,33 @@ def _grid_runs(files: str) -> list[Run]:
     return [run_of(SYDNEY, files, cc=cc, p=p) for cc, p in GRID]
 
 
+GRID_SETS = ("000/video", "000/32gb")
+
+
+def _grid_j(files: str, rows: Rows) -> dict[tuple[int, int], float]:
+    return {pair: _phone_j(rows[run]) for pair, run in zip(GRID, _grid_runs(files), strict=True)}
+
+
+def _best_of_grid_pct(rows: Rows) -> float:
+    grids = [_grid_j(files, rows) for files in GRID_SETS]
+    return max(saved_pct(spent[1, 1], min(spent.values())) for spent in grids)
+
+
 def _combined(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    best = 0.0
-    for files in ("000/video", "000/32gb"):
-        spent = {pair: _phone_j(rows[run]) for pair, run in zip(GRID, _grid_runs(files), strict=True)}
-        single = min(joules for (cc, p), joules in spent.items() if 1 in (cc, p))
-        best = max(best, saved_pct(spent[1, 1], min(spent.values())))
-        yield property_of(
-            f"{files[4:]}: both together save no less than one alone", min(spent.values()) <= single, by=By.TESTBED
-        )
-    yield measured("energy saved at best, %", fact.values["best_saving_pct"], best, absolute=POINTS)
+    for files in GRID_SETS:
+        spent = _grid_j(files, rows)
+        single = min(joules for pair, joules in spent.items() if 1 in pair)
+        together = min(joules for pair, joules in spent.items() if 1 not in pair)
+        yield property_of(f"{files[4:]}: both together save no less than one alone", together <= single, by=By.TESTBED)
+    yield measured_share("energy saved at best, %", fact.values["best_saving_pct"], _best_of_grid_pct(rows))
+
+
+def _lessons(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
+    """What its summary has of figures 2 and 7."""
+    over_files = [[_phone_j(rows[run]) for run in _over_files(SYDNEY, f"000/{name}")] for name in PHONE_SETS]
+    alone_pct = max(saved_pct(spent[0], min(spent)) for spent in over_files)
+    yield measured_share("files at once alone: energy saved at best, %", fact.values["single_pct"], alone_pct)
+    yield measured_share("with streams: energy saved at best, %", fact.values["combined_pct"], _best_of_grid_pct(rows))
 
 
 def _not_proportional(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
@@ -201,7 +213,7 @@ def _far(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     )
     for name, (cc, change_pct) in fact.values["best"].items():
         spent = [client_j(rows[run_of(FAR, f"002/{name.lower()}", cc=n)]) for n in (1, cc)]
-        yield measured(f"{name}: energy saved at {cc}, %", -change_pct, saved_pct(*spent), absolute=POINTS)
+        yield measured_share(f"{name}: energy saved at {cc}, %", -change_pct, saved_pct(*spent))
 
 
 COMBINED = [(cc, p, pp) for cc, p, pp in ((8, 1, 16), (16, 1, 32), (16, 2, 8), (8, 4, 1))]
@@ -223,14 +235,12 @@ def _all_together(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]
             max(map(mbps, others)) / mbps(start),
             relative=RATIO,
         )
-        yield measured(
-            f"{name}: energy saved at best, %",
-            -change_pct,
-            saved_pct(client_j(start), min(map(client_j, others))),
-            absolute=POINTS,
+        yield measured_share(
+            f"{name}: energy saved at best, %", -change_pct, saved_pct(client_j(start), min(map(client_j, others)))
         )
 
 
+_GRID_RUNS = [run for files in GRID_SETS for run in _grid_runs(files)]
 _SYDNEY_FILES = [run for kind in PHONE_SETS for run in _over_files(SYDNEY, f"000/{kind}")]
 
 FORMS: Mapping[str, Form] = {
@@ -240,8 +250,9 @@ FORMS: Mapping[str, Form] = {
     "000-fig3": Form([run_of(SYDNEY, "000/3gb", p=p) for p in LARGE_P], _large),
     "000-fig4": Form(_SYDNEY_FILES, _radios),
     "000-fig6": Form([run for path in (CHAMELEON, FRANKFURT, SYDNEY) for run in _over_files(path, "000/html")], _paths),
-    "000-fig7": Form([*_grid_runs("000/video"), *_grid_runs("000/32gb")], _combined),
+    "000-fig7": Form(_GRID_RUNS, _combined),
     "000-fig9": Form(_over_files(SYDNEY, "000/video"), _not_proportional),
+    "000-lessons": Form([*_SYDNEY_FILES, *_GRID_RUNS], _lessons),
     "002-fig2": Form(_http_runs(NEAR), _near),
     "002-fig3": Form(_http_runs(FAR), _far),
     "002-fig4": Form(_combined_runs(), _all_together),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import By, Comparison, measured, property_of
-from benchmarks.facts.form import POINTS, RATIO, Form, Rows, mbps, saved_pct
+from benchmarks.facts.form import RATIO, Form, Rows, mbps, measured_share, saved_pct
 from benchmarks.facts.grounds import PHONES, Run, run_of
 from benchmarks.mobile.pricing import as_published, split_of
 from benchmarks.wan.runs import Row
@@ -63,11 +63,8 @@ def _weak(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
             spent = [_phone_j(rows[run], phone) for run in _runs(phone, kind)]
             saved = {cc: saved_pct(spent[0], joules) for cc, joules in zip(LEVELS, spent, strict=True)}
             for cc in LEVELS[1:]:
-                yield measured(
-                    f"{phone}, {kind}: energy saved at {cc}, %",
-                    fact.values[f"{kind}_saving_cc{cc}"][number],
-                    saved[cc],
-                    absolute=POINTS,
+                yield measured_share(
+                    f"{phone}, {kind}: energy saved at {cc}, %", fact.values[f"{kind}_saving_cc{cc}"][number], saved[cc]
                 )
             yield property_of(
                 f"{phone}, {kind}: most of what 16 files save, four do", saved[4] > saved[16] / 2, by=By.TESTBED

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import By, Comparison, measured, no_more, property_of
-from benchmarks.facts.form import POINTS, RATIO, Form, Rows, client_j, mbps, saved_pct
+from benchmarks.facts.form import RATIO, Form, Rows, client_j, mbps, measured_share, saved_pct
 from benchmarks.facts.grounds import CHICAGO, COASTS, NEAR, VIRGINIA, run_of
 from benchmarks.facts.peer_trial import MIN_ENERGY, Tools
 from benchmarks.facts.tuner_trials import Agreements, Schemes, Targets
@@ -58,18 +58,15 @@ def _coasts(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 def _ten_gigabits(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     row = rows[Schemes(CHICAGO)]
     for scheme in ("ee", "mine"):
-        yield measured(
+        yield measured_share(
             f"{scheme}: throughput over energy, of brute force's best, %",
             fact.values[f"{scheme}_bf_pct"],
             _of_best_pct(row, scheme),
-            absolute=POINTS,
         )
     energy_pct, rate_pct = fact.values["ee_vs_maxthr"]
     ee, most = row["ee"], row["maxthr"]
-    yield measured(
-        "EE's energy less than MaxThr's, %", -energy_pct, saved_pct(_per_bit_j(most), _per_bit_j(ee)), absolute=POINTS
-    )
-    yield measured("EE's rate less than MaxThr's, %", -rate_pct, saved_pct(most["bps"], ee["bps"]), absolute=POINTS)
+    yield measured_share("EE's energy less than MaxThr's, %", -energy_pct, saved_pct(_per_bit_j(most), _per_bit_j(ee)))
+    yield measured_share("EE's rate less than MaxThr's, %", -rate_pct, saved_pct(most["bps"], ee["bps"]))
     tried = row["brute_force"]
     peak = int(max(tried, key=lambda channels: _per_joule(tried[channels])))
     yield measured("channels of brute force's best", fact.values["bf_peak_about"], peak, relative=RATIO)
@@ -78,11 +75,10 @@ def _ten_gigabits(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]
 def _one_gigabit(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     row = rows[Schemes(VIRGINIA)]
     for scheme, name in (("ee", "EE"), ("maxthr", "MaxThr"), ("mine", "MinE")):
-        yield measured(
+        yield measured_share(
             f"{name}: throughput over energy, of brute force's best, %",
             fact.values["bf_pct"][name],
             _of_best_pct(row, scheme),
-            absolute=POINTS,
         )
     one = row["brute_force"]["1"]
     energy_pct, ratio = fact.values["mine"]
@@ -92,11 +88,10 @@ def _one_gigabit(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         row["mine"]["bps"] / one["bps"],
         relative=RATIO,
     )
-    yield measured(
+    yield measured_share(
         "MinE's energy less than that of one channel, files of 4 MB alone, %",
         -energy_pct,
         saved_pct(_per_bit_j(one), _per_bit_j(row["mine"])),
-        absolute=POINTS,
     )
 
 
@@ -108,11 +103,10 @@ def _most_channels(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison
     slow, fast = fact.values["Mbps"]
     ours = row["maxthr"]["bps"] / row["one"]["bps"]
     yield measured("MaxThr's rate over that of one channel", fast / slow, ours, relative=RATIO)
-    yield measured(
+    yield measured_share(
         "MinE's energy less than that of one channel, files of 4 MB alone, %",
         -fact.values["mine_pct"],
         saved_pct(_per_bit_j(row["one"]), _per_bit_j(row["mine"])),
-        absolute=POINTS,
     )
 
 
@@ -124,11 +118,10 @@ def _flexible(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         off_pct = -off_pct if share == HIGHEST else abs(off_pct)
         yield no_more(f"target of {share} %: off by, %", most_pct, off_pct)
     least = min(row["reached"].values(), key=_per_bit_j)
-    yield measured(
+    yield measured_share(
         "energy saved against MaxThr at best, %",
         fact.values["saving_pct"]["DIDCLab"],
         saved_pct(_per_bit_j(row["maxthr"]), _per_bit_j(least)),
-        absolute=POINTS,
     )
 
 

@@ -5,6 +5,7 @@ What the testbed has to say of them is in `measured`; phones, radios and the pow
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import (
+    By,
     Comparison,
     Finding,
     compared,
@@ -151,6 +152,7 @@ def weak_devices(fact: Fact, facts: Facts) -> Finding:
                             fact.values[f"{kind}_saving_cc4"], fact.values[f"{kind}_saving_cc16"], strict=True
                         )
                     ),
+                    by=By.ARITHMETIC,
                 )
                 for kind in ("image", "video")
             ),

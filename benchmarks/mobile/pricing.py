@@ -18,7 +18,8 @@ from tradewind.mobile.queue import QueuedJob
 from tradewind.units import BITS_PER_BYTE, throughput_bps
 
 DEVICE = "galaxy-s5"
-PHONE_CORES = 4
+CORES = {"nexus-s": 1, "galaxy-nexus": 2, "galaxy-s4": 4, DEVICE: 4}
+"""Of the processors that the paper's table 1 names."""
 SLOWER = 4.0
 FACTORS = (0.5, 1.5)
 TAIL_JOBS = 10
@@ -31,30 +32,31 @@ class Constants:
 
     name: str
     factor: float
+    cores: int
     device: DeviceProfile
     radio: RadioProfile
 
 
 def as_published(radio: str, phone: str = DEVICE) -> Constants:
     device = shipped_catalogue().device(phone)
-    return Constants("all", 1.0, device, device.radio(radio))
+    return Constants("all", 1.0, CORES[phone], device, device.radio(radio))
 
 
 def varied(radio: str, factor: float) -> Iterator[Constants]:
     """Each group of constants multiplied by itself: to multiply all of them changes no comparison."""
-    device = shipped_catalogue().device(DEVICE)
-    own = device.radio(radio)
+    published = replace(as_published(radio), factor=factor)
+    device, own = published.device, published.radio
     scaled = device.scaled(factor)
-    yield Constants("base", factor, replace(device, idle_w=scaled.idle_w, screen_w=scaled.screen_w), own)
-    yield Constants("cpu", factor, replace(device, component_w=scaled.component_w), own)
-    yield Constants("radio", factor, device, own.scaled(factor))
-    yield Constants("tail", factor, device, replace(own, tail_w=own.tail_w.scaled(factor)))
+    yield replace(published, name="base", device=replace(device, idle_w=scaled.idle_w, screen_w=scaled.screen_w))
+    yield replace(published, name="cpu", device=replace(device, component_w=scaled.component_w))
+    yield replace(published, name="radio", radio=own.scaled(factor))
+    yield replace(published, name="tail", radio=replace(own, tail_w=own.tail_w.scaled(factor)))
 
 
 def split_of(row: Row, constants: Constants) -> EnergySplit:
     """The split per 100 MB of a run that has moved something."""
     moved_bytes = row["bytes_done"]
-    busy = min(1.0, SLOWER * row["cpu_s"] / (PHONE_CORES * row["duration_s"]))
+    busy = min(1.0, SLOWER * row["cpu_s"] / (constants.cores * row["duration_s"]))
     work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
     ran = modelled_split(constants.device, constants.radio, work, screen_on=True).per(PAPER_UNIT_BYTES, moved_bytes)
     return replace(ran, tail_j=_tail_j(row, constants))

@@ -9,6 +9,7 @@ from benchmarks.facts.compression import examples
 from benchmarks.facts.compression_advice import error_sign
 from benchmarks.facts.compression_tables import downloads, platform
 from benchmarks.facts.finding import By, Verdict
+from benchmarks.facts.form import measured_share
 from benchmarks.facts.greendataflow import labels
 from benchmarks.facts.http_sla import outline, quoted, setup, tools
 from benchmarks.facts.page_sizes import sizes
@@ -187,6 +188,26 @@ def test_a_rate_that_falls_with_the_block_is_neither_rising_nor_flat(mbps_of, ag
         for run, rate in zip(form.runs, mbps_of.values(), strict=True)
     }
     assert [each.agrees for each in form.judge(claim({"knee_KB": [8, 16]}), {}, rows)] == agree
+
+
+@pytest.mark.parametrize(("together", "agrees"), [(0.9, True), (1.0, True), (1.1, False)])
+def test_files_and_streams_together_are_compared_with_either_alone(together, agrees):
+    form = measured.FORMS["000-fig7"]
+    rows = {}
+    for run in form.runs:
+        alone = 1 in (run.setting.concurrency, run.setting.parallelism)
+        duration_s = 100.0 if alone else 100.0 * together
+        rows[run] = {"bytes_done": 10**8, "total_bytes": 10**8, "cpu_s": 0.0, "duration_s": duration_s}
+    *both, _ = form.judge(claim({"best_saving_pct": 81}), {}, rows)
+    assert [each.agrees for each in both] == [agrees] * 2
+
+
+@pytest.mark.parametrize(
+    ("paper_pct", "ours_pct", "agrees"),
+    [(70, 56, True), (70, 54, False), (6, 3.1, True), (6, 0.4, False), (6, -1, False), (-1, -1.4, True)],
+)
+def test_a_share_is_theirs_within_fifteen_points_and_half_of_it(paper_pct, ours_pct, agrees):
+    assert measured_share("saved, %", paper_pct, ours_pct).agrees is agrees
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,13 @@ def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
     assert energy_j(run(1, 1, 0.0), WIFI) == math.inf
 
 
+@pytest.mark.parametrize(("phone", "busy"), [("nexus-s", 0.8), ("galaxy-nexus", 0.4), ("galaxy-s4", 0.2)])
+def test_a_phone_is_as_busy_as_its_own_cores_make_it(phone, busy):
+    constants = as_published("wifi", phone)
+    idle, ran = (split_of(run(1, 1, 80e6, cpu_s=cpu_s), constants).dynamic_j for cpu_s in (0.0, 2.0))
+    assert ran - idle == pytest.approx(10 * busy * constants.device.component_w["cpu"].value)
+
+
 def afresh(rows):
     """Each contest's settings run again as they were, and again."""
     pairs = contests("html", rows, partial(energy_j, constants=WIFI))
