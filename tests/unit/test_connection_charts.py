@@ -20,3 +20,8 @@ def test_a_connection_has_the_number_that_the_table_gives_it():
 @pytest.mark.parametrize("last_s", [0.101, 0.97, 1.01, 1.019, 9.9, 10.1, 123.0])
 def test_the_axis_ends_after_what_comes_last(last_s):
     assert last_s < lines(_page(last_s), most=30)["xAxis"]["max"] <= 1.2 * last_s
+
+
+@pytest.mark.parametrize("last_s", [0.0, 5e-324, 1e-300])
+def test_a_log_without_time_has_an_axis(last_s):
+    assert lines(_page(last_s, load_s=last_s), most=30)["xAxis"]["max"] == 1.0

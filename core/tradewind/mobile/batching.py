@@ -244,10 +244,7 @@ def _cheapest(
         for state in states[first]:
             for after in range(first + 1, len(order) + 1):
                 layouts = _layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
-                punctual = [burst for burst in layouts if _keeps(burst, kept)]
-                if not punctual:
-                    break  # nor will it be with one job more
-                for burst in punctual:
+                for burst in (each for each in layouts if _keeps(each, kept)):
                     tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
                     cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
                     cost_j += terms.waiting_price_w * burst.delay_s

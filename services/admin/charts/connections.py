@@ -94,7 +94,7 @@ def lines(load: AnalysedPage, *, most: int) -> Options:
 
 def _a_little_above(value: float) -> float:
     """Two digits, raised, for the end of an axis."""
-    if value <= 0:
+    if value < 1e-9:
         return 1.0
     digit = 10.0 ** (math.floor(math.log10(1.03 * value)) - 1)
     return round(digit * math.ceil(1.03 * value / digit), 12)

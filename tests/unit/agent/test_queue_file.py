@@ -50,6 +50,7 @@ def test_what_is_no_text_is_told(tmp_path):
     [
         ([], "holds no job"),
         (["{"], "line 1: job: is not JSON"),
+        (["[" * 100_000], "line 1: job: is nested too deeply"),
         (["[]"], "must be a JSON object"),
         ([JOB, JOB], "two jobs are named 'a'"),
         ([JOB | {"deadlin": "1h"}], "deadlin: is no field of a job"),

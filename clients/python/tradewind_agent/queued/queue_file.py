@@ -70,6 +70,8 @@ def _object(line: str) -> Mapping[str, Any]:
         content = json.loads(line)
     except ValueError as wrong:
         raise InvalidValue("job", f"is not JSON: {wrong}") from None
+    except RecursionError:
+        raise InvalidValue("job", "is nested too deeply") from None
     if not isinstance(content, dict):
         raise InvalidValue("job", "must be a JSON object")
     if unknown := set(content) - set(_KNOWN):
