@@ -64,6 +64,26 @@ def test_jobs_that_leave_the_radio_half_idle_are_copied_at_once_and_one_that_fai
     assert jobs["notes"]["failure"] or jobs["notes"]["report"]["failures"]
 
 
+def test_a_job_whose_files_cannot_be_listed_is_told_and_the_others_are_sent(origin, tmp_path, env):
+    gone = {"name": "gone", "sources": [str(tmp_path / "nowhere")], "destination": f"{origin.url}gone"}
+    queue = queue_file(tmp_path, origin, ("photos", {}), ("gone", gone))
+    planned = run("copy", "--batch", queue, "--radio", "lte", "--dry-run", env=env)
+    assert (planned.code, "gone: not sent: " in planned.out) == (1, True)
+    done = run("copy", "--batch", queue, "--radio", "lte", "--quiet", "--json", env=env)
+    assert done.code == 1, done.err
+    assert [each["report"]["status"] for each in done.document["jobs"]] == ["succeeded"]
+    assert "does not exist" in done.document["not_planned"]["gone"]
+    alone = run("copy", "--batch", queue_file(tmp_path, origin, ("gone", gone)), "--radio", "lte", "--json", env=env)
+    assert (alone.code, alone.document["error"].startswith("gone: not sent: ")) == (1, True)
+
+
+def test_a_job_that_fails_on_its_way_says_why(origin, tmp_path, env):
+    queue = queue_file(tmp_path, origin, ("gone", {"sources": [f"{origin.url}gone"]}))
+    done = run("copy", "--batch", queue, "--radio", "lte", "--quiet", "--json", env=env)
+    (job,) = done.document["jobs"]
+    assert (done.code, "404" in job["failure"]) == (1, True), done.document
+
+
 def test_what_the_host_takes_while_jobs_go_at_once_is_logged_for_none_of_them(origin, tmp_path, env):
     queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {}))
     done = run("copy", "--batch", queue, "--radio", "lte", "--radio-rate", "16Mbps", "--quiet", "--json", env=env)

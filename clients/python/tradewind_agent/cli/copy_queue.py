@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,19 +87,22 @@ def radio_use_of(
 
 def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
     """Plan the queue, wait and copy; the exit code."""
+    from tradewind_agent.errors import CopyFailed
     from tradewind_agent.queued.advice import advised, sized
     from tradewind_agent.queued.queue_file import read_queue
-    from tradewind_agent.queued.sending import send_queue
+    from tradewind_agent.queued.sending import send_queue, unlisted_lines
 
     requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
     read_s = since_boot_s()
-    jobs = sized(list(requests.values()), wanted, around.client)
+    queued = sized(list(requests.values()), wanted, around.client)
+    if not queued.jobs:
+        raise CopyFailed("; ".join(unlisted_lines(queued.unlisted)))
     began_s = since_boot_s()
-    advice = advised([each.seen_from(began_s - read_s) for each in jobs], queue.choice, around.client)
+    advice = advised([each.seen_from(began_s - read_s) for each in queued.jobs], queue.choice, around.client)
     terminal = around.terminal
     if dry_run:
-        _tell(around, advice)
-        return 0
+        _tell(around, advice, queued.unlisted)
+        return 1 if queued.unlisted else 0
     if not terminal.quiet:
         terminal.note(advice.rationale)
     beside_others = advice.beside_others
@@ -109,6 +113,7 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
     )
+    report = replace(report, unlisted=queued.unlisted)
     terminal.result("\n".join(report.lines()), report.document())
     return 128 + signal.SIGINT if report.stopped else 0 if report.succeeded else 1
 
@@ -134,13 +139,14 @@ def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, me
     )
 
 
-def _tell(around: Around, advice: "Advice") -> None:
-    from tradewind_agent.queued.sending import plan_figures
+def _tell(around: Around, advice: "Advice", unlisted: Mapping[str, str]) -> None:
+    from tradewind_agent.queued.sending import plan_figures, unlisted_lines
 
-    lines = [advice.rationale]
+    lines = [advice.rationale, *unlisted_lines(unlisted)]
     for burst in advice.plan.bursts:
         names = ", ".join(each.job.name for each in burst.placed)
         lines.append(f"after {burst.starts_s:.0f} s, until {burst.ends_s:.0f} s, {burst.mode}: {names}")
     lines += [f"{name} will not be in time" for name in advice.plan.missed]
-    document = {"dry_run": True, "rationale": advice.rationale, "planned": plan_figures(advice.plan)}
+    planned = {"planned": plan_figures(advice.plan), "not_planned": dict(unlisted)}
+    document = {"dry_run": True, "rationale": advice.rationale, **planned}
     around.terminal.result("\n".join(lines), document)

@@ -1,11 +1,11 @@
 """When to send the copies of a queue: by the service, which knows one's own devices, else by the same rules here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidValue, TradewindError
 from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
 from tradewind.mobile.profiles import RadioProfile
 from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
@@ -51,25 +51,38 @@ class Advice:
         return frozenset(placed.job.name for burst in at_once for placed in burst.placed)
 
 
-def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> list[QueuedJob]:
+@dataclass(frozen=True, slots=True)
+class SizedQueue:
+    """The jobs that can be planned, and of the others, by their names, why their files cannot be listed."""
+
+    jobs: Sequence[QueuedJob]
+    unlisted: Mapping[str, str]
+
+
+def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> SizedQueue:
     """The copies with their bytes and the rate that each is expected to reach alone.
 
     Raises
     ------
-    InvalidValue : nothing tells a rate, or one would last too long.
-    AgentError : a source cannot be listed.
+    InvalidValue : nothing tells a rate, one would last too long, or two would write one file.
     """
-    listings = [
-        list_files(each.sources, each.destination, manifest=each.manifest, options=options.engine) for each in requests
-    ]
-    _check_apart(requests, listings)
-    return [_sized(*each, options, client) for each in zip(requests, listings, strict=True)]
+    listings: list[tuple[CopyRequest, Listing]] = []
+    unlisted: dict[str, str] = {}
+    for each in requests:
+        try:
+            listing = list_files(each.sources, each.destination, manifest=each.manifest, options=options.engine)
+        except TradewindError as wrong:
+            unlisted[each.name] = str(wrong)
+        else:
+            listings.append((each, listing))
+    _check_apart(listings)
+    return SizedQueue([_sized(*each, options, client) for each in listings], unlisted)
 
 
-def _check_apart(requests: Sequence[CopyRequest], listings: Sequence[Listing]) -> None:
+def _check_apart(listings: Sequence[tuple[CopyRequest, Listing]]) -> None:
     """See that no two jobs write the same file, at once or one over the other."""
     writers: dict[str, str] = {}
-    for request, listing in zip(requests, listings, strict=True):
+    for request, listing in listings:
         for job in listing.jobs:
             file = _written(job.destination)
             if (other := writers.setdefault(file, request.name)) != request.name:

@@ -6,7 +6,7 @@ is known afterwards; what was saved is then modelled again from the times that w
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tradewind.errors import TradewindError
@@ -42,6 +42,14 @@ class Sent:
         return self.report is not None and self.report.succeeded
 
     @property
+    def reason(self) -> str | None:
+        """Why it is not, or not all, there; ``None`` where it is."""
+        if self.report is None or self.succeeded:
+            return self.failure
+        first = next(iter(self.report.failures), None)
+        return str(self.report.status) if first is None else f"{first.file}: {first.reason}"
+
+    @property
     def in_time(self) -> bool | None:
         """Whether the deadline was kept; ``None`` where there is none or nothing was finished."""
         if not self.succeeded or self.ends_s is None or self.job.deadline_s is None:
@@ -57,6 +65,7 @@ class Sent:
 class QueueReport:
     """What a queue came to.
 
+    ``unlisted`` : of jobs that were not planned, by their names, why their files could not be listed.
     ``as_sent`` : the plan's figures, of the times that were. ``stopped`` : by the user, before its end.
     """
 
@@ -64,14 +73,15 @@ class QueueReport:
     sent: tuple[Sent, ...]
     as_sent: BatchPlan | None
     stopped: bool = False
+    unlisted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:
-        return all(each.succeeded for each in self.sent)
+        return not self.unlisted and all(each.succeeded for each in self.sent)
 
     def lines(self) -> list[str]:
         """A line a job, and what was saved."""
-        told = [_line(each) for each in self.sent]
+        told = [*unlisted_lines(self.unlisted), *(_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
             own_j = self.as_sent.apart_active_j + self.as_sent.apart_tail_j
@@ -91,6 +101,7 @@ class QueueReport:
             "energy_is": "modelled, of the radio above idle",
             "stopped": self.stopped,
             "jobs": [_document(each) for each in self.sent],
+            "not_planned": dict(self.unlisted),
         }
 
 
@@ -272,6 +283,10 @@ def _line(each: Sent) -> str:
     return f"{each.job.name}: {began}{told}"
 
 
+def unlisted_lines(unlisted: Mapping[str, str]) -> list[str]:
+    return [f"{name}: not sent: {reason}" for name, reason in unlisted.items()]
+
+
 def _document(each: Sent) -> dict[str, Any]:
     return {
         "name": each.job.name,
@@ -281,6 +296,6 @@ def _document(each: Sent) -> dict[str, Any]:
         "ends_s": each.ends_s,
         "deadline_s": each.job.deadline_s,
         "in_time": each.in_time,
-        "failure": each.failure,
+        "failure": each.reason,
         "report": None if each.report is None else each.report.document(),
     }
