@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Terminal:
 
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
-        print(json.dumps(document, default=str) if self.json else text, flush=True)
+        print(json.dumps(document, default=str) if self.json else plain(text), flush=True)
 
     def failure(self, line: str, exit_code: int, done: "BrokenOff | None" = None) -> None:
         """Why there is no result, or only what was ``done``; the document of a program holds the same line."""
@@ -61,7 +62,7 @@ class Terminal:
         if self.json:
             self.result("", document)
             return
-        cells = [tuple(heads), *(tuple(row) for row in rows)]
+        cells = [tuple(heads), *(tuple(plain(cell) for cell in row) for row in rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
         for row in cells:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -73,5 +74,13 @@ class Terminal:
 
 
 def one_line(text: str) -> str:
-    """``text`` without line breaks."""
-    return " ".join(text.split())
+    """``text`` without line breaks and what moves a terminal's cursor."""
+    return plain(" ".join(text.split()))
+
+
+def plain(text: str) -> str:
+    """With control characters spelt out: names out of other people's files are not to steer a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
