@@ -22,7 +22,7 @@ def _page(page: AnalysedPage) -> Iterator[str]:
         f"{page.name}: {format_count(page.objects, 'object')}, {format_bytes(page.wire_bytes)}, over "
         f"{format_count(len(page.connections), 'connection')} ({reused})"
     )
-    ended = "" if page.load_told else " (to the last byte; the log tells no load event)"
+    ended = "" if page.load_told else " (to the last that is told; the log has no load event)"
     share = "" if page.idle_share is None else f" ({100 * page.idle_share:.0f} %)"
     idle = (
         "; how long idle, the log does not tell"

@@ -15,6 +15,7 @@ from tradewind.connections.har import (
     MOST_PAGES,
     NO_ENTRIES,
     NO_LOG,
+    NO_PAGES,
     Har,
     har_of_document,
     require_utf_8,
@@ -24,6 +25,7 @@ from tradewind.connections.har import (
 from tradewind.connections.har_entry import slim_entry
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import KIB, MIB
+from tradewind_agent.packed_stream import BROKEN, MAGIC_BYTES, unpacked, unpacked_beginning
 
 CHUNK_BYTES = 256 * KIB
 MOST_BYTES = 1024 * MIB
@@ -41,8 +43,10 @@ _MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', 
 
 
 def is_har(beginning: bytes) -> bool:
-    """Whether a file that begins so is a HAR: an object whose first member is the log, with a member of HAR's."""
-    text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
+    """Whether a file that begins so, packed or not, is a HAR: an object whose first member is the log, with a member
+    of HAR's.
+    """
+    text = b"".join(unpacked_beginning(beginning, _LOOKED_AT)[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
     return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
 
 
@@ -56,11 +60,11 @@ def looks_like_har(log: Path) -> bool:
 
 
 def read_har(log: Path | IO[bytes]) -> Har:
-    """A log of any size up to `MOST_BYTES`, without what is not analysed.
+    """A log of any size up to `MOST_BYTES`, gzip and zstd unpacked, without what is not analysed.
 
     Raises
     ------
-    InvalidValue : no JSON, cut off, or no HAR.
+    InvalidValue : no JSON, cut off, damaged, or no HAR.
     TooLarge : beyond `MOST_BYTES`, or more entries or pages than are analysed.
     """
     document: list[Any] = []
@@ -74,16 +78,20 @@ def read_har(log: Path | IO[bytes]) -> Har:
             parser.close()
         except (ijson.JSONError, UnicodeDecodeError) as wrong:
             raise InvalidValue("har", why_no_json(str(wrong))) from None
+        except BROKEN as wrong:
+            raise InvalidValue("har", f"compressed data is broken or cut off: {wrong}") from None
     return har_of_document(document[0] if document else None)
 
 
 @contextmanager
 def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
     if isinstance(log, Path):
-        with log.open("rb") as stream:
-            yield stream
-    else:
-        yield log
+        with log.open("rb") as stream, _opened(stream) as inner:
+            yield inner
+        return
+    peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
+    with unpacked(log, b"" if peek is None else peek(MAGIC_BYTES)) as inner:
+        yield inner
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
@@ -162,8 +170,9 @@ def _require_objects(event: str, keys: list[str]) -> None:
 
 def _require_lists(keys: list[str]) -> None:
     """See that what a HAR has lists for has no members."""
-    if len(keys) == len(_ENTRIES) and keys[:-1] in (_ENTRIES[:-1], _PAGES[:-1]):
-        raise InvalidValue("har", NO_ENTRIES)
+    for wanted, missing in ((_ENTRIES, NO_ENTRIES), (_PAGES, NO_PAGES)):
+        if len(keys) == len(wanted) and keys[:-1] == wanted[:-1]:
+            raise InvalidValue("har", missing)
 
 
 _ENTRIES, _PAGES = ["", "log", "entries", ""], ["", "log", "pages", ""]

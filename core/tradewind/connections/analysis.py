@@ -5,7 +5,7 @@ A = ∪ A_i; |·|, total length in seconds.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +13,7 @@ from enum import StrEnum
 from tradewind.connections.assignment import Connection, connections_of
 from tradewind.connections.caching import CacheClass, cache_class
 from tradewind.connections.intervals import covered_s, within
-from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad
+from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad, WebObject
 
 MOSTLY = 0.9
 """Share of connections above which a page counts as encrypted, or as plain (section 3, Fig. 5)."""
@@ -64,7 +64,8 @@ class PageAnalysis:
 
     Attributes
     ----------
-    load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte.
+    load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte, of objects
+        without times to their request: at least so long.
     idle_s : `idle_s`; None where no object has times, or none came over the network. ``net_transfer_s`` = L - idle
         (section 4).
     effective_concurrency : `effective_concurrency`; None where nothing has times.
@@ -117,8 +118,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     """
     connections = connections_of(load.objects)
     received = [each.receive for each in load.objects if each.receive is not None]
-    last_s = max((end for _, end in received), default=0.0)
-    load_s = load.load_s if load.load_s is not None else max(last_s, 0.0)
+    load_s = load.load_s if load.load_s is not None else _last_s(load.objects)
     return PageAnalysis(
         name=load.name,
         started_at=load.started_at,
@@ -135,6 +135,12 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
         left_out=load.left_out,
         connections=[_figures(each, rtt_s) for each in connections],
     )
+
+
+def _last_s(objects: Iterable[WebObject]) -> float:
+    """When the last that is known happened, s since the begin of the load."""
+    known_s = (each.started_s if each.receive is None else each.receive[1] for each in objects)
+    return max(max(known_s, default=0.0), 0.0)
 
 
 def idle_s(load_s: float, received: Sequence[Interval]) -> float:

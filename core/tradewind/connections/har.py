@@ -25,6 +25,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 NO_LOG = "is JSON, but no HAR: it has no object called log"
 NO_ENTRIES = "is JSON, but no HAR: it has no list called log.entries"
+NO_PAGES = "is JSON, but no HAR: its log.pages is no list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,10 @@ def har_of_document(document: Any) -> Har:
     if not isinstance(log, Mapping):
         raise InvalidValue("har", NO_LOG)
     entries, pages = log.get("entries"), log.get("pages") or []
-    if not isinstance(entries, list) or not isinstance(pages, list):
+    if not isinstance(entries, list):
         raise InvalidValue("har", NO_ENTRIES)
+    if not isinstance(pages, list):
+        raise InvalidValue("har", NO_PAGES)
     kept = [page for page in pages if isinstance(page, Mapping)]
     if len(entries) > MOST_ENTRIES:
         raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")

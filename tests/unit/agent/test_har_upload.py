@@ -1,10 +1,30 @@
 """Browsers' logs on their way to the service, one beside the other."""
 
+import gzip
 import json
+
+import pytest
+import zstandard
 
 from tests.unit.connections.hars import entry, har
 from tradewind.path import UNKNOWN_PATH
-from tradewind_agent.har_upload import upload_hars
+from tradewind_agent.har_upload import split, upload_hars
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_packed_log_is_told_by_its_content_and_read(tmp_path, pack):
+    content = json.dumps(har(*(entry(n) for n in range(2000)))).encode()
+    packed = tmp_path / "page.packed"
+    packed.write_bytes(pack(content))
+    with packed.open("rb") as piped:
+        hars, others = split([("file", packed), ("pipe", piped)], "auto")
+        assert [name for name, _ in hars] == ["file", "pipe"]
+        first, second = upload_hars(hars, client=None, path=UNKNOWN_PATH)
+    assert others == []
+    assert first.analysis == second.analysis is not None
+    packed.write_bytes(pack(content)[:-9])
+    (cut,) = upload_hars([("cut", packed)], client=None, path=UNKNOWN_PATH)
+    assert "cut off" in (cut.failure or "")
 
 
 def test_a_log_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path):

@@ -116,6 +116,13 @@ def test_a_load_without_its_event_ends_with_the_last_byte():
     assert page.idle_s == pytest.approx(0.1)
 
 
+def test_a_load_whose_objects_have_no_times_lasts_until_the_last_request_at_least():
+    untimed = entry(700) | {"time": -1, "timings": {}}
+    page = analysed(entry(0, wait=100, receive=100), untimed, load_ms=-1)
+    assert (page.load_told, page.load_s, page.untimed) == (False, pytest.approx(0.7), 1)
+    assert analysed(untimed, load_ms=-1).idle_s is None
+
+
 def test_a_round_trip_that_is_given_stands_in_for_handshakes_that_are_not_told():
     page = analysed(entry(0), entry(0, url="http://other.org/", connect=30), rtt_s=0.1)
     assert {each.origin: each.rtt_s for each in page.connections} == {

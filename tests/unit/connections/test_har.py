@@ -8,7 +8,16 @@ from itertools import chain, repeat
 import pytest
 
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.har import MOST_ENTRIES, MOST_PAGES, NO_ENTRIES, NO_LOG, Har, decode_har, page_loads
+from tradewind.connections.har import (
+    MOST_ENTRIES,
+    MOST_PAGES,
+    NO_ENTRIES,
+    NO_LOG,
+    NO_PAGES,
+    Har,
+    decode_har,
+    page_loads,
+)
 from tradewind.connections.page_load import LeftOut
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import MIB
@@ -116,7 +125,7 @@ class Stream:
 @pytest.mark.parametrize(
     ("beginning", "reason"),
     [('[{"a": 1},', NO_LOG), ('{"log": [{"a": 1},', NO_LOG), ('{"log": {"entries": {"a": 1,', NO_ENTRIES),
-     ('{"log": {"pages": {"a": 1,', NO_ENTRIES)],
+     ('{"log": {"pages": {"a": 1,', NO_PAGES)],
 )  # fmt: skip
 def test_what_is_no_har_is_told_by_its_beginning_and_read_no_further(beginning, reason):
     rest = (pytest.fail("it is read on") for _ in range(1))

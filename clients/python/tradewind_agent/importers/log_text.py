@@ -1,20 +1,17 @@
 """A log as numbered lines: plain, gzip or zstd, any line end, any encoding, flat memory for any file."""
 
 import codecs
-import gzip
 import io
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, count, islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, NamedTuple, Self, cast
-
-import zstandard
+from typing import IO, NamedTuple, Self
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.packed_stream import BROKEN, MAGIC_BYTES, unpacked
 from tradewind_agent.system_errors import in_words
 
 MAX_LINE_CHARS = 1 << 20
@@ -25,14 +22,11 @@ SAMPLE_CHARS = 1 << 16
 
 _BLOCK_BYTES = 1 << 16
 _SPOOLED_BYTES = 1 << 23
-_GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_BROKEN_STREAM = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 
 class Line(NamedTuple):
@@ -88,7 +82,7 @@ class LogText:
                     yield Line(number, "", InvalidValue("row", f"is longer than {MAX_LINE_CHARS} characters"))
                 else:
                     yield Line(number, line)
-        except _BROKEN_STREAM as broken:
+        except BROKEN as broken:
             yield Line(number + 1, "", InvalidValue("file", f"compressed data is broken or cut off: {broken}"))
 
     def sample(self) -> str:
@@ -96,7 +90,7 @@ class LogText:
         try:
             with self._opened() as stream:
                 return next(_decoded(stream), "")[:SAMPLE_CHARS]
-        except _BROKEN_STREAM as broken:
+        except BROKEN as broken:
             raise InvalidValue("file", f"compressed data is broken: {broken}") from None
 
     def _texts(self) -> Iterator[str | None]:
@@ -120,17 +114,10 @@ class LogText:
         if self._rewindable is None:
             self._rewindable = self._made_rewindable()
         self._rewindable.seek(self._beginning)
-        magic = self._rewindable.read(4)
+        magic = self._rewindable.read(MAGIC_BYTES)
         self._rewindable.seek(self._beginning)
-        if magic.startswith(_GZIP_MAGIC):
-            with gzip.GzipFile(fileobj=self._rewindable) as stream:
-                yield cast("IO[bytes]", stream)
-        elif magic == _ZSTD_MAGIC:
-            decompressor = zstandard.ZstdDecompressor()
-            with decompressor.stream_reader(self._rewindable, read_across_frames=True, closefd=False) as stream:
-                yield stream
-        else:
-            yield self._rewindable
+        with unpacked(self._rewindable, magic) as stream:
+            yield stream
 
     def _made_rewindable(self) -> IO[bytes]:
         stream: IO[bytes]
