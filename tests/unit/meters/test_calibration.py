@@ -106,6 +106,15 @@ def test_a_disk_that_nobody_can_see_at_work_is_told_not_to_be_measured():
     assert found.device_profile("Acme", "One").facts["not_measured"] == "disk, memory, network, radio"
 
 
+@pytest.mark.parametrize("spread_w", [0.0, 0.2])
+def test_a_power_that_does_not_follow_the_load_is_that_of_something_else(spread_w):
+    others = [
+        replace(step, power_w=5.5 + spread_w * (-1) ** (step.number * step.number // 3)) for step in Scene().climb()
+    ]
+    with pytest.raises(CannotFit, match="does not follow the load; see that the meter is this host's"):
+        calibrate(others, method=EnergyMethod.METER, source="synthetic")
+
+
 def test_what_was_not_measured_is_in_the_closing_line_and_its_document(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")

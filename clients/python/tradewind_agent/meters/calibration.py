@@ -80,13 +80,16 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
 
     Raises
     ------
-    CannotFit : the steps do not determine them; most often something else kept the host busy all the while.
+    CannotFit : the steps do not determine them; most often something else kept the host busy all the while. Or the
+        mean of the other steps predicts a step as well, so that the power measured is not of what was loaded.
     """
     samples = [CalibrationSample(step.number, step.usage, step.power_w) for step in steps if step.power_w is not None]
     try:
         fine, cpu = cross_validated(samples, fit_fine), cross_validated(samples, fit_cpu)
     except CannotFit as failure:
         raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
+    if min(fine.error, cpu.error) >= _error_of_means([sample.power_w for sample in samples]):
+        raise CannotFit("the power does not follow the load; see that the meter is this host's, and that it is idle")
     return Calibration(
         idle_w=fine.model.idle_w,
         component_w=fine.model.component_w,
@@ -99,6 +102,12 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
         method=str(method),
         source=f"{source}, {format_count(len(samples), 'step')}",
     )
+
+
+def _error_of_means(powers_w: Sequence[float]) -> float:
+    """Mean absolute error over the mean power, each step told by the mean of the others."""
+    total_w, others = sum(powers_w), len(powers_w) - 1
+    return sum(abs(power_w - (total_w - power_w) / others) for power_w in powers_w) / total_w
 
 
 def with_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderStep]:
