@@ -51,8 +51,12 @@ def _scaled(text: str, quantity: str, unit_pattern: str, example: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """Size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions are rounded)."""
-    return round(_scaled(text, "size", "b|", "64KiB or 1.5GB"))
+    """Size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions of one are rounded)."""
+    example = "64KiB or 1.5GB"
+    size_bytes = _scaled(text, "size", "b|", example)
+    if not (size_bytes.is_integer() or _split(text, "size", example)[1]):
+        raise _unknown("size", text, "", example)
+    return round(size_bytes)
 
 
 def parse_bps(text: str) -> float:

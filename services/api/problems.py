@@ -1,6 +1,6 @@
 """Errors as problem documents (RFC 9457)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -103,9 +103,23 @@ def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | N
 
 async def _request_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fields = [_field_problem(each, error.body) for each in error.errors()]
+    fields = [_field_problem(each, error.body) for each in _own_faults(error.errors())]
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields)
     return problem(422, "Invalid value", detail, fields=tuple(fields))
+
+
+def _own_faults(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without those of lists that the framework holds for too short only because an item of them is wrong."""
+    places = [each["loc"] for each in found]
+    return [
+        each
+        for each in found
+        if not (each["type"] == "too_short" and any(_within(place, each["loc"]) for place in places))
+    ]
+
+
+def _within(place: tuple[Any, ...], outer: tuple[Any, ...]) -> bool:
+    return len(place) > len(outer) and place[: len(outer)] == outer
 
 
 def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:

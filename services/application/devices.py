@@ -68,7 +68,7 @@ def device_named(name: str, shipped: Catalogue, *, uow: DeviceUnitOfWork) -> Kno
     if stored is not None:
         return _known(stored, shipped.radios)
     if name not in shipped.devices:
-        raise NotFound(f"no device {name!r}; GET /v1/devices lists them")
+        raise NotFound(f"no device {name!r}; `tradewind devices` and GET /v1/devices list them")
     return KnownDevice(shipped.devices[name], None)
 
 

@@ -105,6 +105,12 @@ def test_what_cannot_be_is_refused_in_words(
     assert (answer.status_code, told in answer.text) == (status, True), answer.text
 
 
+def test_what_is_wrong_with_a_job_is_told_of_the_job_alone(api: str, tenant: Tenant) -> None:
+    with tenant.client(api, Scope.AGENT) as client:
+        answer = client.post("/v1/batching/advise", json=QUEUE | {"jobs": [QUEUE["jobs"][0] | {"total_bytes": -1}]})
+    assert [each["field"] for each in answer.json()["errors"]] == ["jobs.0.total_bytes"]
+
+
 def test_only_agents_upload(api: str, tenant: Tenant) -> None:
     with tenant.client(api, Scope.ANALYST) as client:
         assert client.put("/v1/devices/one", json=PROFILE).status_code == 403

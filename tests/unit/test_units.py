@@ -46,6 +46,12 @@ def test_a_power_is_read_in_watts(text, expected):
     assert units.parse_watts(text) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("text", ["1.2", "0.5", "1e-3"])
+def test_a_size_in_bytes_is_whole(text):
+    with pytest.raises(InvalidUnit, match="has no unit; write it like 64KiB"):
+        units.parse_bytes(text)
+
+
 @pytest.mark.parametrize(
     ("parse", "example"),
     [
