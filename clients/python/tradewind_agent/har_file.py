@@ -43,20 +43,23 @@ _MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', 
 
 
 def is_har(beginning: bytes) -> bool:
-    """Whether a file that begins so, packed or not, is a HAR: an object whose first member is the log, with a member
-    of HAR's.
-    """
-    text = b"".join(unpacked_beginning(beginning, _LOOKED_AT)[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
+    """Whether a file that begins so is a HAR: an object whose first member is the log, with a member of HAR's."""
+    text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
     return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
 
 
 def looks_like_har(log: Path) -> bool:
-    """Whether a file begins as a HAR does; one that cannot be read does not, which its reader will tell."""
+    """Whether a file, packed or not, begins as a HAR does; not if it cannot be read, which its reader will tell."""
     try:
-        with log.open("rb") as opened:
-            return is_har(opened.read(_LOOKED_AT))
-    except OSError:
+        with _opened(log) as stream:
+            return is_har(stream.read(_LOOKED_AT))
+    except (OSError, *BROKEN):
         return False
+
+
+def begins_as_har(beginning: bytes) -> bool:
+    """Whether a stream of which so much can be seen is a HAR; of zstd that is often too little to tell."""
+    return is_har(unpacked_beginning(beginning, _LOOKED_AT))
 
 
 def read_har(log: Path | IO[bytes]) -> Har:

@@ -11,7 +11,7 @@ from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import ConnectionAnalysis, analysis_of
 from tradewind_agent.client import Client
 from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
-from tradewind_agent.har_file import is_har, looks_like_har, read_har
+from tradewind_agent.har_file import begins_as_har, looks_like_har, read_har
 from tradewind_agent.system_errors import in_words
 
 HAR = "har"
@@ -56,7 +56,7 @@ def _begins_as_har(log: Path | IO[bytes]) -> bool:
     if isinstance(log, Path):
         return looks_like_har(log)
     peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
-    return peek is not None and is_har(peek())
+    return peek is not None and begins_as_har(peek())
 
 
 def upload_hars(

@@ -5,9 +5,12 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import zstandard
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAGIC_BYTES = 4
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
@@ -15,6 +18,8 @@ BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_PIECE_BYTES = 1024
+"""Taken at once: in three bytes there may be a block of 128 KiB, so that no more than 44 MB come of it."""
 
 
 @contextmanager
@@ -29,11 +34,39 @@ def unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
         with gzip.GzipFile(fileobj=stream) as inner:
             yield cast("IO[bytes]", inner)
     elif beginning.startswith(_ZSTD):
-        decompressor = zstandard.ZstdDecompressor()
-        with decompressor.stream_reader(stream, read_across_frames=True, closefd=False) as inner:
-            yield inner
+        yield io.BufferedReader(_ZstdFrames(stream))
     else:
         yield stream
+
+
+class _ZstdFrames(io.RawIOBase):
+    """Frames of zstd one after another; unlike zstandard's own reader it tells one that is cut off."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed = packed
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._left = b""
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: "WriteableBuffer") -> int:
+        """The next bytes; raises `EOFError` at an end within a frame."""
+        while not self._plain:
+            piece = self._left or self._packed.read(_PIECE_BYTES)
+            if not piece:
+                if self._frame is not None:
+                    raise EOFError("a frame of zstd ends before its end")
+                return 0
+            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._plain = memoryview(frame.decompress(piece))
+            self._left = frame.unused_data if frame.eof else b""
+            self._frame = None if frame.eof else frame
+        into = memoryview(target).cast("B")
+        count = min(len(into), len(self._plain))
+        into[:count], self._plain = self._plain[:count], self._plain[count:]
+        return count
 
 
 def unpacked_beginning(beginning: bytes, most_bytes: int) -> bytes:
