@@ -47,7 +47,10 @@ def _scaled(text: str, quantity: str, unit_pattern: str, example: str) -> float:
     match = re.fullmatch(rf"([kmgtp]i?)?(?:{unit_pattern})", unit, re.IGNORECASE)
     if match is None:
         raise _unknown(quantity, text, unit, example)
-    return value * _PREFIX[(match[1] or "").lower()]
+    scaled = value * _PREFIX[(match[1] or "").lower()]
+    if not math.isfinite(scaled):
+        raise InvalidUnit(quantity, f"{text!r} is too large")
+    return scaled
 
 
 def parse_bytes(text: str) -> int:

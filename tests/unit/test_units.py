@@ -46,6 +46,12 @@ def test_a_power_is_read_in_watts(text, expected):
     assert units.parse_watts(text) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("parse", [units.parse_bytes, units.parse_bps, units.parse_watts])
+def test_what_no_number_can_hold_is_refused(parse):
+    with pytest.raises(InvalidUnit, match="is too large"):
+        parse("1e300P" + {units.parse_bytes: "B", units.parse_bps: "bps", units.parse_watts: "W"}[parse])
+
+
 @pytest.mark.parametrize("text", ["1.2", "0.5", "1e-3"])
 def test_a_size_in_bytes_is_whole(text):
     with pytest.raises(InvalidUnit, match="has no unit; write it like 64KiB"):

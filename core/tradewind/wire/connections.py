@@ -82,9 +82,9 @@ class AnalysedPage(Open):
     """The load of a page.
 
     ``id`` : under which the service keeps it; absent where nothing was kept. ``load_told`` : whether the log tells when
-    the page was loaded; else ``load_s`` is the end of the last object. ``untimed`` and ``unsized`` objects have no
-    times, no size in the log; where none has times, idle and net transfer time are absent. ``left_out`` : entries that
-    are no object of the page, by reason.
+    the page was loaded; else ``load_s`` is the last that is told, a byte or a later request without times. ``untimed``
+    and ``unsized`` objects have no times, no size in the log; where none has times, idle and net transfer time are
+    absent. ``left_out`` : entries that are no object of the page, by reason.
     """
 
     id: UUID | None = None

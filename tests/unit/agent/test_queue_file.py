@@ -50,6 +50,8 @@ def test_what_is_no_text_is_told(tmp_path):
     [
         ([], "holds no job"),
         (["{"], "line 1: job: is not JSON"),
+        ([JOB | {"sources": ["http://host/\ud800"]}], "line 1: sources: has half a character"),
+        ([JOB | {"sources": ["a\0b"]}], "line 1: sources: has a NUL"),
         (["[" * 100_000], "line 1: job: is nested too deeply"),
         (["[]"], "must be a JSON object"),
         ([JOB, JOB], "two jobs are named 'a'"),

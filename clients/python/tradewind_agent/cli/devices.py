@@ -21,11 +21,12 @@ def register(app: typer.Typer) -> None:
 def devices(*, as_json: options.Json = False) -> None:
     """List the devices and radios that `--device` and `--radio` may name.
 
-    Those of the service, one's own first; without a service those that come with the agent.
+    Those of the service, one's own first; where none answers, those that come with the agent.
     """
     from tradewind.units import format_joules, format_seconds
 
-    terminal, known = Terminal(as_json), _known()
+    terminal = Terminal(as_json)
+    known = _known(terminal)
     rows = [
         (
             each.name,
@@ -46,14 +47,18 @@ def devices(*, as_json: options.Json = False) -> None:
         terminal.table(RADIO_HEADS, told, {})
 
 
-def _known() -> "DeviceCatalogue":
+def _known(terminal: Terminal) -> "DeviceCatalogue":
     from tradewind.mobile.catalogue import shipped_catalogue
     from tradewind.wire.devices import DeviceCatalogue, WireDeviceProfile, WireRadioProfile
+    from tradewind_agent.errors import ServiceAway
 
     client = surroundings.open_client_if_configured()
     if client is not None:
         with client:
-            return client.mobile.devices()
+            try:
+                return client.mobile.devices()
+            except ServiceAway as away:
+                terminal.note(f"{away}; these come with the agent")
     shipped = shipped_catalogue()
     return DeviceCatalogue(
         devices=tuple(WireDeviceProfile.of(each, own=False, uploaded_at=None) for each in shipped.devices.values()),

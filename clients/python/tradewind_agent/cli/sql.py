@@ -13,7 +13,7 @@ import typer
 
 from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.terminal import Terminal, one_line
 from tradewind_agent.folders import whole_or_not_at_all
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def table_of(rows: list[dict[str, Any]], *, brief: bool) -> str:
     if not rows:
         return "(no rows)"
     heads = list(rows[0])
-    cells = [heads, *([_cell(row[head], brief=brief) for head in heads] for row in rows)]
+    cells = [list(map(one_line, heads)), *([_cell(row[head], brief=brief) for head in heads] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     numeric = [all(_is_number(row[head]) for row in rows) for head in heads]
     return "\n".join(
@@ -155,5 +155,5 @@ def _cell(value: Any, *, brief: bool) -> str:
         return ""
     if brief and isinstance(value, float):
         return f"{value:.{SHOWN_DIGITS}g}"
-    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
+    text = one_line(value) if isinstance(value, str) else json.dumps(value)
     return f"{text[: SHOWN_CHARACTERS - 1]}…" if brief and len(text) > SHOWN_CHARACTERS else text

@@ -79,8 +79,11 @@ def one_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """With control characters spelt out: names out of other people's files are not to steer a terminal."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """With control characters and halves of characters spelt out.
+
+    Names out of other people's files are not to steer a terminal, and those of files may be no text at all.
+    """
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

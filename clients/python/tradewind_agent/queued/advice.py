@@ -17,6 +17,7 @@ from tradewind_agent.engine.address import Url
 from tradewind_agent.errors import ServiceAway
 from tradewind_agent.queued.queue_file import CopyRequest
 from tradewind_agent.radio_profile import radio_profile
+from tradewind_agent.system_errors import in_words
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
@@ -73,6 +74,8 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
             listing = list_files(each.sources, each.destination, manifest=each.manifest, options=options.engine)
         except TradewindError as wrong:
             unlisted[each.name] = str(wrong)
+        except OSError as failed:
+            unlisted[each.name] = str(in_words(failed))
         else:
             listings.append((each, listing))
     _check_apart(listings)

@@ -83,6 +83,8 @@ def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
     sources = content.get("sources", () if "manifest" in content else None)
     if not isinstance(sources, Sequence) or isinstance(sources, str) or not all(isinstance(s, str) for s in sources):
         raise InvalidValue("sources", "must be a list of addresses or paths")
+    for each in sources:
+        _require_a_name("sources", each)
     destination = _text(content, "destination")
     if destination is None:
         raise InvalidValue("destination", "is missing")
@@ -122,9 +124,17 @@ def _text(content: Mapping[str, Any], field: str) -> str | None:
     value = content.get(field)
     if value is not None and not (isinstance(value, str) and value):
         raise InvalidValue(field, "must be a text that is not empty")
-    if value is not None and any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidValue(field, "has half a character, which no text in UTF-8 has")
+    if value is not None:
+        _require_a_name(field, value)
     return value
+
+
+def _require_a_name(field: str, text: str) -> None:
+    """See that a file may be called so."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidValue(field, "has half a character, which no text in UTF-8 has")
+    if "\0" in text:
+        raise InvalidValue(field, "has a NUL, which no name has")
 
 
 def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
