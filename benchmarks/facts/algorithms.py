@@ -1,5 +1,6 @@
 """Claims of the GreenDataFlow paper (001) on tuning while a transfer runs: its two algorithms as printed, and ours."""
 
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from benchmarks.facts.catalogue import Fact, Facts
@@ -13,7 +14,7 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.sla import Sla, SlaKind
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, Sample, begin, step
 from tradewind.tuning.bank import Bank, bank_limit_bits, credited, goal
-from tradewind.tuning.congestion import DEAD_BAND, Loss, Signal, StreamLimit, signal_of
+from tradewind.tuning.congestion import DEAD_BAND, Loss, Signal, StreamLimit, has_room, signal_of
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 
 TICK_S = 5.0
@@ -109,9 +110,9 @@ def controller(_fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def _agreed(target_bps: float) -> Basis:
+def _agreed(target: float, kind: SlaKind = SlaKind.THROUGHPUT_AT_LEAST) -> Basis:
     return Basis(
-        Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target_bps),
+        Sla(kind=kind, target=target),
         (ChunkBasis(ChunkPlan(ChunkKind.WHOLE, None, START), 1000, TOTAL_BYTES),),
     )
 
@@ -130,8 +131,9 @@ def _bank_stays_within() -> Comparison:
 
 
 def fairness(fact: Fact, _facts: Facts) -> Finding:
-    """Ours in all nine cells of queue and loss: loss first, then delay, else quiet; one stream stays."""
+    """Ours in all cells of queue and loss: loss first, then delay, else quiet; when one is added; one stays."""
     expected_s, tolerated = 0.06, 1e-3
+    band = fact.values["h_default"]
     cells = {
         (queue, lost): signal_of(
             delay_s=queue * expected_s,
@@ -140,27 +142,53 @@ def fairness(fact: Fact, _facts: Facts) -> Finding:
             tolerated_loss=tolerated,
             limit=StreamLimit(),
         )
-        for queue in (0.2, 1.0, 3.0)
+        for queue in (*_FREE_QUEUES, 1.0, 1.2, 1.3, 3.0)
         for lost in (0.0, 1.0, 5.0)
     }
     wanted = {
-        (queue, lost): Signal.LOSS if lost > 1 else Signal.DELAY if queue > 1 else Signal.QUIET for queue, lost in cells
+        (queue, lost): Signal.LOSS if lost > 1 else Signal.DELAY if queue > 1 + band else Signal.QUIET
+        for queue, lost in cells
     }
     floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, throughput_bps=0.0, elapsed_s=0.0)
     return compared(
-        computed("dead band around the expected delay", fact.values["h_default"], DEAD_BAND),
+        computed("dead band around the expected delay", band, DEAD_BAND),
         computed("streams that are left of one", fact.values["min"], floor.streams or 0),
         holds_for_all(
             "cells of queue and loss: told as in the table",
             len(cells),
             sum(cells[each] is wanted[each] for each in cells),
         ),
+        holds_for_all(
+            "queues below the band: streams are added",
+            len(_FREE_QUEUES),
+            sum(has_room(queue * expected_s, expected_s) for queue in _FREE_QUEUES),
+        ),
     )
 
 
+_FREE_QUEUES = (0.2, 0.5, 0.7)
+"""Over the expected one."""
+
+
 def loss_first(_fact: Fact, _facts: Facts) -> Finding:
+    """Which signal is answered, and how many streams each leaves of `START`: ours counts those of all files in one."""
     both = signal_of(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
-    return compared(property_of("loss outweighs queueing delay", both is Signal.LOSS))
+    files, each = START.concurrency or 1, START.parallelism or 1
+    left = {
+        signal: StreamLimit().cut(signal, files * each, delay_s=0.1, loss=0.05, throughput_bps=1e9, elapsed_s=0.0)
+        for signal in (Signal.LOSS, Signal.DELAY)
+    }
+    return compared(
+        property_of("loss outweighs queueing delay", both is Signal.LOSS),
+        computed(
+            f"streams that loss leaves of {files} files of {each}", (files - 1) * each, _streams(left, Signal.LOSS)
+        ),
+        computed("and delay", files * (each - 1), _streams(left, Signal.DELAY)),
+    )
+
+
+def _streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
+    return left[signal].streams or 0
 
 
 def opportunistic(_fact: Fact, _facts: Facts) -> Finding:
@@ -178,7 +206,25 @@ def opportunistic(_fact: Fact, _facts: Facts) -> Finding:
         property_of("the goal is above the agreement after a dip", goals[12] > target),
         property_of("what a dip of 20 % took is made up for", moved_bits >= target * seconds),
         property_of("a full bank eases the goal", goals[-1] < goals[12]),
+        *_energy_made_up_for(),
     )
+
+
+def _energy_made_up_for() -> Iterator[Comparison]:
+    """The same of an agreed energy, of which the first ticks take a fifth too much."""
+    agreed_j, ticks = 6e4, 160
+    basis, bank = _agreed(agreed_j, SlaKind.ENERGY_AT_MOST), Bank()
+    tick_bytes, left_bytes, aims = TOTAL_BYTES // ticks, TOTAL_BYTES, list[float]()
+    for number in range(ticks):
+        aim = goal(bank, basis, remaining_bytes=left_bytes, elapsed_s=number * TICK_S, knows_power=True)
+        aims.append(aim.ceiling_j_per_byte or 0.0)
+        spent_j = tick_bytes * (1.2 * agreed_j / TOTAL_BYTES if number < 12 else aims[-1])
+        bank = credited(
+            bank, basis, throughput_bps=8 * tick_bytes / TICK_S, power_w=spent_j / TICK_S, interval_s=TICK_S
+        )
+        left_bytes -= tick_bytes
+    yield property_of("the energy aimed at is below the agreement after a fifth too much", aims[12] < aims[0])
+    yield property_of("what was too much is made up for", bank.used_j <= agreed_j * (1 + 1e-9))
 
 
 CHECKS = {

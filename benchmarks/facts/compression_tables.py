@@ -75,7 +75,7 @@ def platform(fact: Fact, facts: Facts) -> Finding:
         told.append(property_of(f"{chip}: its cores are those of the chip, {cores}", cores in words))
     known = [row[4] for row in facts["000-table1"].values["rows"] if CORES in row[4]]
     clock_ghz = float(known[0].partition(" GHz")[0].split()[-1])
-    told.append(computed(f"clock of a {CORES} in the mobile paper, GHz", fact.number_after(CORES), clock_ghz))
+    told.append(recomputed(f"clock of a {CORES} in the mobile paper, GHz", fact.number_after(CORES), clock_ghz))
     return elsewhere(PHONES, told)
 
 

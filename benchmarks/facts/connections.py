@@ -89,6 +89,7 @@ def filled_path(fact: Fact, facts: Facts) -> Finding:
             fact.values["500kB_line_rate_RTTs"],
             at_line_rate,
             absolute=0.005,
+            by=By.ARITHMETIC,
         ),
         property_of("LTE: its rate sends 500 kB in figure 1's round trips", at_line_rate <= rounds, by=By.ARITHMETIC),
         computed(
@@ -247,6 +248,10 @@ def shorter_connections(_fact: Fact, facts: Facts) -> Finding:
     )
 
 
+DOUBLED = 2
+"""What the paper's words have a window of CUBIC do in slow start."""
+
+
 def first_objects(fact: Fact, facts: Facts) -> Finding:
     path = _path(facts["004-setup"], "LTE")
     assert path.rtt_s is not None
@@ -254,11 +259,11 @@ def first_objects(fact: Fact, facts: Facts) -> Finding:
     return elsewhere(
         PAGES,
         [
-            computed("round trip of a bin, ms", fact.values["rtt_ms"], path.rtt_s * 1e3, relative=ROUNDING),
+            recomputed("round trip of a bin, ms", fact.values["rtt_ms"], path.rtt_s * 1e3),
             computed("largest object of the first bin, bytes", fact.values["rtt1_B"], first[0][0], relative=0.05),
             computed(
                 "window of the second round over the first, CUBIC",
-                RENO.factor,
+                DOUBLED,
                 (first[0][1] - first[0][0]) / first[0][0],
             ),
             computed(

@@ -98,10 +98,10 @@ def holds_for_all(what: str, cases: int, held: int) -> Comparison:
 
 
 def between(what: str, low: float, high: float, ours: float, *, more: float) -> Comparison:
-    """A number of the testbed beside two ends that the paper gives, within them or so much ``more`` away."""
-    nearest = min(max(ours, low), high)
+    """A number of the testbed beside the nearer of two ends that the paper gives, within them or ``more`` away."""
+    nearer = min((low, high), key=lambda end: abs(ours - end))
     allowed, agrees = f"{low - more:.3g} to {high + more:.3g}", low - more <= ours <= high + more
-    return Comparison(what=what, paper=nearest, ours=ours, allowed=allowed, agrees=agrees, by=By.TESTBED)
+    return Comparison(what=what, paper=nearer, ours=ours, allowed=allowed, agrees=agrees, by=By.TESTBED)
 
 
 def no_more(what: str, paper: float, ours: float) -> Comparison:

@@ -1,20 +1,26 @@
-"""Claims of the HTTP-services paper (002) that it measured: whether its numbers fit one another and the model.
+"""Claims of the HTTP-services paper (002) that it measured, and its lessons: whether they fit each other and the model.
 
 What the testbed has to say of them is in `measured`.
 """
 
+from dataclasses import replace
+from typing import Any
+
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Finding, computed, elsewhere, property_of, recomputed
+from benchmarks.facts.finding import By, Finding, compared, computed, elsewhere, holds_for_all, property_of, recomputed
 from benchmarks.facts.http_sla import HOSTS
 from benchmarks.facts.printed import printed, readings_of_bytes
 from tradewind.dataset import DataSet
 from tradewind.energy import base_energy_j
+from tradewind.heuristics import parallelism, pipelining
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prior import rate
 from tradewind.units import MBIT
 
-PIPELINED = 32
+MB = 10**6
+MOST_FILES, PIPELINED, MOST_STREAMS = 16, 32, 8
+"""The most that it tries of each."""
 
 
 def figure_2(fact: Fact, _facts: Facts) -> Finding:
@@ -134,7 +140,41 @@ def flexible(fact: Fact, _facts: Facts) -> Finding:
     )
 
 
+def rules(_fact: Fact, facts: Facts) -> Finding:
+    """Files at once first, requests ahead below the bandwidth-delay product, streams for large files: by our forms."""
+    values = facts["002-fig2"].values
+    path = Path(bandwidth_bps=values["bw_Mbps"] * MBIT, rtt_s=values["rtt_ms"] / 1e3)
+    bdp = path.bdp_bytes or 0.0
+    small, large = bdp / 50, bdp * 50
+    gains = [_gains(path, row) for row in facts["002-table1"].values["rows"]]
+    return compared(
+        holds_for_all(
+            f"data sets: {MOST_FILES} files gain no less than {PIPELINED} requests ahead or {MOST_STREAMS} streams",
+            len(gains),
+            sum(gain[0] == max(gain) for gain in gains),
+        ),
+        property_of("files below the bandwidth-delay product are asked for ahead", pipelining(bdp, small) > 1),
+        computed("requests in flight for a file far above it", 1, pipelining(bdp, large)),
+        computed("streams for a small file", 1, parallelism(bdp, small, bdp / 8)),
+        property_of("streams for a large file are several", parallelism(bdp, large, bdp / 8) > 1),
+    )
+
+
+def _gains(path: Path, row: list[Any]) -> list[float]:
+    """Rates of a data set by our closed form, over that of one file, stream and request at a time."""
+    _, total_mb, files, *_ = row
+    at = rate(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
+    one = Parameters(concurrency=1, parallelism=1, pipelining=1)
+    more = (
+        replace(one, concurrency=MOST_FILES),
+        replace(one, pipelining=PIPELINED),
+        replace(one, parallelism=MOST_STREAMS),
+    )
+    return [at(each) / at(one) for each in more]
+
+
 CHECKS = {
+    "002-lessons": rules,
     "002-fig2": figure_2,
     "002-fig3": figure_3,
     "002-fig4": figure_4,

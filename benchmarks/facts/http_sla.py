@@ -3,6 +3,7 @@
 import random
 import re
 from math import ceil
+from typing import Any
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import (
@@ -17,7 +18,7 @@ from benchmarks.facts.finding import (
     recomputed,
     recovered,
 )
-from benchmarks.facts.grounds import CARRIED_MBPS, CHICAGO, VIRGINIA, path_of
+from benchmarks.facts.grounds import CARRIED_MBPS, CHICAGO, VIRGINIA
 from benchmarks.facts.printed import closest, readings_of_bytes
 from benchmarks.testbed.peers import PEERS
 from tradewind.dataset import Chunk, ChunkKind, DataSet, kind_of
@@ -30,7 +31,6 @@ from tradewind.heuristics import (
     efficiency_levels,
     flexible_throughput_concurrency,
     min_energy,
-    parallelism,
     pipelining,
     throughput_per_joule,
 )
@@ -102,7 +102,18 @@ def data_sets(fact: Fact, _facts: Facts) -> Finding:
                 relative=SD_TOLERANCE,
             )
         )
-    return compared(*told)
+    alike = max(map(sum, zip(*map(_fitting_readings, fact.values["rows"]), strict=True)))
+    return compared(
+        recomputed("rows whose totals fit their means by one reading of MB", len(fact.values["rows"]), alike), *told
+    )
+
+
+def _fitting_readings(row: list[Any]) -> tuple[bool, bool]:
+    """Whether the total fits files times mean size, either reading of that, with MB decimal and binary."""
+    _, total_mb, files, _, mean, *_ = row
+    decimal, binary = readings_of_bytes(f"{total_mb} MB")
+    means = [files * each for each in readings_of_bytes(mean)]
+    return any(decimal.meets(own) for own in means), any(binary.meets(own) for own in means)
 
 
 def power_models(fact: Fact, _facts: Facts) -> Finding:
@@ -135,19 +146,6 @@ def tools(_fact: Fact, _facts: Facts) -> Finding:
             property_of("wget opens one channel", not wget.axes),
             property_of("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in asked)),
         ],
-    )
-
-
-def rules(_fact: Fact, facts: Facts) -> Finding:
-    """Pipelining only below the bandwidth-delay product, streams only for large files: by our closed forms."""
-    path = facts["002-fig2"].values
-    bdp = _bdp_bytes(path["bw_Mbps"], path["rtt_ms"])
-    small, large = bdp / 50, bdp * 50
-    return compared(
-        property_of("files below the bandwidth-delay product are asked for ahead", pipelining(bdp, small) > 1),
-        computed("requests in flight for a file far above it", 1, pipelining(bdp, large)),
-        computed("streams for a small file", 1, parallelism(bdp, small, bdp / 8)),
-        property_of("streams for a large file are several", parallelism(bdp, large, bdp / 8) > 1),
     )
 
 
@@ -244,12 +242,11 @@ def flexible(_fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def setup(fact: Fact, facts: Facts) -> Finding:
-    """Its paths as they are emulated, and whether files of these sizes are both below and above what each holds."""
+def setup(fact: Fact, _facts: Facts) -> Finding:
+    """Whether files of these sizes are both below and above what each of its paths holds."""
     told = []
     for name, words in SETUPS.items():
         gbps, rtt_ms = fact.number_after(words), fact.number_after(f"{words} {fact.number_after(words):g} Gbps")
-        told.append(computed(f"{name}: round trip as emulated, ms", rtt_ms, 1e3 * path_of(name, facts).rtt_s))
         bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
         kinds = [kind_of(1e3 * kb, bdp) for kb in fact.values["file_KB"]]
         told.append(
@@ -267,7 +264,6 @@ CHECKS = {
     "002-table1": data_sets,
     "002-power-models": power_models,
     "002-cli": tools,
-    "002-lessons": rules,
     "002-mine": least_energy,
     "002-maxthr": most_throughput,
     "002-ee": energy_efficiency,
