@@ -3,6 +3,7 @@
 Who sends asks for one piece after the other; how long it takes to come back says what the path carries.
 """
 
+import math
 import os
 import time
 from collections import deque
@@ -36,6 +37,7 @@ LEAST_SEEN_S = 0.02
 """A piece that left in less went into a buffer: that says nothing of the path's rate."""
 IDLE_SHARE = 0.1
 """Of the time, spent on sending: where it is less, the path waits for the packing."""
+LOOK_AWAITED_S = 1.0
 LONGEST_PACK_S = 5.0
 """Of a block on one core: where several files share it, the other end still hears of each in time."""
 
@@ -113,7 +115,7 @@ class PackedFile:
     status : of the file as the other end is told of it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
     at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
-    sample : of the file. looks : whether one is taken, beside the first block, for the history alone.
+    sample : of the file. looks : whether one is taken for the history alone, while the last blocks are sent.
     tells : whether the end of the stream tells the sample.
 
     Attributes
@@ -169,13 +171,13 @@ class PackedFile:
                     if ahead and self._is_for_one_core():
                         wait(ahead)  # the next is packed while this one is sent
                     ahead.append(pool.submit(self._pack, plain, self.steering.setting))
-                    if looking is None and self._looks:
-                        looking = self._look(pool)
                     if len(ahead) > self._at_once():
                         yield from self._sent(ahead.popleft().result())
+                if self._looks:
+                    looking = self._look(pool)
                 while ahead:
                     yield from self._sent(ahead.popleft().result())
-                if looking is not None:
+                if looking is not None and not self._is_given_up(looking):
                     self.sample = looking.result()
             finally:
                 for each in (*ahead, looking):
@@ -185,6 +187,11 @@ class PackedFile:
         if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
         yield encode_end(digest.digest(), self.sample.told() if self.sample is not None and self._tells else "")
+
+    def _is_given_up(self, looking: "Future[Sample | None]") -> bool:
+        """Where other files' blocks are before it for long: this one's stream is not to wait for a history's sake."""
+        wait([looking], timeout=LOOK_AWAITED_S)
+        return looking.cancel()
 
     def _look(self, pool: ThreadPoolExecutor) -> "Future[Sample | None]":
         """Take a sample by a descriptor of its own: a stream may be given up before that is done."""
@@ -289,9 +296,9 @@ class PackedFile:
 
 
 def _sampled(descriptor: int) -> Sample | None:
-    """One that cannot be taken is no fault of the file's, all of which is read beside it."""
+    """As for a path on which there is no time to look at more; one that cannot be taken is no fault of the file's."""
     with suppress(OSError):
-        return sample_descriptor(descriptor)
+        return sample_descriptor(descriptor, math.inf)
     return None
 
 
