@@ -42,15 +42,18 @@ def _unknown(quantity: str, text: str, unit: str, example: str) -> InvalidUnit:
     return InvalidUnit(quantity, f"{wrong}; write it like {example}")
 
 
-def _scaled(text: str, quantity: str, unit_pattern: str, example: str) -> float:
+def _scaled(text: str, quantity: str, unit_pattern: str, example: str, factor: float = 1.0) -> float:
     value, unit = _split(text, quantity, example)
     match = re.fullmatch(rf"([kmgtp]i?)?(?:{unit_pattern})", unit, re.IGNORECASE)
     if match is None:
         raise _unknown(quantity, text, unit, example)
-    scaled = value * _PREFIX[(match[1] or "").lower()]
-    if not math.isfinite(scaled):
+    return _finite(factor * value * _PREFIX[(match[1] or "").lower()], text, quantity)
+
+
+def _finite(value: float, text: str, quantity: str) -> float:
+    if not math.isfinite(value):
         raise InvalidUnit(quantity, f"{text!r} is too large")
-    return scaled
+    return value
 
 
 def parse_bytes(text: str) -> int:
@@ -65,7 +68,7 @@ def parse_bytes(text: str) -> int:
 def parse_bps(text: str) -> float:
     """Rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second."""
     if text.strip().endswith(("B/s", "Bps")):
-        return BITS_PER_BYTE * _scaled(text, "rate", "b/s|bps", "12.5MB/s")
+        return _scaled(text, "rate", "b/s|bps", "12.5MB/s", BITS_PER_BYTE)
     return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
 
 
@@ -75,13 +78,13 @@ def parse_seconds(text: str) -> float:
     value, unit = _split(text, "duration", example)
     if unit.lower() not in _DURATION_S:
         raise _unknown("duration", text, unit, example)
-    return value * _DURATION_S[unit.lower()]
+    return _finite(value * _DURATION_S[unit.lower()], text, quantity="duration")
 
 
 def parse_joules(text: str) -> float:
     """Energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
     if text.strip().lower().endswith("wh"):
-        return 3600.0 * _scaled(text, "energy", "wh", "1kWh")
+        return _scaled(text, "energy", "wh", "1kWh", 3600.0)
     if text.strip().endswith("mJ"):
         return 1e-3 * _scaled(text.strip().removesuffix("mJ") + "J", "energy", "j", "800mJ")
     return _scaled(text, "energy", "j", "4kJ")

@@ -63,7 +63,9 @@ def begins_as_har(beginning: bytes) -> bool:
 
 
 def read_har(log: Path | IO[bytes]) -> Har:
-    """A log of any size up to `MOST_BYTES`, gzip and zstd unpacked, without what is not analysed.
+    """A log of any size up to `MOST_BYTES`, without what is not analysed.
+
+    A file is unpacked where it is gzip or zstd, a stream where one can peek into it.
 
     Raises
     ------

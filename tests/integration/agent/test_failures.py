@@ -35,6 +35,13 @@ def test_a_refused_connection_says_what_to_check(env, closed_port, tmp_path):
     assert "Errno" not in copied.error + asked.error
 
 
+def test_devices_that_come_with_the_agent_are_listed_where_the_service_is_away(env, closed_port):
+    away = env | {"TRADEWIND_URL": f"http://127.0.0.1:{closed_port}", "TRADEWIND_KEY": "k"}
+    told = run("devices", env=away)
+    assert (told.code, "galaxy-s5" in told.out) == (0, True)
+    assert told.error.endswith("; these come with the agent")
+
+
 def test_an_unknown_host_is_told_as_a_name(env, tmp_path):
     copied = run("copy", "http://no-such-host.invalid/", str(tmp_path / "copy"), env=env)
     asked = run("login", "http://no-such-host.invalid", "--key", "k", env=env)

@@ -56,6 +56,16 @@ def test_a_bomb_of_one_line_is_a_single_fault(pack):
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_packed_log_that_is_cut_off_gives_its_beginning_and_a_fault(pack):
     packed = pack(b"".join(b"%d %d\n" % (number, number**7) for number in range(40_000)))
+    assert_cut(packed)
+
+
+def test_so_does_a_short_one_that_was_flushed_as_it_was_written():
+    packer = zstandard.ZstdCompressor().compressobj()
+    rows = (b"%d %d\n" % (number, number**7) for number in range(4000))
+    assert_cut(b"".join(packer.compress(row) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for row in rows))
+
+
+def assert_cut(packed):
     with LogText(io.BytesIO(packed[: len(packed) // 2])) as text:
         *lines, last = text.lines()
     assert len(lines) > 1000

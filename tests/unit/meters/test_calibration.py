@@ -106,10 +106,10 @@ def test_a_disk_that_nobody_can_see_at_work_is_told_not_to_be_measured():
     assert found.device_profile("Acme", "One").facts["not_measured"] == "disk, memory, network, radio"
 
 
-@pytest.mark.parametrize("spread_w", [0.0, 0.2])
-def test_a_power_that_does_not_follow_the_load_is_that_of_something_else(spread_w):
+@pytest.mark.parametrize(("power_w", "spread_w"), [(5.5, 0.0), (7.7, 0.0), (5.5, 0.2)])
+def test_a_power_that_does_not_follow_the_load_is_that_of_something_else(power_w, spread_w):
     others = [
-        replace(step, power_w=5.5 + spread_w * (-1) ** (step.number * step.number // 3)) for step in Scene().climb()
+        replace(step, power_w=power_w + spread_w * (-1) ** (step.number * step.number // 3)) for step in Scene().climb()
     ]
     with pytest.raises(CannotFit, match="does not follow the load; see that the meter is this host's"):
         calibrate(others, method=EnergyMethod.METER, source="synthetic")

@@ -150,7 +150,8 @@ def _decoded(stream: IO[bytes]) -> Iterator[str]:
 
     Bytes that are no text become U+FFFD: a name may then look odd, a number is refused by its reader.
     """
-    block = stream.read(_BLOCK_BYTES)
+    read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a reader of whole blocks
+    block = read(_BLOCK_BYTES)
     encoding = "utf-8"
     for mark, named in _BYTE_ORDER_MARKS:
         if block.startswith(mark):
@@ -158,5 +159,5 @@ def _decoded(stream: IO[bytes]) -> Iterator[str]:
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors="replace"), translate=True)
     while block:
         yield decoder.decode(block)
-        block = stream.read(_BLOCK_BYTES)
+        block = read(_BLOCK_BYTES)
     yield decoder.decode(b"", final=True)

@@ -17,6 +17,9 @@ LOADED = ("cpu", "disk")
 """What the ladder loads."""
 NOT_LOADED = ("memory", "network", "radio")
 """What it does not: of memory only its use is read, and sending needs a peer."""
+TELLS_MORE, NO_SPREAD = 0.8, 1e-6
+"""A model errs by a fifth less than the mean of the other steps, else the load tells nothing of the power; that mean errs
+by more than rounding, else there is nothing to be told."""
 WHOLE_HOST, SOCKETS_ONLY = "the whole host", "sockets only, without disks, network cards and losses of the supply"
 
 
@@ -81,14 +84,15 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
     Raises
     ------
     CannotFit : the steps do not determine them; most often something else kept the host busy all the while. Or the
-        mean of the other steps predicts a step as well, so that the power measured is not of what was loaded.
+        mean of the other steps predicts a step nearly as well: the power is not of what was loaded, or too unsteady.
     """
     samples = [CalibrationSample(step.number, step.usage, step.power_w) for step in steps if step.power_w is not None]
     try:
         fine, cpu = cross_validated(samples, fit_fine), cross_validated(samples, fit_cpu)
     except CannotFit as failure:
         raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
-    if min(fine.error, cpu.error) >= _error_of_means([sample.power_w for sample in samples]):
+    of_means = _error_of_means([sample.power_w for sample in samples])
+    if of_means < NO_SPREAD or min(fine.error, cpu.error) > TELLS_MORE * of_means:
         raise CannotFit("the power does not follow the load; see that the meter is this host's, and that it is idle")
     return Calibration(
         idle_w=fine.model.idle_w,
