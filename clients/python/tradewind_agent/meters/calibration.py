@@ -18,8 +18,8 @@ LOADED = ("cpu", "disk")
 NOT_LOADED = ("memory", "network", "radio")
 """What it does not: of memory only its use is read, and sending needs a peer."""
 TELLS_MORE, NO_SPREAD = 0.8, 1e-6
-"""A model errs by a fifth less than the mean of the other steps, else the load tells nothing of the power; that mean errs
-by more than rounding, else there is nothing to be told."""
+"""A model errs by a fifth less than the mean of the other steps, else the load tells nothing of the power. That mean
+errs by more than rounding, else there is nothing to be told."""
 WHOLE_HOST, SOCKETS_ONLY = "the whole host", "sockets only, without disks, network cards and losses of the supply"
 
 
