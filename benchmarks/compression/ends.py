@@ -1,11 +1,20 @@
 """Two machines on one: each end of a transfer has processors of its own, as the model of a transfer takes them to have.
 
-The path between them runs wherever there is room.
+The path between them runs wherever there is room. Files of both are in memory where it holds them: that a disk keeps
+what has come is no part of a path, and no probe of one tells it.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory; containers may have little of it."""
+
+SPARE = 2
+"""Room wanted over what files take."""
 
 
 def processors_of_ends() -> tuple[set[int], set[int]]:
@@ -24,3 +33,16 @@ def running_on(processors: set[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def folder_for(needed_bytes: int, otherwise: Path) -> Iterator[Path]:
+    """An empty folder in memory, or else ``otherwise``; removed in the end, as is what an interrupted run has left."""
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= SPARE * needed_bytes
+    folder = MEMORY / f"tradewind-compression-{os.getuid()}" if in_memory else otherwise
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

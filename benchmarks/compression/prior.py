@@ -27,7 +27,7 @@ def main() -> None:
         f"Measured by `benchmarks.compression.prior` on {cpu_class()} ({platform.system()}),"
         f" {datetime.now(UTC):%Y-%m-%d}, on content that\n"
         f"`benchmarks.compression.files` makes, {MEASURED_BYTES // KIB} KiB of it, {SLOW_BYTES // KIB} KiB for slow"
-        f' levels, one block on one core, by CPU time.\nGenerated: do not edit.\n"""\n'
+        f' levels, one block on one core with its\nsums, by CPU time.\nGenerated: do not edit.\n"""\n'
     )
     print(f'CPU_CLASS = "{cpu_class()}"\n')
     contents = {name: content(name, MEASURED_BYTES) for name in KINDS}

@@ -1,7 +1,6 @@
 """The choice on real files and rate-limited sockets, up and down, against every candidate that could be the best."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.compression import bounds
-from benchmarks.compression.ends import processors_of_ends, running_on
+from benchmarks.compression.ends import folder_for, processors_of_ends, running_on
 from benchmarks.compression.files import KINDS, content
 from benchmarks.compression.judging import GZIP_6, chosen, without
 from benchmarks.compression.kept import Kept
@@ -60,15 +59,19 @@ class Looked(NamedTuple):
     tried: Mapping[Setting, Speeds]
 
 
-def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
+def transferred(otherwise: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
     """All cells, each with transfers in all ways that could be the best, between two ends of half a machine each.
 
-    On each path files, directions and ways take turns in an order drawn by lot.
+    On each path files, directions and ways take turns in an order drawn by lot. ``otherwise`` : see `folder_for`.
     """
-    shutil.rmtree(folder, ignore_errors=True)  # half a file of an interrupted run would be gone on with
-    served = folder / "served"
-    served.mkdir(parents=True)
     sizes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
+    with folder_for(2 * len(KINDS) * sum(sizes), otherwise) as folder:
+        return _transferred(folder, kept, sizes, quick=quick, seed=seed)
+
+
+def _transferred(folder: Path, kept: Kept, sizes: Sequence[int], *, quick: bool, seed: int) -> list[Cell]:
+    served = folder / "served"
+    served.mkdir()
     settings = QUICK_SETTINGS if quick else candidates(available_codecs())
     ours, theirs = processors_of_ends()
     with running_on(ours):

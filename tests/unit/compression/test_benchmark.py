@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from benchmarks.compression import __main__ as benchmark
-from benchmarks.compression import bounds
-from benchmarks.compression.ends import processors_of_ends, running_on
+from benchmarks.compression import bounds, ends
+from benchmarks.compression.ends import folder_for, processors_of_ends, running_on
 from benchmarks.compression.judging import figures, without
 from benchmarks.compression.kept import Kept
 from benchmarks.compression.packing import Made, made
@@ -140,9 +140,9 @@ def test_a_run_in_full_without_measurements_of_other_machines_says_so_at_once(
 
 
 def test_the_ends_of_a_transfer_share_no_processor_where_there_are_two(monkeypatch) -> None:
-    for usable, ends in (({3}, ({3}, {3})), ({0, 5}, ({0}, {5})), ({0, 1, 2, 3, 4}, ({0, 1, 2}, {3, 4}))):
+    for usable, halves in (({3}, ({3}, {3})), ({0, 5}, ({0}, {5})), ({0, 1, 2, 3, 4}, ({0, 1, 2}, {3, 4}))):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, usable=usable: usable)
-        assert processors_of_ends() == ends
+        assert processors_of_ends() == halves
 
 
 def test_what_runs_at_an_end_runs_on_its_processors_and_is_free_again() -> None:
@@ -153,3 +153,16 @@ def test_what_runs_at_an_end_runs_on_its_processors_and_is_free_again() -> None:
         assert subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip() == str(sorted(one))
         assert usable_cores() == 1
     assert os.sched_getaffinity(0) == usable
+
+
+def test_files_of_both_ends_are_in_memory_where_it_holds_them_and_gone_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ends, "MEMORY", tmp_path)
+    with folder_for(1000, tmp_path / "otherwise") as folder:
+        (folder / "left").touch()
+        assert folder.parent == tmp_path
+        assert folder.name.startswith("tradewind-compression-")
+        with folder_for(10**18, tmp_path / "otherwise") as on_disk:
+            assert on_disk == tmp_path / "otherwise"
+    assert list(tmp_path.iterdir()) == []

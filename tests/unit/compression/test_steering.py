@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Lock
 from typing import Any
 from unittest.mock import Mock
+from zlib import crc32
 
 import pytest
 
@@ -23,12 +24,13 @@ from tradewind.compression.model import SMALLEST_BLOCK_BYTES, Line, Speeds, bloc
 from tradewind.compression.prior import usual_probe
 from tradewind.compression.steering import Packed, Steering
 from tradewind.wire.compression import AdviceAnswer
-from tradewind_agent.compression import packing
+from tradewind_agent.compression import packing, unpacking
 from tradewind_agent.compression.asking import request_for
 from tradewind_agent.compression.frames import FrameReader, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.unpacking import Unpacker
 
 
 def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
@@ -86,6 +88,37 @@ def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any
     with (folder / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, **options)
         return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.pieces()))]
+
+
+def test_the_time_of_a_codec_is_told_with_the_sums_that_each_end_takes_of_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+
+    def slower(work: Callable[..., Any], takes_s: float) -> Callable[..., Any]:
+        def slowed(*given: Any) -> Any:
+            nonlocal now_s
+            now_s += takes_s
+            return work(*given)
+
+        return slowed
+
+    for module in (packing, unpacking):
+        monkeypatch.setattr(module, "crc32", slower(crc32, 1))
+        monkeypatch.setattr(module, "sha256", lambda: Mock(update=slower(str, 2), digest=lambda: bytes(32)))
+    monkeypatch.setattr(packing, "pack", slower(packing.pack, 10))
+    monkeypatch.setattr(unpacking, "unpack", slower(unpacking.unpack, 5))
+    monkeypatch.setattr(unpacking, "time", Mock(perf_counter=lambda: now_s))
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 1000)
+    with (tmp_path / "file").open("rb") as file:
+        zstd = Steering(expected={}, line_bps=None, setting=ZSTD)
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, clock_s=lambda: now_s)
+        blocks = FrameReader().feed(b"".join(packed.pieces()))
+    unpacker = Unpacker()
+    for block in blocks:
+        unpacker.plain(block)
+    assert [block.pack_s for block in blocks] == [packed.work.efforts[ZSTD].pack_s] == [13]
+    assert unpacker.unpack_s == 8
 
 
 def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(

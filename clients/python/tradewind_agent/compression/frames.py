@@ -1,7 +1,7 @@
 """A packed file on the wire: blocks, each packed by itself, then an end that tells the whole.
 
 A block's head is 18 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
-plain, microseconds that one core packed; then the packed bytes. The end is a head of codec 255 with no plain bytes,
+plain, microseconds that it took one core; then the packed bytes. The end is a head of codec 255 with no plain bytes,
 then the SHA-256 of all plain bytes before it and, for who keeps a history, what a sample of the file told its sender.
 So the codec and its level may change from block to block, each block can be written as soon as it has come, and a
 stream that was cut is told from one that has ended.
@@ -28,7 +28,7 @@ _MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to pack it."""
+    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to read, sum and pack it."""
 
     setting: Setting | None
     plain_bytes: int

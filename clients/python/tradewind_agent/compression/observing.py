@@ -1,6 +1,5 @@
 """What codecs made of a file that was sent or fetched, and of samples, for the service's history."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,10 +9,10 @@ from uuid import UUID, uuid5
 from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.codecs import unpack
 from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, Effort, Work
 from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample, measured
+from tradewind_agent.compression.unpacking import Unpacker
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
@@ -56,9 +55,9 @@ def _unpacked_bps(effort: Effort, sample: Sample, setting: Setting) -> float:
     block = effort.last
     if block is None:
         return measured(sample.blocks[:1], setting, repeats=1).decompress_bps
-    begun_s = time.perf_counter()
-    unpack(block.packed, setting.codec, block.plain_bytes)
-    return BITS_PER_BYTE * block.plain_bytes / max(time.perf_counter() - begun_s, SHORTEST_S)
+    unpacker = Unpacker()
+    unpacker.plain(block)
+    return BITS_PER_BYTE * block.plain_bytes / max(unpacker.unpack_s, SHORTEST_S)
 
 
 def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "WireObservation":

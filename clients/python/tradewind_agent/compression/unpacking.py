@@ -10,7 +10,7 @@ from tradewind_agent.compression.frames import Block, FrameReader
 
 
 class Unpacker:
-    """``plain_bytes`` : that came out so far; ``unpack_s`` : that unpacking took of it."""
+    """``plain_bytes`` : that came out so far; ``unpack_s`` : that unpacking took of it, and summing what came out."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
@@ -35,17 +35,18 @@ class Unpacker:
         CannotUnpack : it is damaged.
         CodecMissing : its codec is not on this host.
         """
+        begun_s = time.perf_counter()
         if block.setting is None:
             plain = block.packed
         else:
             require(block.setting.codec)
-            begun_s = time.perf_counter()
             plain = unpack(block.packed, block.setting.codec, block.plain_bytes)
-            self.unpack_s += time.perf_counter() - begun_s
         if crc32(plain) != block.plain_crc:
             raise CannotUnpack("a block is damaged: its check sum is another")
         self._digest.update(plain)
         self.plain_bytes += len(plain)
+        if block.setting is not None:
+            self.unpack_s += time.perf_counter() - begun_s
         return plain
 
     @property
