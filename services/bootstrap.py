@@ -111,7 +111,7 @@ class Container:
     histories: Histories
     lookups: SingleFlight
     unseen_turns: asyncio.Lock
-    analysis_turns: asyncio.Lock
+    analysis_turns: Turns
     completion_turns: Turns
     upload_turns: Turns
     planning_turns: Turns
@@ -172,7 +172,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=SingleFlight(),
             unseen_turns=asyncio.Lock(),
-            analysis_turns=asyncio.Lock(),
+            analysis_turns=Turns("logs of browsers", done="analysed", at_once=1),
             completion_turns=Turns("ends of transfers"),
             upload_turns=Turns("uploads"),
             planning_turns=Turns("queues of jobs", done="planned", at_once=1),

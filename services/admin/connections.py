@@ -8,6 +8,7 @@ from services.admin.charts.connections import concurrencies, durations, first_ob
 from services.admin.pages import chart, page, page_router
 from services.admin.visitors import Parts, Signed
 from services.application.analyse_connections import Distributions
+from tradewind.connections.advice import MOST_ORIGINS, MOST_SERVERS
 from tradewind.connections.rounds import FLD_THRESHOLD_BYTES
 from tradewind.errors import NotFound
 
@@ -17,6 +18,9 @@ PAGE = 25
 NEWEST = 1_000
 """Loads that the charts are of."""
 
+MOST_OBJECTS = 250_000
+"""Of those loads in all: a page is not to wait for seconds."""
+
 SHOWN_CONNECTIONS = 60
 
 
@@ -25,7 +29,7 @@ def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID
     """Distributions over the newest loads, as the paper's figures have them, and the loads."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         loads = uow.page_loads.page(limit=PAGE + 1, before=before)
-        found = uow.page_loads.distributions(newest=NEWEST) if loads else None
+        found = uow.page_loads.distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
     charts = {} if found is None else _charts(found)
     more = loads[PAGE - 1].id if len(loads) > PAGE else None
     return page(
@@ -53,6 +57,7 @@ def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts)
     told = stored.page
     return page(
         request, "page_load.html", visit, stored=stored, load=told, threshold=FLD_THRESHOLD_BYTES,
+        most_origins=MOST_ORIGINS, most_servers=MOST_SERVERS,
         flows={each.connection: each for each in told.lengths.short_flows},
         lines=chart(lines(told, most=SHOWN_CONNECTIONS)) if told.connections else "", shown=SHOWN_CONNECTIONS,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -77,19 +78,22 @@ async def devices_page(
     """
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
-    radios = list(shown.profile.radios.values())
+    radios, shipped = list(shown.profile.radios.values()), list(shipped_catalogue().radios.values())
     chosen = shown.profile.radio(radio) if radio else radios[-1]
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
-    plan = await _planned(parts, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w))
+    plan = await _planned(
+        parts, visit.visitor.tenant_id, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w)
+    )
     return await run_in_threadpool(
         page,
         request,
         "devices.html",
         visit,
         devices=known,
-        radios=shipped_catalogue().radios.values(),
+        radios=shipped,
+        own_radios=[each for each in radios if each not in shipped],
         shown=shown,
-        own_radios=radios,
+        shown_radios=radios,
         energy_chart=chart(stacked(_bars(shown.profile, radios))),
         asked=asked,
         most_jobs=MOST_JOBS,
@@ -99,10 +103,12 @@ async def devices_page(
     )
 
 
-async def _planned(parts: Container, queue: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan | None:
+async def _planned(
+    parts: Container, tenant_id: UUID, queue: Sequence[QueuedJob], terms: BatchTerms
+) -> BatchPlan | None:
     """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
     try:
-        async with parts.planning_turns.turn():
+        async with parts.planning_turns.turn(tenant_id):
             return await run_in_threadpool(plan_batches, queue, terms)
     except Unavailable:
         return None

@@ -1,8 +1,5 @@
 """``/v1/connections``: logs of browsers, analysed and kept."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Query
@@ -14,15 +11,11 @@ from services.application.analyse_connections import analyse_connections, conten
 from services.application.authenticate import Principal
 from services.bootstrap import Container
 from tradewind.connections.har import decode_har
-from tradewind.errors import Unavailable
 from tradewind.path import BOUNDS, Path
 from tradewind.wire.base import MAX_NAME_LENGTH
 from tradewind.wire.connections import ConnectionAnalysis
 
 router = v1_router("/connections", "connections")
-
-LONGEST_WAIT_S = 5.0
-"""For one's turn: a process analyses one log at a time, so that it goes on answering everybody else."""
 
 _BODY = {
     "requestBody": {
@@ -55,26 +48,17 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     The same log again replaces what was kept of it. ``rtt_s`` stands in for handshakes that the log does not tell, and
     is what advice is worked out with.
     """
-    async with _turn(parts.analysis_turns):
-        return await run_in_threadpool(
-            _analyse, body, Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), proxy, parts, principal
-        )
+    path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
+    async with parts.analysis_turns.turn(principal.tenant_id):
+        sha256, analysis = await run_in_threadpool(_analyse, body, path, proxy)
+    return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
 
 
-def _analyse(body: bytes, path: Path, proxy: str | None, parts: Container, principal: Principal) -> ConnectionAnalysis:
+def _analyse(body: bytes, path: Path, proxy: str | None) -> tuple[bytes, ConnectionAnalysis]:
     har = decode_har(body)
-    analysis = analyse_connections(har, path=path, proxy=proxy)
+    return content_sha256(har), analyse_connections(har, path=path, proxy=proxy)
+
+
+def _keep(sha256: bytes, analysis: ConnectionAnalysis, parts: Container, principal: Principal) -> ConnectionAnalysis:
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return keep_analysis(analysis, content_sha256=content_sha256(har), uow=uow, clock=parts.clock)
-
-
-@asynccontextmanager
-async def _turn(turns: asyncio.Lock) -> AsyncIterator[None]:
-    try:
-        await asyncio.wait_for(turns.acquire(), LONGEST_WAIT_S)
-    except TimeoutError:
-        raise Unavailable("other logs are being analysed; try again") from None
-    try:
-        yield
-    finally:
-        turns.release()
+        return keep_analysis(analysis, content_sha256=sha256, uow=uow, clock=parts.clock)

@@ -20,6 +20,9 @@ STEPS = tuple(step / 40 for step in range(41))
 MOST_KEPT = 10_000
 """Page loads of a tenant; a day's worth of a robot that records one every ten seconds."""
 
+MOST_OBJECTS_KEPT = 2_000_000
+"""Of them in all, which may have come over a connection each: as many pages of 200."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPage:
@@ -73,8 +76,8 @@ class PageLoads(Protocol):
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id."""
 
-    def keep_newest(self, number: int) -> None:
-        """Remove those before the newest ``number``."""
+    def keep_newest(self, number: int, *, objects: int) -> None:
+        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
 
 
 class PageLoadsUnitOfWork(Transaction, Protocol):
@@ -102,13 +105,13 @@ def keep_analysis(
 ) -> ConnectionAnalysis:
     """Store each page once, however often its log comes; with the ids under which they are kept.
 
-    Of a tenant the newest `MOST_KEPT` are kept.
+    Of a tenant the newest `MOST_KEPT` are kept, as far as they have `MOST_OBJECTS_KEPT`.
     """
     at = clock.now()
     pages = []
     for ordinal, page in enumerate(analysis.pages):
         page_id = uow.page_loads.put(page, tool=analysis.tool, content_sha256=content_sha256, ordinal=ordinal, at=at)
         pages.append(page.model_copy(update={"id": page_id}))
-    uow.page_loads.keep_newest(MOST_KEPT)
+    uow.page_loads.keep_newest(MOST_KEPT, objects=MOST_OBJECTS_KEPT)
     uow.commit()
     return analysis.model_copy(update={"pages": pages})

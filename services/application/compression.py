@@ -105,9 +105,10 @@ class Histories:
     def held(self, tenant_id: UUID) -> tuple[History, int] | None:
         """The tenant's history and how many observations of its own it has; ``None`` where it has to be read."""
         found = self._held.get(tenant_id)
-        if found is None or self._monotonic_s() - found.read_at_s > FRESH_S:
-            return None
-        return found.history, found.count
+        return (found.history, found.count) if found is not None and self._is_fresh(found) else None
+
+    def _is_fresh(self, held: _Held) -> bool:
+        return self._monotonic_s() - held.read_at_s <= FRESH_S
 
     def load(self, tenant_id: UUID) -> tuple[History, int]:
         """Read it: a database is asked."""
@@ -116,6 +117,8 @@ class Histories:
             own = uow.compression.all()
         held = _Held(packaged_history().extended(own), len(own), self._monotonic_s())
         if self._changes[tenant_id] == changes:
+            for other in [each for each, old in tuple(self._held.items()) if not self._is_fresh(old)]:
+                self._held.pop(other, None)
             if len(self._held) >= MOST_TENANTS:
                 self._held.pop(next(iter(self._held)), None)
             self._held[tenant_id] = held

@@ -1,8 +1,9 @@
 """Work that is done beside the answers to others, a few pieces at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Hashable
+from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
 
 from tradewind.errors import Unavailable
 
@@ -26,21 +27,26 @@ class Turns:
     ) -> None:
         self._what, self._done, self._patience_s = what, done, patience_s
         self._free = asyncio.Semaphore(at_once)
+        self._lines: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self, of: Hashable | None = None) -> AsyncIterator[None]:
         """Hold one.
+
+        Parameters
+        ----------
+        of : who has one piece here at a time, done or waiting: the others of many do not wait before those of others.
 
         Raises
         ------
         Unavailable : there was none in time.
         """
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await self._free.acquire()
-        except TimeoutError:
-            raise Unavailable(f"{self._what} come faster than they are {self._done}; send it again") from None
-        try:
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self._patience_s):
+                    if of is not None:
+                        await held.enter_async_context(self._lines.setdefault(of, asyncio.Lock()))
+                    await held.enter_async_context(self._free)
+            except TimeoutError:
+                raise Unavailable(f"{self._what} come faster than they are {self._done}; send it again") from None
             yield
-        finally:
-            self._free.release()

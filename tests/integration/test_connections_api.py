@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from uuid import UUID
 
 import httpx
 import pytest
@@ -88,10 +89,34 @@ def test_the_newest_pages_are_kept(parts, api, database_url):
             client.post(ANALYSE, json=har(entry(), load_ms=load_ms)).json()["pages"][0]["id"] for load_ms in (1, 2, 3)
         ]
     with parts.store.unit_of_work(tenant.id) as uow:
-        uow.page_loads.keep_newest(3)
+        uow.page_loads.keep_newest(3, objects=3)
         assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[::-1]
-        uow.page_loads.keep_newest(1)
+        uow.page_loads.keep_newest(3, objects=2)
+        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[:0:-1]
+        uow.page_loads.keep_newest(1, objects=3)
         assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:]
+        uow.page_loads.keep_newest(1, objects=0)
+        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:], "however many the newest has"
+
+
+def test_a_page_that_comes_again_is_the_newest_and_kept(parts, api, database_url):
+    tenant = new_tenant(parts, database_url)
+    with tenant.client(api, Scope.AGENT) as client:
+        ids = [
+            client.post(ANALYSE, json=har(entry(), load_ms=load_ms)).json()["pages"][0]["id"]
+            for load_ms in (1, 2, 3, 1)
+        ]
+    assert ids[0] == ids[3]
+    with parts.store.unit_of_work(tenant.id) as uow:
+        listed = [str(each.id) for each in uow.page_loads.page(limit=9)]
+        assert listed == [ids[0], ids[2], ids[1]]
+        older = uow.page_loads.page(limit=9, before=UUID(listed[0]))
+        assert [str(each.id) for each in older] == listed[1:]
+        uow.page_loads.keep_newest(2, objects=9)
+        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == listed[:2]
+        assert uow.page_loads.distributions(newest=9, objects=9).pages == 2
+        assert uow.page_loads.distributions(newest=9, objects=1).pages == 1
+        assert uow.page_loads.distributions(newest=1, objects=9).pages == 1
 
 
 def test_only_agents_may_have_logs_analysed(api, surfer):

@@ -48,3 +48,32 @@ def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
             pass
 
     asyncio.run(story())
+
+
+def test_the_many_pieces_of_one_wait_behind_the_first_of_another():
+    async def story():
+        turns, done = Turns("logs", at_once=1), []
+
+        async def work(of):
+            async with turns.turn(of):
+                await asyncio.sleep(0)
+                done.append(of)
+
+        await asyncio.gather(*(work("many") for _ in range(5)), work("one"))
+        return done
+
+    assert asyncio.run(story()) == ["many", "one", "many", "many", "many", "many"]
+
+
+def test_whoever_waits_too_long_behind_pieces_of_its_own_holds_nothing():
+    async def story():
+        turns = Turns("logs", at_once=1, patience_s=0.01)
+        async with turns.turn("many"):
+            with pytest.raises(Unavailable):
+                async with turns.turn("many"):
+                    pass
+        for of in ("many", "one"):
+            async with turns.turn(of):
+                pass
+
+    asyncio.run(story())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tradewind.connections.advice import MOST_ORIGINS, MOST_SERVERS
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis
 
@@ -62,7 +63,10 @@ def _advice(page: AnalysedPage) -> Iterator[str]:
     elif page.rtt_s is None and not page.advice:
         yield "  no advice: the log tells no handshakes; give the round trip by --rtt"
     elif not page.advice:
-        yield "  no advice: by the round model nothing would be faster"
+        yield (
+            "  no advice: by the round model nothing would be faster "
+            f"(of the {MOST_ORIGINS} servers of a page with most bytes, and {MOST_SERVERS} of a log)"
+        )
     for each in page.advice[:SHOWN_ADVICE]:
         yield f"  {each.origin}: {each.text}"
         yield (

@@ -106,7 +106,7 @@ def advise(question: Question, history: History) -> Advice:
             if expected is not None:
                 options += [_option(question, setting, expected, mode) for mode in question.modes]
     ranked = sorted(options, key=_merit(question.objective))
-    best = ranked[0]
+    best = raw if _is_taken_not_to_pack(question) else ranked[0]
     if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
         gain = best.throughput_bps.mean / raw.throughput_bps.mean - 1
         best = best if gain >= LEAST_GAIN else raw
@@ -126,6 +126,11 @@ def _is_incompressible(question: Question) -> bool:
     if question.sampled:
         return question.case.probe.ratio < INCOMPRESSIBLE_RATIO
     return question.content is not None and question.content.looks_random
+
+
+def _is_taken_not_to_pack(question: Question) -> bool:
+    """By its kind, where nobody has tried: what history tells of content that packs is not hoped for."""
+    return not question.sampled and not question.samples and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
 
 
 def _raw(question: Question) -> Option:
@@ -154,6 +159,7 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
     )
     took_s = duration_s(mode, file_bytes, line, means)
     each = stages(file_bytes, line, means)
+    sending_s = line.setup_s + each.send_s if mode is Mode.SEQUENTIAL else took_s
     core_s = each.compress_s * question.case.cores_for(setting) + each.decompress_s
     return Option(
         mode=mode,
@@ -162,7 +168,7 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
         ratio=means.ratio,
         duration_s=took_s,
         throughput_bps=Band(mean, low, high),
-        energy_j=question.cpu_w * core_s + question.network_w * took_s,
+        energy_j=question.cpu_w * core_s + question.network_w * sending_s,
         weight=expected.weight,
     )
 
@@ -183,7 +189,7 @@ def _why_raw(question: Question, options: Sequence[Option], *, incompressible: b
         return ("a sample hardly packs" if question.sampled else "its bytes look random") + ": sent as it is"
     if len(options) == 1:
         return "nothing is known of any codec that both ends have: sent as it is"
-    if not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO:
+    if _is_taken_not_to_pack(question):
         return f"not sampled, and {question.case.kind} content is taken not to pack: sent as it is"
     better = "to take less energy" if question.objective is Objective.MIN_ENERGY else "to be faster on this path"
     return f"no codec is expected {better}: sent as it is"

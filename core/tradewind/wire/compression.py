@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from tradewind.compression.advice import DEFAULT_CPU_W, DEFAULT_NETWORK_W, Advice, Objective, Option, Question
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
@@ -46,7 +46,7 @@ Power = Annotated[float, Field(ge=0, le=1e5)]
 
 
 class WireSpeeds(Strict):
-    """Uncompressed over compressed size; plain bits a second."""
+    """Uncompressed over compressed size; plain bits a second, with CRC-32 and SHA-256 of them, as each end takes."""
 
     ratio: Ratio
     compress_bps: Rate
@@ -113,6 +113,14 @@ class SampledFile(Strict):
         twice = next((each for number, each in enumerate(settings) if each in settings[:number]), None)
         if twice is not None:
             raise ValueError(f"tells of {twice} more than once")
+        return samples
+
+    @field_validator("samples")
+    @classmethod
+    def _beside_a_probe(cls, samples: tuple[WireSampled, ...], told: ValidationInfo) -> tuple[WireSampled, ...]:
+        """All history is told by the probe, so that without one there is nothing to set them beside."""
+        if samples and told.data.get("probe", samples) is None:
+            raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
 
     def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> Question:

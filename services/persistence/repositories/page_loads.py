@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, delete, func, select, text
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.analyse_connections import STEPS, Distributions, PageRow, StoredPage
@@ -14,6 +14,9 @@ from tradewind.wire.connections import AnalysedPage, PageConnection
 
 MOST_RTTS = 12
 """Bins of first objects; what takes longer is no matter of windows."""
+
+_NEWEST_FIRST = (page_loads.c.received_at.desc(), page_loads.c.id.desc())
+"""By when they came last: one that comes again is as new as any."""
 
 _DERIVED = {"id", "connections", "idle_share", "net_transfer_s", "reused"}
 """Of a page, what follows from the rest or stands elsewhere."""
@@ -47,18 +50,25 @@ class PageLoads:
             )
         return page_id
 
-    def keep_newest(self, number: int) -> None:
-        """Remove those before the newest ``number``, with their connections."""
-        newest_gone = select(page_loads.c.id).order_by(page_loads.c.id.desc()).offset(number).limit(1)
-        self._connection.execute(delete(page_loads).where(page_loads.c.id <= newest_gone.scalar_subquery()))
+    def keep_newest(self, number: int, *, objects: int) -> None:
+        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
+        place = func.row_number().over(order_by=_NEWEST_FIRST).label("place")
+        so_far = func.sum(page_loads.c.objects).over(order_by=_NEWEST_FIRST).label("so_far")
+        ranked = select(page_loads.c.id, place, so_far).subquery()
+        gone = select(ranked.c.id).where(
+            or_(ranked.c.place > number, and_(ranked.c.place > 1, ranked.c.so_far > objects))
+        )
+        self._connection.execute(delete(page_loads).where(page_loads.c.id.in_(gone)))
 
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
         """Loads, the newest first."""
         of_page = page_connections.c.page_load_id == page_loads.c.id
         connections = select(func.count()).where(of_page).scalar_subquery()
-        chosen = select(page_loads, connections.label("connections")).order_by(page_loads.c.id.desc()).limit(limit)
+        chosen = select(page_loads, connections.label("connections")).order_by(*_NEWEST_FIRST).limit(limit)
         if before is not None:
-            chosen = chosen.where(page_loads.c.id < before)
+            last = page_loads.alias("last")
+            its_time = select(last.c.received_at).where(last.c.id == before).scalar_subquery()
+            chosen = chosen.where(tuple_(page_loads.c.received_at, page_loads.c.id) < tuple_(its_time, before))
         return [
             PageRow(
                 id=row.id,
@@ -101,9 +111,9 @@ class PageLoads:
         )
         return [dict(row) for row in rows.mappings()]
 
-    def distributions(self, *, newest: int) -> Distributions:
-        """Of the newest loads and their connections."""
-        bound = {"newest": newest, "steps": list(STEPS), "most_rtts": MOST_RTTS}
+    def distributions(self, *, newest: int, objects: int) -> Distributions:
+        """Of the newest loads and their connections, of the newest with ``objects`` in all where those are fewer."""
+        bound = {"newest": newest, "objects": objects, "steps": list(STEPS), "most_rtts": MOST_RTTS}
         spoken = self._connection.execute(_BY_SPEECH, bound).all()
         paged = self._connection.execute(_BY_ENCRYPTION, bound).all()
         first = self._connection.execute(_FIRST_OBJECTS, bound).all()
@@ -126,7 +136,10 @@ def _idle_s(row: Row[Any]) -> float | None:
     return row.idle_s if row.untimed < row.objects else None
 
 
-_NEWEST = "newest AS (SELECT * FROM page_loads ORDER BY id DESC LIMIT :newest)"
+_NEWEST = """ranked AS (
+        SELECT *, row_number() OVER by_time AS place, sum(objects) OVER by_time AS so_far
+          FROM page_loads WINDOW by_time AS (ORDER BY received_at DESC, id DESC)),
+    newest AS (SELECT * FROM ranked WHERE place = 1 OR (place <= :newest AND so_far <= :objects))"""
 
 _BY_SPEECH = text(f"""
     WITH {_NEWEST}, spoken AS (

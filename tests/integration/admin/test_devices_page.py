@@ -30,6 +30,19 @@ def test_every_device_is_listed_with_the_origin_of_its_figures(api, tenant, visi
     assert "goes: Acme Router" in page
 
 
+def test_a_radio_of_a_device_of_ones_own_is_told_beside_those_of_the_service(api, tenant, visitor):
+    figure = {"value": 0.777, "origin": "calibrated", "source": "a meter"}
+    with tenant.client(api) as agent:
+        (lte,) = [each for each in agent.get("/v1/devices").json()["radios"] if each["name"] == "lte"]
+        own = PROFILE | {"radios": [lte | {"active_w": figure}]}
+        answer = agent.put("/v1/devices/router-2", json=own)
+        assert answer.status_code == 200, answer.text
+    shown = visitor.get("/admin/devices?device=router-2").text
+    assert "0.777 W" in shown
+    assert "of Acme Router" in shown
+    assert "0.777 W" not in visitor.get("/admin/devices?device=router-1").text
+
+
 def test_a_queue_is_planned_by_the_price_of_waiting(visitor):
     queue = "/admin/devices?device=galaxy-s5&radio=lte&jobs=4&job_mb=1&rate_mbps=8&apart_s=30&patience_s=0"
     assert "job 1, job 2, job 3, job 4" in visitor.get(f"{queue}&price_w=0").text

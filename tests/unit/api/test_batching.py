@@ -35,12 +35,12 @@ def test_no_transaction_waits_for_a_plan():
     store, seen = OneTransaction(), []
 
     class Watched(Turns):
-        def turn(self):
-            seen.append(store.is_open)
-            return super().turn()
+        def turn(self, of=None):
+            seen.append((store.is_open, of))
+            return super().turn(of)
 
     advice = asyncio.run(advised(store, Watched("queues of jobs")))
-    assert (len(advice.bursts), seen) == (1, [False])
+    assert (len(advice.bursts), seen) == (1, [(False, AGENT.tenant_id)])
 
 
 def test_a_queue_waits_for_its_turn_and_not_for_ever():

@@ -61,9 +61,13 @@ def test_bytes_that_look_random_are_believed_to_be_where_nobody_has_packed_them(
 
 def test_of_what_was_not_sampled_nothing_is_told_by_a_sample() -> None:
     unknown = case(kind=Kind.BINARY, probe=usual_probe(Kind.BINARY))
-    assert not advise(question(4, case=unknown, sampled=False), packaged_history()).incompressible
-    advice = advise(question(1000, case=unknown, sampled=False), packaged_history())
-    assert advice.rationale == "not sampled, and binary content is taken not to pack: sent as it is"
+    for objective in Objective:
+        for mbps in (4, 10, 100, 1000):
+            asked = question(mbps, case=unknown, sampled=False, settings=candidates(), objective=objective)
+            advice = advise(asked, packaged_history())
+            assert not advice.incompressible
+            assert advice.best.mode is Mode.RAW
+            assert advice.rationale == "not sampled, and binary content is taken not to pack: sent as it is"
 
 
 @pytest.mark.parametrize("file_bytes", [50_000, 5_000_000, 50_000_000, 5_000_000_000])
@@ -93,6 +97,16 @@ def test_least_energy_is_told_in_joules() -> None:
     assert "J above idle, sent raw" in advise(frugal, HISTORY).rationale
     costly = question(4, objective=Objective.MIN_ENERGY, cpu_w=1e5)
     assert advise(costly, HISTORY).rationale == "no codec is expected to take less energy: sent as it is"
+
+
+def test_the_network_takes_power_while_it_sends_alone() -> None:
+    modes = (Mode.PIPED, Mode.SEQUENTIAL)
+    asked = question(4, cpu_w=0.0, network_w=10.0, modes=modes, objective=Objective.MIN_ENERGY)
+    for each in advise(asked, HISTORY).options:
+        sent_s = 240e6 / (each.ratio * 4e6)
+        at_least_j, at_most_j = 10 * (asked.line.setup_s + sent_s), 10 * each.duration_s
+        expected_j = at_least_j if each.mode is Mode.SEQUENTIAL else at_most_j
+        assert each.energy_j == pytest.approx(expected_j)
 
 
 def test_least_energy_may_be_another_codec_than_the_fastest() -> None:

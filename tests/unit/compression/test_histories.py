@@ -53,3 +53,14 @@ def test_a_history_is_kept_for_a_while_and_until_it_changes() -> None:
     histories.load(tenant_id)
     stored.now_s += FRESH_S + 1
     assert histories.held(tenant_id) is None
+
+
+def test_a_history_that_nobody_asks_for_any_more_makes_room() -> None:
+    stored, tenants = Stored(), [uuid4() for _ in range(3)]
+    histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
+    for tenant_id in tenants[:2]:
+        histories.load(tenant_id)
+    stored.now_s = FRESH_S + 1
+    histories.load(tenants[2])
+    stored.now_s = FRESH_S
+    assert [histories.held(each) is not None for each in tenants] == [False, False, True]
