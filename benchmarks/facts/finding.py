@@ -121,9 +121,20 @@ def gained(what: str, low: float, high: float) -> Comparison:
 
     It holds where all of that is above 0, and does not where all is below; between these it is not shown.
     """
-    if low <= 0 <= high:
-        return Comparison(what=what, paper=1.0, ours=None, allowed="none", agrees=False, by=By.TESTBED)
-    return property_of(what, low > 0, by=By.TESTBED)
+    return not_shown(what, 1.0) if low <= 0 <= high else property_of(what, low > 0, by=By.TESTBED)
+
+
+def not_shown(what: str, paper: float, *, allowed: str = "none") -> Comparison:
+    """Something of the paper of which what was measured does not tell whether it is so."""
+    return Comparison(what=what, paper=paper, ours=None, allowed=allowed, agrees=False, by=By.TESTBED)
+
+
+def beyond(what: str, share: float, *, spread: float) -> Comparison:
+    """Something that the paper says to be more than something else, beside by what share more it is on the testbed.
+
+    ``spread`` : by which two measurements of the same differ: what is not as far apart is not shown.
+    """
+    return gained(what, share - spread, share + spread)
 
 
 def measured(what: str, paper: float, ours: float, *, relative: float = 0.0, absolute: float = 0.0) -> Comparison:

@@ -3,12 +3,12 @@
 import re
 from dataclasses import fields
 from itertools import pairwise
-from math import ceil
 
 import numpy as np
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import (
+    By,
     Comparison,
     Finding,
     compared,
@@ -18,7 +18,6 @@ from benchmarks.facts.finding import (
     property_of,
     recomputed,
 )
-from benchmarks.facts.printed import printed
 from tradewind.dataset import DataSet, kind_of
 from tradewind.energy import EnergyReading
 from tradewind.errors import InvalidValue
@@ -77,18 +76,19 @@ def _has(kind: type, name: str) -> bool:
 
 
 def headlines(fact: Fact, facts: Facts) -> Finding:
-    """What the abstract promises beside what its section V reports."""
-    told = facts["001-res-guc"].values
-    factor = printed(told["minpow_vs_rclone_factor"])
-    return compared(
-        recomputed(
-            "energy saved against the closest rival, %",
-            fact.values["vs_best_energy_pct"],
-            printed(told["minpow_vs_alan_pct"]),
-        ),
-        recomputed("throughput over the closest rival", fact.values["vs_best_thr_X"], printed(told["maxth_vs_alan"])),
-        recomputed("throughput over the baseline", fact.values["vs_base_thr_X"], printed(told["maxth_vs_guc"])),
-        recomputed("energy saved against the baseline, %", fact.values["vs_base_energy_pct"], 100 * (1 - 1 / factor)),
+    """What the abstract promises "up to" is no less than what section V tells, of files of middle size alone."""
+    most, told = fact.values, facts["001-res-guc"].values
+    pairs = (
+        ("energy saved against the closest rival", "vs_best_energy_pct", "minpow_vs_alan_pct"),
+        ("throughput over the closest rival", "vs_best_thr_X", "maxth_vs_alan"),
+        ("throughput over the baseline", "vs_base_thr_X", "maxth_vs_guc"),
+    )
+    return elsewhere(
+        "its panels of small and large files; and the energy of its baseline, which section V does not tell",
+        [
+            property_of(f"{what}: section V tells no more", told[one] <= most[all_], by=By.ARITHMETIC)
+            for what, all_, one in pairs
+        ],
     )
 
 
@@ -167,19 +167,17 @@ def accuracy(fact: Fact, _facts: Facts) -> Finding:
     )
 
 
+SUITED_STREAMS = 2
+"""Buffers are set to what a path holds: in Gbyte/s its two would take 9 and 13 streams."""
+
+
 def sites(fact: Fact, _facts: Facts) -> Finding:
-    """Streams that fill its paths, by our rule and as window over product, if the rates are in Gbit/s."""
+    """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     told = []
     for name, site in fact.values.items():
-        product = site["bw"] * 1e9 * site["rtt_ms"] / 1e3 / BITS_PER_BYTE
-        bdp = Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
-        buffer_bytes = site["buffer_MB"] * MB
-        told.append(
-            property_of(
-                f"{name}: streams that fill the path are its product over its buffer",
-                parallelism(bdp, 4 * GB, buffer_bytes) == ceil(product / buffer_bytes),
-            )
-        )
+        bdp_bytes = site["bw"] * 1e9 * site["rtt_ms"] / 1e3 / BITS_PER_BYTE
+        ours = parallelism(bdp_bytes, 4 * GB, site["buffer_MB"] * MB)
+        told.append(property_of(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS))
     return elsewhere("its hosts at IBM and XSEDE", told)
 
 

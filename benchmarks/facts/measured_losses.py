@@ -12,6 +12,9 @@ from benchmarks.wan.runs import Row
 SHORT_BYTES, LONG_BYTES = 1_000, 65_000
 """Of a segment: two rounds are 40 kB, or more than 2 MB."""
 
+HALF = 0.5
+"""What Reno leaves of a window."""
+
 SEGMENT = 1
 """By which windows may differ at the end of a recovery."""
 
@@ -29,13 +32,15 @@ def _phases(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield measured("what a loss of one segment takes off a short flow, segments", 1, short["before"] - short["after"])
     for name, loss in (("FLD_TCP", Loss(FLD, LONG_BYTES)), ("Reno beside it", Loss(RENO, LONG_BYTES))):
         row = rows[loss]
-        what = f"what it leaves of a long flow's window by {name}, segments"
-        yield measured(what, row["before"] // 2, row["after"], absolute=SEGMENT)
-    row = rows[Loss(RENO, SHORT_BYTES)]
-    yield measured("and of a short one's by Reno", row["before"] // 2, row["after"], absolute=SEGMENT)
+        yield _halved(f"share of a long flow's window that it leaves by {name}", row)
+    yield _halved("and of a short one's by Reno", rows[Loss(RENO, SHORT_BYTES)])
     yield measured(
         "most segments of a flow that are sent again, one being lost", 1, max(map(_sent_again, rows.values()))
     )
+
+
+def _halved(what: str, row: Row) -> Comparison:
+    return measured(what, HALF, row["after"] / row["before"], absolute=SEGMENT / row["before"])
 
 
 def _sent_again(row: Row) -> int:

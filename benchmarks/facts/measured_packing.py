@@ -18,6 +18,9 @@ ERROR_SHARE, LEAST_POINTS = 0.25, 2.0
 middles (0.19 to 0.5). One of less than two points, theirs or ours, tells nothing, not even by its sign: transfers of
 ours of two files by the same codec differ by up to that over the slow network."""
 
+FIT_SHARE = 0.15
+"""Of a ratio near 1: that of the paper is 1.08, and what lies below 1 is its contrary."""
+
 RATIO_TOLD = 0.1
 LIVE = "files that are packed already: our server packs as it sends, so that the codec is the slower of both stages"
 START_UPS = Lines(NETWORKS)
@@ -48,9 +51,10 @@ def _start_up(fact: Fact, facts: Facts, rows: Rows) -> Iterator[Comparison]:
         "start-up of downloads over that of uploads: the same", 1.0, median(down) / median(up), relative=RATIO
     )
     yield measured("longest start-up over the shortest: one for all networks", 1.0, max(up) / min(up), relative=RATIO)
-    of_two = median(row[f"up {rate:g} of two"] for rate in NETWORKS)
+    two = [row[f"up {rate:g} of two"] for rate in NETWORKS]
+    yield measured("the same, by two files", 1.0, max(two) / min(two), relative=RATIO)
     claim = fact.values["T_SC_s"] / facts["003-eq6"].values["paper_TSC"]
-    yield measured("start-up by a fit over that by two files", claim, median(up) / of_two, relative=RATIO)
+    yield measured("start-up by a fit over that by two files", claim, median(up) / median(two), relative=FIT_SHARE)
 
 
 def _claimed_pct(values: Mapping[str, Any], codec: str, *, large: bool) -> tuple[float, float]:

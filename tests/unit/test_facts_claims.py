@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.facts import measured, measured_losses, measured_pages
+from benchmarks.facts import measured, measured_losses, measured_pages, measured_services
 from benchmarks.facts.agreements import energy_agreement
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.compression import examples
@@ -178,20 +178,42 @@ def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(obj
 
 
 @pytest.mark.parametrize(
-    ("mbps_of", "agree"),
+    ("mbps_of", "cpu_s", "ours"),
     [
-        ({1: 60, 4: 70, 16: 72, 64: 71}, [True, True]),
-        ({1: 74, 4: 73, 16: 73, 64: 71}, [False, True]),  # the smallest block is the fastest
-        ({1: 60, 4: 70, 16: 72, 64: 60}, [True, False]),  # not flat beyond
+        ({1: 60, 4: 70, 16: 72, 64: 71}, 0.9, [1, 1, 71 / 72]),
+        ({1: 80, 4: 73, 16: 72, 64: 71}, 0.9, [0, 1, 71 / 72]),  # the smallest block is the fastest
+        ({1: 72, 4: 73, 16: 72.5, 64: 72.5}, 0.1, [None, None, 1]),  # as far apart as two runs of one block
+        ({1: 60, 4: 70, 16: 72, 64: 60}, 0.01, [1, 0, 60 / 72]),  # not flat beyond
     ],
 )
-def test_a_rate_that_falls_with_the_block_is_neither_rising_nor_flat(mbps_of, agree):
+def test_what_lies_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
     form = measured.FORMS["000-fig2-io"]
     rows = {
-        run: {"bytes_done": rate * 1e6 / 8, "duration_s": 1.0}
-        for run, rate in zip(form.runs, mbps_of.values(), strict=True)
+        run: {"bytes_done": rate * 1e6 / 8, "total_bytes": 1e9, "duration_s": 1.0, "cpu_s": cpu_s if kb == 64 else 0.1}
+        for run, (kb, rate) in zip(form.runs, mbps_of.items(), strict=True)
     }
-    assert [each.agrees for each in form.judge(claim({"knee_KB": [8, 16]}), {}, rows)] == agree
+    told = list(form.judge(claim({"knee_KB": [8, 16]}), {}, rows))
+    assert [each.ours for each in told] == pytest.approx(ours)
+    assert told[-1].agrees is (ours[-1] > 0.9)
+
+
+def test_an_agreement_that_never_bound_was_not_kept_by_anybody():
+    form = measured_services.FORMS["001-sla-viol"]
+    (run,) = form.runs
+    ticks = {"0.5": [1.7, 1.9], "0.7": [0.9, 1.2], "0.9": [0.8, 0.8]}
+    told = form.judge(claim({"violation_pct": [3, 6]}), {}, {run: {"reached": ticks}})
+    assert [(each.is_shown, each.fails) for each in told] == [(False, False), (True, False), (True, True)]
+
+
+def test_an_estimate_from_bounds_has_to_tell_more_than_the_nearer_of_them():
+    def told(*bounds_and_measured: float) -> list[bool]:
+        facts = {"003-fig5": claim({"net": 2.5})}
+        found = examples(claim({"codec": list(bounds_and_measured)}), facts)
+        return [each.agrees for each in found.comparisons]
+
+    assert told(6.19, 7.29, 7.16) == [True, True]
+    assert told(6.19, 7.29, 6.25) == [True, False], "it was near sending one after the other"
+    assert told(6.19, 7.29, 8.0) == [False, False]
 
 
 @pytest.mark.parametrize(("together", "agrees"), [(0.9, True), (1.0, True), (1.1, False)])
