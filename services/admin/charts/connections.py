@@ -8,7 +8,7 @@ from typing import Any
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from services.application.analyse_connections import STEPS, Distributions
 from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window
-from tradewind.wire.connections import AnalysedPage
+from tradewind.wire.connections import AnalysedPage, PageConnection
 
 KB = 1e3
 LEAST_KB = 0.1
@@ -68,26 +68,28 @@ def first_objects(found: Distributions) -> Options:
 def lines(load: AnalysedPage, *, most: int) -> Options:
     """Each connection of a page from its first request to its last byte; the load event where the log tells it."""
     numbered = [
-        (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, each.encrypted)
+        (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, _speech(each))
         for number, each in enumerate(load.connections, 1)
         if each.duration_s is not None and each.opened_s + each.duration_s > 0
     ]  # what was asked for before the page began is drawn from there
     shown = numbered[:most]
     last_s = max([load.load_s, *(ended_s for _, _, ended_s, _ in shown)])
+    spoken = [name for name in _COLOUR if name in {speech for *_, speech in shown}]
     until = {"xAxis": load.load_s, "name": "load event"}
     return framed(
-        tooltip={"trigger": "axis", "axisPointer": {"type": "shadow"}, "valueFormatter": in_unit("s")},
+        legend=spoken,
+        tooltip={"trigger": "item", "valueFormatter": in_unit("s")},
         xAxis=axis("seconds since the begin of the load", min=0, max=_a_little_above(last_s)),
         yAxis=axis("connection", values=[name for name, *_ in shown], inverse=True, nameGap=36),
         series=[
             {"type": "bar", "name": "first request", "stack": "time", "silent": True,
-             "data": [opened_s for _, opened_s, _, _ in shown], "itemStyle": {"color": "transparent"}},
-            {"type": "bar", "name": "until its last byte", "stack": "time", "barMaxWidth": 18,
-             "data": [{"value": ended_s - opened_s, "itemStyle": {"color": _COLOUR[_speech(encrypted)]}}
-                      for _, opened_s, ended_s, encrypted in shown],
+             "data": [opened_s for _, opened_s, _, _ in shown], "itemStyle": {"color": "transparent"},
              "markLine": {"symbol": "none", "silent": True, "data": [until] if load.load_told else [],
                           "label": {"formatter": "load event", "position": "insideEndTop"},
                           "lineStyle": {"color": COLOURS[4], "type": "dashed"}}},
+            *({"type": "bar", "name": name, "stack": "time", "barMaxWidth": 18, "itemStyle": {"color": _COLOUR[name]},
+               "data": [ended_s - opened_s if speech == name else None for _, opened_s, ended_s, speech in shown]}
+              for name in spoken),
         ],
     )  # fmt: skip
 
@@ -100,8 +102,10 @@ def _a_little_above(value: float) -> float:
     return round(digit * math.ceil(1.03 * value / digit), 12)
 
 
-def _speech(encrypted: bool) -> str:
-    return "encrypted" if encrypted else "plain"
+def _speech(connection: PageConnection) -> str:
+    if connection.http_version == "HTTP/2":
+        return connection.http_version
+    return "encrypted" if connection.encrypted else "plain"
 
 
 def _by_then(sender: Sender, rounds: int) -> list[float]:
