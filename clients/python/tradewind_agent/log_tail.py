@@ -21,10 +21,12 @@ from tradewind.units import MIB
 MAX_PART_BYTES = 4 * MIB
 """Bytes taken at once where each line stands for itself; bounds the memory."""
 
+HEAD_BYTES = 256 * 1024
+"""Of a log's beginning, that tell what its columns are called, and mean."""
+
 _FINGERPRINT_BYTES = 256
 _COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 _MAGIC_BYTES = 6
-_HEAD_BYTES = 256 * 1024
 _SCAN_BYTES = MIB
 
 
@@ -93,7 +95,7 @@ class LogFile:
 
     def head(self, until: int) -> bytes:
         """The first lines before an offset, for formats that tell there what their columns are called, and mean."""
-        return self._bytes(0, self._after_last_newline(0, min(until, _HEAD_BYTES)))
+        return self._bytes(0, self._after_last_newline(0, min(until, HEAD_BYTES)))
 
     def next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
         """The whole lines after ``position``; ``None`` where there are none.

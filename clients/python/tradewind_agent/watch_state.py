@@ -20,10 +20,14 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """One log: where reading goes on, and its format once it has been told."""
+    """One log: where reading goes on, and its format once it has been told.
+
+    ``head_bytes`` : how much of its beginning tells what its columns mean; ``None`` before its first row.
+    """
 
     position: Position
     format: str | None = None
+    head_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,12 @@ class WatchState:
         document = {
             "version": _VERSION,
             "files": {
-                name: {"position": each.position.document(), "format": each.format} for name, each in self.files.items()
+                name: {
+                    "position": each.position.document(),
+                    "format": each.format,
+                    "head_bytes": each.head_bytes,
+                }
+                for name, each in self.files.items()
             },
             "pending": asdict(self.pending) if self.pending else None,
         }
@@ -111,4 +120,7 @@ def sole_watcher(state: Path) -> Iterator[None]:
 
 
 def _followed(document: dict[str, Any]) -> Followed:
-    return Followed(position=Position(**document["position"]), format=document["format"])
+    position = Position(**document["position"])
+    # An older agent kept none: what it had read by then is the log's beginning.
+    head_bytes = document.get("head_bytes", position.offset or None)
+    return Followed(position=position, format=document["format"], head_bytes=head_bytes)

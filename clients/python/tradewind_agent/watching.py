@@ -20,7 +20,7 @@ from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
 from tradewind_agent.importers.log_text import count_rows
-from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
+from tradewind_agent.log_tail import HEAD_BYTES, MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
 from tradewind_agent.retries import Backoff
 from tradewind_agent.spool import Spool, Uploads
 from tradewind_agent.system_errors import in_words
@@ -219,7 +219,7 @@ class Watch:
             if first is None:
                 return _Reading.SETTLED
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
-        part = log.next_part(most_bytes=None if format_name in WHOLE_RUNS else MAX_PART_BYTES)
+        part = log.next_part(most_bytes=_most_bytes(format_name, log.position.offset))
         if part is None:
             return _Reading.SETTLED
         if self._is_to_wait(log, part, format_name, status):
@@ -253,12 +253,15 @@ class Watch:
 
     def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
-        imports = self._import(log, part, format_name)
+        imports = self._import(log, part, known, format_name)
+        head_bytes = known.head_bytes if known and part.start else None
+        if head_bytes is None and (imports.records or imports.refused):
+            head_bytes = part.after.offset
         self._state.files[log.id] = known or Followed(position=Position(name=log.path.name), format=format_name)
         self._state.pending = Pending(file_id=log.id, until=part.after.offset, format=format_name)
         self._state.write(self.state_path)
         self.spool.append(imports.records)
-        self._state.files[log.id] = Followed(position=part.after, format=format_name)
+        self._state.files[log.id] = Followed(position=part.after, format=format_name, head_bytes=head_bytes)
         self._state.pending = None
         self._state.write(self.state_path)
         self._waiting_since_s.pop(log.id, None)
@@ -273,13 +276,13 @@ class Watch:
                 log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
             )
 
-    def _import(self, log: LogFile, part: Part, format_name: str | None) -> Imports:
+    def _import(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> Imports:
         if part.is_empty or format_name is None:
             return Imports([], int(part.after.skipping), "a line is too long")
         lines, head_rows = part.lines, 0
         if format_name == "csv" and part.start:
             # Its beginning tells what columns are called, and mean: each part is read alike.
-            head = log.head(part.start)
+            head = log.head((known and known.head_bytes) or part.start)
             lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
         return self.reader.read(lines, first_row=part.first_row, head_rows=head_rows, format_name=format_name)
 
@@ -332,3 +335,10 @@ class Watch:
         if self._told.get(name) != line:
             self._told[name] = line
             self.note(line)
+
+
+def _most_bytes(format_name: str | None, offset: int) -> int | None:
+    """How much to take at once: of a CSV log first no more than what all later parts are read by."""
+    if format_name in WHOLE_RUNS:
+        return None
+    return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

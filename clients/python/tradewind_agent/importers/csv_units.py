@@ -78,13 +78,16 @@ class CsvReading:
 
 
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
-    """Sample a whole file, or its head and a later part, and settle what its columns mean; the report tells it.
+    """Sample a whole file and settle what its columns mean; the report tells it.
+
+    Of a later part, the rows of the head alone tell it, so that all parts are read alike; where the head has none, such
+    as a header, both do.
 
     Raises
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sampled_rows(columns, text.lines_with_head())
+    pairs_of_sets = sampled_rows(columns, text.head()) or sampled_rows(columns, text.lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]

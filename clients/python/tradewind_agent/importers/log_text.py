@@ -72,8 +72,12 @@ class LogText:
         """All lines from the beginning; only one pass may be under way at a time."""
         return islice(self.lines_with_head(), self._head_rows, None)
 
+    def head(self) -> Iterator[Line]:
+        """The lines of the log's beginning that stand before a part; none where the log is read as a whole."""
+        return islice(self.lines_with_head(), self._head_rows)
+
     def lines_with_head(self) -> Iterator[Line]:
-        """As `lines`, after those of the log's beginning: what columns are called and mean is told by both."""
+        """As `lines`, after those of the log's beginning, which tells what columns are called."""
         number = 0
         numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:
