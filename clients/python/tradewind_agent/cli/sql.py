@@ -66,20 +66,45 @@ def sql(
 ) -> None:
     """Ask the warehouse; the key needs the scope analyst."""
     terminal = Terminal(as_json)
-    form = format_ or (Format.JSON if as_json else format_of(output))
+    form = _form(format_, output, as_json=as_json)
     if form in (Format.PARQUET, Format.ARROW) and output is None:
         raise typer.BadParameter(f"{form} needs --output FILE", param_hint="--format")
     if statement == "-":
-        statement = sys.stdin.read()
+        statement = _statement_given()
     with surroundings.open_client() as client:
-        most = limit or (SHOWN_ROWS if form is Format.TABLE else None)
+        most = limit or (SHOWN_ROWS if form is Format.TABLE and output is None else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
         told = _written(result, form, output)
-    if output is not None:
+    if output is not None and as_json:
+        written_bytes = output.stat().st_size
+        terminal.result("", {"file": str(output), "format": form, "bytes": written_bytes, "cut": result.cut})
+    elif output is not None:
         terminal.note(f"wrote {told}{format_bytes(output.stat().st_size)} of {form} to {output}")
     if result.cut:
         shown_by = "--limit or --output FILE shows them" if limit is None else "a higher --limit, or none, shows them"
         terminal.note(f"there are more rows than these; {shown_by}")
+
+
+def _form(format_: Format | None, output: Path | None, *, as_json: bool) -> Format:
+    """The format of the rows: as it is said, or as their file is called; on standard output --json says it.
+
+    Raises
+    ------
+    typer.BadParameter : --json and another format are both to be standard output's, or as `format_of`.
+    """
+    if not as_json or output is not None:
+        return format_ or format_of(output)
+    if format_ not in (None, Format.JSON):
+        raise typer.BadParameter(f"{format_} needs --output FILE beside --json", param_hint="--format")
+    return Format.JSON
+
+
+def _statement_given() -> str:
+    """The statement on standard input."""
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("is no text in UTF-8", param_hint="SQL") from None
 
 
 def format_of(output: Path | None) -> Format:
