@@ -3,12 +3,13 @@
 import httpx
 import pytest
 
-from tests.unit.agent.service import answering
+from tests.unit.agent.service import answering, problem
 from tradewind.errors import NotFound
 from tradewind.mobile.batching import BatchTerms, plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.queue import QueuedJob
 from tradewind.wire.batching import BatchingAdvice
+from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.queued.advice import RadioChoice, advised
 
 LTE = shipped_catalogue().radio("lte")
@@ -26,6 +27,17 @@ def test_a_service_plans_and_the_host_where_it_is_away():
     by_service = advised(JOBS, CHOICE, answering(told).client())
     assert (by_service.source, by_service.plan.bursts) == ("the service", PLAN.bursts)
     assert advised(JOBS, CHOICE, answering(httpx.ConnectError("away")).client()).source == "this host"
+
+
+@pytest.mark.parametrize("status", [404, 422, 500])
+def test_a_host_plans_where_the_service_gives_no_advice(status):
+    assert advised(JOBS, CHOICE, answering(problem(status)).client()).source == "this host"
+
+
+@pytest.mark.parametrize(("status", "refusal"), [(401, KeyRefused), (403, ScopeMissing)])
+def test_a_key_that_is_refused_is_told_instead_of_planning_without_the_service(status, refusal):
+    with pytest.raises(refusal):
+        advised(JOBS, CHOICE, answering(problem(status)).client())
 
 
 def test_jobs_that_go_at_once_are_told_from_those_that_go_alone():

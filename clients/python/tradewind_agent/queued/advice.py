@@ -14,7 +14,7 @@ from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import prepare_listed
 from tradewind_agent.engine.address import Url
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
 from tradewind_agent.queued.queue_file import CopyRequest
 from tradewind_agent.radio_profile import radio_profile
 from tradewind_agent.system_errors import in_words
@@ -116,18 +116,21 @@ def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client:
 
 
 def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
-    """When to send the jobs.
+    """When to send the jobs; by the rules of this host where the service is away, broken or has no such advice.
 
     Raises
     ------
     NotFound : no such radio or device; devices of one's own are known to the service alone.
+    KeyRefused, ScopeMissing : the key is the user's to mend.
     """
     radio = radio_profile(choice.radio, choice.device, client)
     terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:
             return Advice(evaluated(_by_service(jobs, choice, client), terms), radio, "the service")
-        except ServiceAway:
+        except (KeyRefused, ScopeMissing):
+            raise
+        except (ServiceAway, ServiceProblem):
             pass
     return Advice(plan_batches(jobs, terms), radio, "this host")
 
