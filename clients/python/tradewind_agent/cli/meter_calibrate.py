@@ -179,14 +179,17 @@ def _check_recording(file: Path) -> None:
 
 
 def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":
-    """The trace once it covers the last step: what records it may write late, and half a row at a time."""
+    """The trace once it covers the last step: what records it may write late, and half a row at a time.
+
+    When it is waited for no longer, a last row without an end is taken as whole: nobody may ever end it.
+    """
     from tradewind.errors import InvalidTrace
 
     give_up_s = time.monotonic() + TRACE_LATE_S
     while True:
         late = time.monotonic() > give_up_s
         try:
-            if (trace := read_trace(file)).time_s[-1] >= ended_s or late:
+            if (trace := read_trace(file, still_written=not late)).time_s[-1] >= ended_s or late:
                 return trace
         except InvalidTrace:
             if late:
