@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from tests.integration.agent.command import environment, run
+from tests.integration.agent.command import PATIENCE_S, environment, run, start
+from tradewind_agent.cli import meter_calibrate
 from tradewind_agent.client import Client
 
 IDLE_W, CPU_W = 10.0, 20.0
@@ -156,3 +157,26 @@ def test_what_cannot_be_meant_is_told_in_a_line(tmp_path, env, arguments, told):
     refused = run("meter", *(each.format(**traces) for each in arguments), env=env)
     assert refused.code in (1, 2)
     assert told in " ".join(refused.error.split())
+
+
+def test_a_row_of_a_trace_that_is_written_by_half_is_waited_for(tmp_path, monkeypatch):
+    trace = tmp_path / "meter.csv"
+    trace.write_text("t,w\n1,45.2\n2,45.2\n3,4")
+
+    def rest_is_written(_):
+        with trace.open("a") as file:
+            file.write("5.2\n")
+
+    monkeypatch.setattr(meter_calibrate.time, "sleep", rest_is_written)
+    assert meter_calibrate._recorded_until(3.0, trace).power_w == (45.2, 45.2, 45.2)
+
+
+def test_a_meter_ends_when_nobody_reads_it_any_more(env):
+    options = ("--duration", "1h", "--interval", "50ms", "--power-profile", "1W,2W", "--base-power", "0s")
+    with start("meter", *options, env=env) as process:
+        try:
+            assert process.stdout.readline()
+            process.stdout.close()
+            assert process.wait(timeout=PATIENCE_S) == 1
+        finally:
+            process.kill()

@@ -81,7 +81,9 @@ async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, int
     await session.start()
     shown = asyncio.create_task(_show(terminal, session, interval_s))
     try:
-        await asyncio.sleep(duration_s)
+        ended, _ = await asyncio.wait({shown}, timeout=duration_s)
+        for early in ended:
+            early.result()
     finally:
         shown.cancel()
         result = await session.stop()
