@@ -1,8 +1,9 @@
 """Reading on in log files that grow, are renamed and are cut off: what is new since the offset that was remembered.
 
 A file is known by its device and inode, so that a rename (``transfers.log`` → ``transfers.log.1``) changes nothing. The
-hash of its beginning tells a file that was truncated and written anew, or that got a used inode: it is read from the
-start. Only whole lines are taken; a line that is still being written waits for its end.
+hashes of its beginning, which may be all header, and of what was read last tell a file that was truncated and written
+anew, or that got a used inode: it is read from the start. Only whole lines are taken; a line that is still being
+written waits for its end.
 """
 
 import hashlib
@@ -37,6 +38,7 @@ class Position:
     ``offset`` : bytes, always at the start of a line unless ``skipping`` (inside a line too long to hold).
     ``row`` : number of the next line, 1 for the first.
     ``fingerprint``, ``fingerprint_bytes`` : hash of the file's beginning and how much of it was hashed.
+    ``end_fingerprint``, ``end_fingerprint_bytes`` : the same of what is before ``offset``; an older agent kept none.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Position:
     skipping: bool = False
     fingerprint: str = ""
     fingerprint_bytes: int = 0
+    end_fingerprint: str = ""
+    end_fingerprint_bytes: int = 0
 
     def document(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -126,16 +130,26 @@ class LogFile:
         if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
             return fresh
         same = _hash(self._bytes(0, known.fingerprint_bytes)) == known.fingerprint
+        if known.end_fingerprint:
+            end = self._bytes(known.offset - known.end_fingerprint_bytes, known.offset)
+            same = same and _hash(end) == known.end_fingerprint
         return replace(known, name=self.path.name) if same else fresh
 
     def _part(self, begin: int, end: int, after: Position) -> "Part":
         beginning = self._bytes(0, min(_FINGERPRINT_BYTES, after.offset))
+        ending = self._bytes(max(after.offset - _FINGERPRINT_BYTES, 0), after.offset)
         return Part(
             lines=io.BufferedReader(_Section(self._file, begin, end)),
             is_empty=begin == end,
             first_row=after.row - self._newlines(begin, end),
             start=self.position.offset,
-            after=replace(after, fingerprint=_hash(beginning), fingerprint_bytes=len(beginning)),
+            after=replace(
+                after,
+                fingerprint=_hash(beginning),
+                fingerprint_bytes=len(beginning),
+                end_fingerprint=_hash(ending),
+                end_fingerprint_bytes=len(ending),
+            ),
         )
 
     def _out_of_a_long_line(self, stop: int) -> Position:

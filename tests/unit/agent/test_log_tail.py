@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, logs_in
+from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Position, logs_in
 
 
 @pytest.fixture
@@ -59,6 +59,23 @@ def test_a_log_cut_off_and_written_anew_is_read_from_the_start(log):
     assert take(log, after)[0] == b"six\n"
     log.write_bytes(b"six\nseven\neight\n")
     assert take(log, after)[:2] == (b"six\nseven\neight\n", 1)
+
+
+def test_a_log_cut_off_under_a_long_header_and_grown_beyond_is_read_from_the_start(log):
+    header = b"column," * 50 + b"\n"
+    log.write_bytes(header + b"one\ntwo\n")
+    _, _, after = take(log)
+    assert take(log, after) is None
+    log.write_bytes(header + b"six\nseven\neight\n")
+    assert take(log, after)[:2] == (header + b"six\nseven\neight\n", 1)
+
+
+def test_a_position_that_an_older_agent_kept_is_read_on_from(log):
+    log.write_bytes(b"one\n")
+    document = take(log)[2].document()
+    del document["end_fingerprint"], document["end_fingerprint_bytes"]
+    log.write_bytes(b"one\ntwo\n")
+    assert take(log, Position(**document))[:2] == (b"two\n", 2)
 
 
 def test_a_compressed_rotation_is_told(log):
