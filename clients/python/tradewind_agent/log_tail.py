@@ -9,6 +9,7 @@ written waits for its end.
 import hashlib
 import io
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -28,6 +29,7 @@ HEAD_BYTES = 256 * 1024
 _FINGERPRINT_BYTES = 256
 _COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 _MAGIC_BYTES = 6
+_ROTATION = re.compile(r"[.-]\d[\d.-]*$")
 _SCAN_BYTES = MIB
 
 
@@ -56,6 +58,12 @@ class Position:
 
 def file_id(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
+
+
+def names_before(compressed: str) -> set[str]:
+    """What a rotated log was called when it could be read: ``x.log.1.gz`` was ``x.log.1``, or ``x.log``."""
+    rotated = Path(compressed).stem
+    return {rotated, _ROTATION.sub("", rotated)}
 
 
 def logs_in(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]:
@@ -196,6 +204,10 @@ class Part:
     first_row: int
     start: int
     after: Position
+
+    def count_lines(self) -> int:
+        """How many lines there are from where it is read to; they are read by that."""
+        return sum(block.count(b"\n") for block in iter(lambda: self.lines.read(_SCAN_BYTES), b""))
 
 
 class _Section(io.RawIOBase):

@@ -20,10 +20,11 @@ from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
 from tradewind_agent.importers.log_text import count_rows
-from tradewind_agent.log_tail import HEAD_BYTES, MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
+from tradewind_agent.log_tail import HEAD_BYTES, MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in, names_before
 from tradewind_agent.retries import Backoff
 from tradewind_agent.spool import Spool, Uploads
 from tradewind_agent.system_errors import in_words
+from tradewind_agent.watch_notes import NotRead, WatchNotes
 from tradewind_agent.watch_state import Followed, Pending, WatchState
 
 LONGEST_WAIT_S = 600.0
@@ -36,7 +37,6 @@ OVERLAPPING = frozenset({"gridftp", "fts"})
 """Formats with a line a file, whose concurrency shows in the lines beside: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
-_BLOCK_BYTES = 1 << 20
 
 
 class Imports(NamedTuple):
@@ -73,11 +73,12 @@ class WatchOptions:
 
 @dataclass(slots=True)
 class Tally:
-    """What a watch has done so far."""
+    """What a watch has done so far, and which logs it has not read, or of which lines wait."""
 
     records: int = 0
     refused: int = 0
     accepted: int = 0
+    not_read: Sequence[NotRead] = ()
 
 
 class _Reading(Enum):
@@ -113,14 +114,13 @@ class Watch:
     tally: Tally = field(default_factory=Tally)
     _state: WatchState = field(init=False)
     _backoff: Backoff = field(init=False)
-    _told: dict[str, str] = field(init=False, default_factory=dict)
-    _assumed: dict[str, set[str]] = field(init=False, default_factory=dict)
+    _notes: WatchNotes = field(init=False)
     _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
-    _held_back: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
+        self._notes = WatchNotes(self.note)
         self._backoff = Backoff(self.jitter, self.options.interval_s)
 
     def run(self, *, once: bool = False) -> Tally:
@@ -135,6 +135,7 @@ class Watch:
         self._finish_pending()
         while not self.stop.is_set():
             all_read = self.read()
+            self.tally.not_read = tuple(self._notes.not_read.values())
             is_alone = self.upload()
             self.on_progress(self.tally)
             if once and (all_read or self.service is None or self._backoff.failures):
@@ -147,12 +148,13 @@ class Watch:
     def read(self) -> bool:
         """Spool what is new in every log, oldest log first; whether the end of all was reached."""
         listed = self._listed()
-        for path, status in listed:
+        for place, (path, status) in enumerate(listed):
             name, look = file_id(status), (status.st_size, status.st_mtime_ns)
             if self._settled.get(name) == look:
                 continue
             reading = self._follow(path, status)
             if reading is _Reading.PAUSED:
+                self._note_paused(listed[place:])
                 return False
             if reading is _Reading.SETTLED:
                 self._settled[name] = look
@@ -192,27 +194,48 @@ class Watch:
     def _follow(self, path: Path, status: os.stat_result) -> _Reading:
         """Take every whole line that is there now and need not wait."""
         name = file_id(status)
+        self._notes.not_read.pop(name, None)
         while not self.stop.is_set() and not self._spool_is_half_full():
             known = self._state.files.get(name)
             try:
                 with LogFile(path, known.position if known else None) as log:
-                    if log.id != name or log.is_compressed:
-                        return _Reading.SETTLED  # renamed meanwhile (and found again), or read before it was compressed
+                    if log.id != name:
+                        return _Reading.SETTLED  # renamed meanwhile (and found again)
                     taken = self._take(log, known, status)
             except FileNotFoundError:
                 return _Reading.SETTLED
             except OSError as failure:
-                self._tell_once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+                self._notes.once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+                self._notes.not_read[name] = NotRead(path.name, f"cannot be read: {in_words(failure)}")
                 return _Reading.WAITING
             except InvalidValue as wrong:
-                self._tell_once(name, f"{path.name} is left alone: {wrong}")
+                self._notes.once(name, f"{path.name} is left alone: {wrong}")
+                self._notes.not_read[name] = NotRead(path.name, f"left alone: {wrong}")
                 return _Reading.SETTLED
             if taken is not None:
                 return taken
         return _Reading.PAUSED
 
+    def _note_paused(self, logs: Sequence[tuple[Path, os.stat_result]]) -> None:
+        """Note of which logs there is more to read than was."""
+        why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
+        for path, status in logs:
+            known = self._state.files.get(file_id(status))
+            if status.st_size > (known.position.offset if known else 0):
+                self._notes.not_read.setdefault(file_id(status), NotRead(path.name, why))
+
+    def _tell_compressed(self, log: LogFile) -> None:
+        """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
+        followed = {each.position.name for each in self._state.files.values()}
+        if log.id not in self._state.files and not followed & names_before(log.path.name):
+            name = log.path.name
+            self._notes.once(log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd")
+
     def _take(self, log: LogFile, known: Followed | None, status: os.stat_result) -> _Reading | None:
         """Keep the next part of a log; ``None`` when there may be more."""
+        if log.is_compressed:
+            self._tell_compressed(log)
+            return _Reading.SETTLED
         format_name = known.format if known else None
         if format_name is None:
             first = log.next_part()
@@ -239,17 +262,9 @@ class Watch:
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
     def _tell_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
-        """Say once how many lines wait, and for what; more of them may come until they are taken."""
-        if log.id in self._held_back:
-            return
-        self._held_back[log.id] = True
-        held = sum(block.count(b"\n") for block in iter(lambda: part.lines.read(_BLOCK_BYTES), b""))
         why = "sum up a run that may not be over" if format_name in WHOLE_RUNS else "may overlap with others to come"
-        verb = "waits" if held == 1 else "wait"
-        quiet = f"{self.options.quiet_s:g} s"
-        self.note(
-            f"{log.path.name}: {format_count(held, 'line')} {verb} until the log was quiet for {quiet}: they {why}"
-        )
+        reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
+        self._notes.held_back(log.id, log.path.name, reason, part.count_lines)
 
     def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
@@ -265,14 +280,14 @@ class Watch:
         self._state.pending = None
         self._state.write(self.state_path)
         self._waiting_since_s.pop(log.id, None)
-        self._held_back.pop(log.id, None)
+        self._notes.taken(log.id)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
         self.on_progress(self.tally)
         for assumption in imports.assumptions:
-            self._tell_assumption(log, assumption)
+            self._notes.assumption(log.id, log.path.name, assumption)
         if imports.refused:
-            self._tell_once(
+            self._notes.once(
                 log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
             )
 
@@ -306,35 +321,23 @@ class Watch:
                 if log.position.offset == known.position.offset and part is not None:
                     self._keep(log, part, known, pending.format)
         except OSError as failure:
-            self._tell_once(pending.file_id, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+            self._notes.once(pending.file_id, f"{path} cannot be read: {in_words(failure)}; its lines wait")
             return False
         except InvalidValue as wrong:
-            self._tell_once(pending.file_id, f"{path.name} is left alone: {wrong}")
+            self._notes.once(pending.file_id, f"{path.name} is left alone: {wrong}")
             return False
         return True
 
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
-        for memory in (self._settled, self._told, self._assumed, self._waiting_since_s, self._held_back):
+        self._notes.forget_all_but(present)
+        for memory in (self._settled, self._waiting_since_s):
             for name in memory.keys() - present:
                 del memory[name]
         if gone := self._state.files.keys() - present:
             for name in gone:
                 del self._state.files[name]
             self._state.write(self.state_path)
-
-    def _tell_assumption(self, log: LogFile, assumption: str) -> None:
-        """Say once what is taken for granted of a log, in whichever part."""
-        assumed = self._assumed.setdefault(log.id, set())
-        if assumption not in assumed:
-            assumed.add(assumption)
-            self.note(f"{log.path.name}: assumed {assumption}")
-
-    def _tell_once(self, name: str, line: str) -> None:
-        """Say a thing about a log once, not at every look."""
-        if self._told.get(name) != line:
-            self._told[name] = line
-            self.note(line)
 
 
 def _most_bytes(format_name: str | None, offset: int) -> int | None:

@@ -90,3 +90,17 @@ def test_a_watch_tells_what_it_has_done_when_there_is_news(logged_in, service, t
     assert told[-1] == "tradewind: 3 records read, 0 rows refused, 3 records taken by the service"
     assert len(set(told)) == len(told)
     assert run("logs", "watch", str(tmp_path / "logs"), "--once", env=often).err == ""
+
+
+def test_a_watch_that_ends_names_what_it_has_not_read(logged_in, service, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
+    (tmp_path / "logs" / "README").write_text("nothing to see here\n")
+    told = run("logs", "watch", str(tmp_path / "logs"), "--once", env=logged_in)
+    assert told.code == 1
+    assert told.out.endswith("3 records taken by the service; not read, or in part: README\n")
+    outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", "--json", env=logged_in)
+    assert outcome.code == 1
+    (unread,) = outcome.document["not_read"]
+    assert unread["file"] == "README"
+    assert unread["reason"].startswith("left alone: ")

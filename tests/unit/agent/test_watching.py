@@ -1,4 +1,5 @@
 import errno
+import gzip
 import json
 import os
 import threading
@@ -240,6 +241,59 @@ GRIDFTP = (
     b"USER=u FILE=/f BUFFER=0 BLOCK=262144 NBYTES=100000000 VOLUME=/ STREAMS=2 STRIPES=1 DEST=[10.0.0.1] TYPE=RETR "
     b"CODE=226\n"
 )
+
+
+@pytest.mark.parametrize("name", ["transfers.log.1.gz", "transfers.log-20260501.gz", "transfers.log.gz"])
+def test_a_compressed_log_is_passed_over_and_told_unless_it_was_followed_before(watched, name):
+    watched.write(name, gzip.compress(joined(1)), age_s=100)
+    watched.write("transfers.log", joined(1, first=2))
+    watch = watched.watch()
+    for _ in range(2):
+        watch.read()
+    watched.watch().read()
+    assert watched.notes == [f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd"]
+    assert watched.spooled == joined(1, first=2)
+
+
+def test_a_log_that_was_followed_and_rotated_away_is_compressed_without_a_word(watched):
+    log = watched.write("transfers.log", joined(1))
+    watched.watch().run(once=True)
+    log.unlink()
+    watched.write("transfers.log.1.gz", gzip.compress(joined(1)), age_s=100)
+    watched.watch().run(once=True)
+    assert watched.notes == []
+
+
+def test_logs_that_are_not_read_are_in_the_tally_until_they_are(watched, monkeypatch):
+    watched.write("README", b"nothing to see here\n")
+    watched.write("gridftp.log", GRIDFTP % 0)
+    forbidden = watched.write("transfers.log", joined(1))
+
+    def opened(path, known):
+        if path == forbidden:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return LogFile(path, known)
+
+    watch = watched.watch()
+    with monkeypatch.context() as patched:
+        patched.setattr(watching, "LogFile", opened)
+        found = {each.file: each.reason for each in watch.run(once=True).not_read}
+    assert found.keys() == {"README", "gridftp.log", "transfers.log"}
+    assert found["README"].startswith("left alone: ")
+    assert found["gridftp.log"].startswith("lines wait until the log was quiet for 60 s: ")
+    assert found["transfers.log"].startswith("cannot be read: ")
+    watched.write("gridftp.log", b"", age_s=QUIET_S + 1)
+    assert [each.file for each in watch.run(once=True).not_read] == ["README"]
+    (watched.folder / "README").unlink()
+    assert watch.run(once=True).not_read == ()
+
+
+def test_a_log_that_waits_for_the_spool_is_in_the_tally(watched):
+    watched.write("first.log", joined(1), age_s=1)
+    watched.write("second.log", joined(1, first=2))
+    small = Spool(watched.spool.folder, warn=watched.notes.append, max_bytes=len(joined(1)) + 100)
+    (unread,) = watched.watch(spool=small).run(once=True).not_read
+    assert (unread.file, unread.reason) == ("second.log", "the spool is half full")
 
 
 def test_lines_whose_concurrency_shows_in_their_neighbours_wait_for_a_quiet_log(watched):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -228,8 +229,9 @@ def watch(
     finally:
         if client is not None:
             client.close()
-    document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
-    terminal.result(_told(tally), document)
+    terminal.result(_told(tally) + _told_not_read(tally), asdict(tally))
+    if once and tally.not_read:
+        raise typer.Exit(1)
 
 
 def _told(tally: "Tally") -> str:
@@ -237,6 +239,11 @@ def _told(tally: "Tally") -> str:
         f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
         f"{format_count(tally.accepted, 'record')} taken by the service"
     )
+
+
+def _told_not_read(tally: "Tally") -> str:
+    """The logs that were not read, or not to their end; why was said when it was found."""
+    return f"; not read, or in part: {', '.join(each.file for each in tally.not_read)}" if tally.not_read else ""
 
 
 def _telling(terminal: Terminal) -> "Callable[[Tally], None]":

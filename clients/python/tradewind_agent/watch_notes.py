@@ -1,0 +1,59 @@
+"""What a watch says of the logs it follows: each thing once; and which of them it has not read, with the reason."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tradewind.units import format_count
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """A log that is left alone, or of which lines wait, by its name."""
+
+    file: str
+    reason: str
+
+
+@dataclass(slots=True)
+class WatchNotes:
+    """Logs are known by device and inode; ``note`` is called with one line for what the user should know.
+
+    ``not_read`` : by what was found at the last look at each log.
+    """
+
+    note: Callable[[str], None]
+    not_read: dict[str, NotRead] = field(default_factory=dict)
+    _told: dict[str, str] = field(default_factory=dict)
+    _assumed: dict[str, set[str]] = field(default_factory=dict)
+    _held_back: dict[str, bool] = field(default_factory=dict)
+
+    def once(self, file_id: str, line: str) -> None:
+        """Say a thing about a log once, not at every look."""
+        if self._told.get(file_id) != line:
+            self._told[file_id] = line
+            self.note(line)
+
+    def assumption(self, file_id: str, file: str, assumption: str) -> None:
+        """Say once what is taken for granted of a log, in whichever part."""
+        assumed = self._assumed.setdefault(file_id, set())
+        if assumption not in assumed:
+            assumed.add(assumption)
+            self.note(f"{file}: assumed {assumption}")
+
+    def held_back(self, file_id: str, file: str, reason: str, count_lines: Callable[[], int]) -> None:
+        """Say once how many lines wait, and for what; more of them may come until they are taken."""
+        self.not_read[file_id] = NotRead(file, f"lines wait {reason}")
+        if file_id not in self._held_back:
+            self._held_back[file_id] = True
+            held = count_lines()
+            self.note(f"{file}: {format_count(held, 'line')} {'waits' if held == 1 else 'wait'} {reason}")
+
+    def taken(self, file_id: str) -> None:
+        """Nothing of a log is held back any more."""
+        self._held_back.pop(file_id, None)
+
+    def forget_all_but(self, present: set[str]) -> None:
+        """Drop what is known of logs that are gone."""
+        for memory in (self.not_read, self._told, self._assumed, self._held_back):
+            for file_id in memory.keys() - present:
+                del memory[file_id]
