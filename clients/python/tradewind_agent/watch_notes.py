@@ -8,10 +8,14 @@ from tradewind.units import format_count
 
 @dataclass(frozen=True, slots=True)
 class NotRead:
-    """A log that is left alone, or of which lines wait, by its name."""
+    """A log that is left alone, or of which lines wait, by its name.
+
+    ``failed`` : it cannot be read, or no further: waiting does not mend it. What never was a log is none of these.
+    """
 
     file: str
     reason: str
+    failed: bool = False
 
 
 @dataclass(slots=True)

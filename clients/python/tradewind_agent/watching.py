@@ -206,11 +206,11 @@ class Watch:
                 return _Reading.SETTLED
             except OSError as failure:
                 self._notes.once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
-                self._notes.not_read[name] = NotRead(path.name, f"cannot be read: {in_words(failure)}")
+                self._notes.not_read[name] = NotRead(path.name, f"cannot be read: {in_words(failure)}", failed=True)
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._notes.once(name, f"{path.name} is left alone: {wrong}")
-                self._notes.not_read[name] = NotRead(path.name, f"left alone: {wrong}")
+                self._notes.not_read[name] = NotRead(path.name, f"left alone: {wrong}", failed=known is not None)
                 return _Reading.SETTLED
             if taken is not None:
                 return taken

@@ -97,10 +97,21 @@ def test_a_watch_that_ends_names_what_it_has_not_read(logged_in, service, tmp_pa
     (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
     (tmp_path / "logs" / "README").write_text("nothing to see here\n")
     told = run("logs", "watch", str(tmp_path / "logs"), "--once", env=logged_in)
-    assert told.code == 1
+    assert told.code == 0, "what is no log is no failure of the watch"
     assert told.out.endswith("3 records taken by the service; not read, or in part: README\n")
+    outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", "--json", env=logged_in)
+    assert outcome.code == 0
+    (unread,) = outcome.document["not_read"]
+    assert unread["failed"] is False
+    assert unread["file"] == "README"
+    assert unread["reason"].startswith("left alone: ")
+
+
+def test_a_watch_of_a_log_that_cannot_be_read_fails(logged_in, service, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "transfers.log").symlink_to("/proc/self/mem")  # whose beginning nobody can read
     outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", "--json", env=logged_in)
     assert outcome.code == 1
     (unread,) = outcome.document["not_read"]
-    assert unread["file"] == "README"
-    assert unread["reason"].startswith("left alone: ")
+    assert (unread["file"], unread["failed"]) == ("transfers.log", True)
+    assert "cannot be read" in outcome.err

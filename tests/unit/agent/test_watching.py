@@ -277,7 +277,9 @@ def test_logs_that_are_not_read_are_in_the_tally_until_they_are(watched, monkeyp
     watch = watched.watch()
     with monkeypatch.context() as patched:
         patched.setattr(watching, "LogFile", opened)
-        found = {each.file: each.reason for each in watch.run(once=True).not_read}
+        not_read = watch.run(once=True).not_read
+    found = {each.file: each.reason for each in not_read}
+    assert [each.file for each in not_read if each.failed] == ["transfers.log"]
     assert found.keys() == {"README", "gridftp.log", "transfers.log"}
     assert found["README"].startswith("left alone: ")
     assert found["gridftp.log"].startswith("lines wait until the log was quiet for 60 s: ")

@@ -230,7 +230,7 @@ def watch(
         if client is not None:
             client.close()
     terminal.result(_told(tally) + _told_not_read(tally), asdict(tally))
-    if once and tally.not_read:
+    if once and any(each.failed for each in tally.not_read):
         raise typer.Exit(1)
 
 
