@@ -24,7 +24,7 @@ _MEANINGS = {
     Verdict.REPRODUCED: "every number compared is ours too, within what is allowed",
     Verdict.CONTRADICTED: "the paper's own other numbers, or what it prints taken literally, give something else",
     Verdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
-    Verdict.NOT_SHOWN: "measured on our testbed it may be so or not: too few were measured, as the interval tells",
+    Verdict.NOT_SHOWN: "it may be so here or not: within what two runs differ by, or never put to the test",
     Verdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
     Verdict.IN_OUR_FORM: "measured on our testbed it agrees; what the paper had is not here, named in the last column",
     Verdict.NOT_MEASURED: "the testbed can run it and has not",
