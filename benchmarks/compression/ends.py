@@ -38,9 +38,11 @@ def running_on(processors: set[int]) -> Iterator[None]:
 @contextmanager
 def folder_for(needed_bytes: int, otherwise: Path) -> Iterator[Path]:
     """An empty folder in memory, or else ``otherwise``; removed in the end, as is what an interrupted run has left."""
+    there = MEMORY / f"tradewind-compression-{os.getuid()}"
+    for left in (there, otherwise):
+        shutil.rmtree(left, ignore_errors=True)
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= SPARE * needed_bytes
-    folder = MEMORY / f"tradewind-compression-{os.getuid()}" if in_memory else otherwise
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = there if in_memory else otherwise
     folder.mkdir(parents=True)
     try:
         yield folder

@@ -46,7 +46,7 @@ class Outlook:
 
 
 def outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> Outlook:
-    """The answers that a copy of one large file of the kind would get."""
+    """The answers on one large file of the kind that nobody has sampled."""
     case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
     question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
     advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]

@@ -34,11 +34,11 @@ class ImportingReader:
         with LogText(log) as text:
             return detect(text.sample())
 
-    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, format_name: str) -> Imports:
+    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str) -> Imports:
         """Records of a part; what the wire does not take counts as refused."""
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        context = replace(self.context, in_parts=True)
+        context = replace(self.context, in_parts=True, head_settles=head_settles)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, Imported):

@@ -121,6 +121,4 @@ def sole_watcher(state: Path) -> Iterator[None]:
 
 def _followed(document: dict[str, Any]) -> Followed:
     position = Position(**document["position"])
-    # An older agent kept none: what it had read by then is the log's beginning.
-    head_bytes = document.get("head_bytes", position.offset or None)
-    return Followed(position=position, format=document["format"], head_bytes=head_bytes)
+    return Followed(position=position, format=document["format"], head_bytes=document.get("head_bytes"))

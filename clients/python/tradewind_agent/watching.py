@@ -53,7 +53,9 @@ class LogReader(Protocol):
 
     def format_of(self, log: IO[bytes]) -> str: ...
 
-    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, format_name: str) -> Imports: ...
+    def read(
+        self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
+    ) -> Imports: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +222,8 @@ class Watch:
         """Note of which logs there is more to read than was."""
         why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
         for path, status in logs:
+            if self._settled.get(file_id(status)) == (status.st_size, status.st_mtime_ns):
+                continue
             known = self._state.files.get(file_id(status))
             if status.st_size > (known.position.offset if known else 0):
                 self._notes.not_read.setdefault(file_id(status), NotRead(path.name, why))
@@ -243,6 +247,8 @@ class Watch:
                 return _Reading.SETTLED
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
         part = log.next_part(most_bytes=_most_bytes(format_name, log.position.offset))
+        if part is not None and part.is_empty:
+            part = log.next_part()  # its line may be as long as a part
         if part is None:
             return _Reading.SETTLED
         if self._is_to_wait(log, part, format_name, status):
@@ -270,7 +276,7 @@ class Watch:
         """Spool one part and remember how far it goes."""
         imports = self._import(log, part, known, format_name)
         head_bytes = known.head_bytes if known and part.start else None
-        if head_bytes is None and (imports.records or imports.refused):
+        if head_bytes is None and imports.records:
             head_bytes = part.after.offset
         self._state.files[log.id] = known or Followed(position=Position(name=log.path.name), format=format_name)
         self._state.pending = Pending(file_id=log.id, until=part.after.offset, format=format_name)
@@ -294,12 +300,18 @@ class Watch:
     def _import(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> Imports:
         if part.is_empty or format_name is None:
             return Imports([], int(part.after.skipping), "a line is too long")
-        lines, head_rows = part.lines, 0
+        lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
         if format_name == "csv" and part.start:
-            # Its beginning tells what columns are called, and mean: each part is read alike.
-            head = log.head((known and known.head_bytes) or part.start)
+            # Its beginning tells what columns are called, and, once a row was taken, mean: all parts are read alike.
+            head = log.head(settled or part.start)
             lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
-        return self.reader.read(lines, first_row=part.first_row, head_rows=head_rows, format_name=format_name)
+        return self.reader.read(
+            lines,
+            first_row=part.first_row,
+            head_rows=head_rows,
+            head_settles=settled is not None,
+            format_name=format_name,
+        )
 
     def _finish_pending(self) -> None:
         """Spool again what a killed watch was about to spool."""

@@ -130,7 +130,7 @@ def _is_incompressible(question: Question) -> bool:
 
 def _is_taken_not_to_pack(question: Question) -> bool:
     """By its kind, where nobody has tried: what history tells of content that packs is not hoped for."""
-    return not question.sampled and not question.samples and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
+    return not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
 
 
 def _raw(question: Question) -> Option:

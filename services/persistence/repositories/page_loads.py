@@ -30,7 +30,12 @@ class PageLoads:
         self._tenant_id = tenant_id
 
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
-        """Store a page; one of the same content is replaced and keeps its id."""
+        """Store a page; one of the same content is replaced and keeps its id.
+
+        Of a tenant one transaction does so at a time: else what one renews another may just be removing as old.
+        """
+        turn = func.hashtextextended(f"page loads of {self._tenant_id}", 0)
+        self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
         idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` knows
         told = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
         page_id: UUID = self._connection.execute(
@@ -138,8 +143,9 @@ def _idle_s(row: Row[Any]) -> float | None:
 
 _NEWEST = """ranked AS (
         SELECT *, row_number() OVER by_time AS place, sum(objects) OVER by_time AS so_far
-          FROM page_loads WINDOW by_time AS (ORDER BY received_at DESC, id DESC)),
-    newest AS (SELECT * FROM ranked WHERE place = 1 OR (place <= :newest AND so_far <= :objects))"""
+          FROM (SELECT * FROM page_loads ORDER BY received_at DESC, id DESC LIMIT :newest) AS last
+        WINDOW by_time AS (ORDER BY received_at DESC, id DESC)),
+    newest AS (SELECT * FROM ranked WHERE place = 1 OR so_far <= :objects)"""
 
 _BY_SPEECH = text(f"""
     WITH {_NEWEST}, spoken AS (

@@ -389,6 +389,41 @@ def test_what_an_older_agent_has_read_of_a_csv_log_settles_it(watched):
     assert b"2024-04-03" in watched.spooled
 
 
+@pytest.mark.parametrize(
+    "bad", [b"oops,row\n", CSV_ROW.replace(b"%s", b"x") % 0, b""], ids=["narrow", "no date", "none"]
+)
+def test_a_beginning_of_which_no_row_was_taken_settles_nothing(watched, bad):
+    watched.write("transfers.csv", CSV_HEAD + bad)
+    watch = watched.watch()
+    watch.run(once=True)
+    for row, date in enumerate((b"25/04/2024", b"03/04/2024", b"04/05/2024"), 1):
+        watched.write("transfers.csv", CSV_ROW % (date, 10 * row))
+        watch.run(once=True)
+    for day in (b"2024-04-25", b"2024-04-03", b"2024-05-04"):
+        assert day in watched.spooled, watched.notes
+
+
+def test_a_line_longer_than_the_beginning_is_taken(watched):
+    head = CSV_HEAD.replace(b"\n", b",note\n")
+    row = (CSV_ROW % (b"25/04/2024", 0)).replace(b"\n", b"," + b"x" * 300_000 + b"\n")
+    watched.write("transfers.csv", head + row + (CSV_ROW % (b"26/04/2024", 10)).replace(b"\n", b",y\n"))
+    tally = watched.watch().run(once=True)
+    assert (tally.records, tally.refused) == (2, 0), watched.notes
+
+
+def test_a_log_that_was_read_does_not_wait_for_the_spool(watched):
+    watched.write("README", b"nothing to see here\n", age_s=50)
+    watch = watched.watch()
+    watch.run(once=True)
+    watched.write("first.log", joined(1), age_s=1)
+    watched.write("second.log", joined(1, first=2))
+    small = Spool(watched.spool.folder, warn=watched.notes.append, max_bytes=len(joined(1)) + 100)
+    watch.spool = small
+    reasons = {each.file: each.reason for each in watch.run(once=True).not_read}
+    assert reasons.pop("README").startswith("left alone")
+    assert reasons == {"second.log": "the spool is half full"}
+
+
 def test_what_is_taken_for_granted_of_a_log_is_said_once(watched):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
     row = b"01/06/2024 00:00:%02d,alpha,beta,1000000000,10,4,900\n"

@@ -159,10 +159,12 @@ def test_files_of_both_ends_are_in_memory_where_it_holds_them_and_gone_in_the_en
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ends, "MEMORY", tmp_path)
+    (tmp_path / f"tradewind-compression-{os.getuid()}" / "of an interrupted run").mkdir(parents=True)
     with folder_for(1000, tmp_path / "otherwise") as folder:
         (folder / "left").touch()
         assert folder.parent == tmp_path
         assert folder.name.startswith("tradewind-compression-")
         with folder_for(10**18, tmp_path / "otherwise") as on_disk:
             assert on_disk == tmp_path / "otherwise"
+            assert not folder.exists()
     assert list(tmp_path.iterdir()) == []

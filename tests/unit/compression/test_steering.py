@@ -106,6 +106,7 @@ def test_the_time_of_a_codec_is_told_with_the_sums_that_each_end_takes_of_a_bloc
     for module in (packing, unpacking):
         monkeypatch.setattr(module, "crc32", slower(crc32, 1))
         monkeypatch.setattr(module, "sha256", lambda: Mock(update=slower(str, 2), digest=lambda: bytes(32)))
+    monkeypatch.setattr(packing.os, "pread", slower(os.pread, 100))  # a disk is no part of a codec
     monkeypatch.setattr(packing, "pack", slower(packing.pack, 10))
     monkeypatch.setattr(unpacking, "unpack", slower(unpacking.unpack, 5))
     monkeypatch.setattr(unpacking, "time", Mock(perf_counter=lambda: now_s))

@@ -28,7 +28,7 @@ _MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to read, sum and pack it."""
+    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to sum and pack it."""
 
     setting: Setting | None
     plain_bytes: int

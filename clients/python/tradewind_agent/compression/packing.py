@@ -46,7 +46,7 @@ LONGEST_PACK_S = 5.0
 class Effort:
     """What one setting made of the blocks that it was tried on; times are those of one core, summed.
 
-    Beside the codec they have what else is done to each block: it is read, and its bytes are summed at both ends.
+    Beside the codec they have the sums that both ends take of each block's bytes, and no wait for a disk.
 
     ``last`` : of those that were packed here and became smaller.
     """
@@ -169,10 +169,10 @@ class PackedFile:
             ahead: deque[Future[_Made]] = deque()
             looking: Future[Sample | None] | None = None
             try:
-                for plain, read_s in self._read(digest.update):
+                for plain, told_s in self._read(digest.update):
                     if ahead and self._is_for_one_core():
                         wait(ahead)  # the next is packed while this one is sent
-                    ahead.append(pool.submit(self._pack, plain, read_s, self.steering.setting))
+                    ahead.append(pool.submit(self._pack, plain, told_s, self.steering.setting))
                     if len(ahead) > self._at_once():
                         yield from self._sent(ahead.popleft().result())
                 if self._looks:
@@ -208,14 +208,14 @@ class PackedFile:
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
     def _read(self, told: Callable[[bytes], None]) -> Iterator[tuple[bytes, float]]:
-        """Each block, told, and what that took, s."""
+        """Each block, told, and what telling took, s."""
         file_bytes, offset = self._status.st_size, self._first
         while offset < file_bytes:
             wanted_bytes = min(self._block_bytes(), file_bytes - offset)
-            begun_s = self._clock_s()
             plain = os.pread(self._descriptor, wanted_bytes, offset)
             if len(plain) < wanted_bytes:
                 raise FileFault("it became shorter while it was packed", retryable=False)
+            begun_s = self._clock_s()
             told(plain)
             offset += wanted_bytes
             yield plain, self._clock_s() - begun_s
@@ -243,8 +243,8 @@ class PackedFile:
         setting = self.steering.setting
         return setting is not None and not FACTS[setting.codec].side_by_side
 
-    def _pack(self, plain: bytes, read_s: float, setting: Setting | None) -> _Made:
-        begun_s = self._clock_s() - read_s
+    def _pack(self, plain: bytes, told_s: float, setting: Setting | None) -> _Made:
+        begun_s = self._clock_s() - told_s
         raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
             return self._looked_at(raw)

@@ -87,7 +87,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sampled_rows(columns, text.head()) or sampled_rows(columns, text.lines_with_head())
+    pairs_of_sets = sampled_rows(columns, text.head() if context.head_settles else text.lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
