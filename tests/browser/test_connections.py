@@ -7,7 +7,7 @@ from random import Random
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from services.application.users import ROLES, add_user
 from services.bootstrap import Container
@@ -23,6 +23,7 @@ from tradewind.connections.har import page_loads
 from tradewind_agent.har_file import read_har
 
 SIZES = {"a.css": 3_000, "b.js": 40_000} | {f"{number}.png": 20_000 + 15_000 * number for number in range(10)}
+LOOKS, LOOK_MS = 100, 100
 SMALL = {"width": 400, "height": 800}
 
 
@@ -67,8 +68,14 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def _record(browser: Browser, address: str, path: Path, log: Path) -> Recorded:
     before = len(log.read_text().splitlines())
     with browser.new_context(ignore_https_errors=True, record_har_path=path, record_har_content="omit") as context:
-        # At the load event the recorder may still wait to hear that the last objects are over.
-        context.new_page().goto(f"{address}page.html", wait_until="networkidle")
+        # At the load event, and on a busy machine after it, the recorder may still wait to hear that objects are over.
+        page, over = context.new_page(), list[Request]()
+        page.on("requestfinished", lambda request: over.append(request))  # noqa: PLW0108 -- it wraps no method of a list
+        page.goto(f"{address}page.html", wait_until="networkidle")
+        for _ in range(LOOKS):
+            if len(over) > len(SIZES):
+                break
+            page.wait_for_timeout(LOOK_MS)
     lines = log.read_text().splitlines()[before:]
     return Recorded(path, frozenset(line.split()[0] for line in lines))
 
