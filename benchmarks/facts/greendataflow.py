@@ -1,6 +1,7 @@
 """Claims of the GreenDataFlow paper (001): definitions, agreements, learning and tables."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 
@@ -167,6 +168,10 @@ def accuracy(fact: Fact, _facts: Facts) -> Finding:
     )
 
 
+def _bdp_bytes(site: Mapping[str, float]) -> float:
+    return Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
+
+
 SUITED_STREAMS = 2
 """Buffers are set to what a path holds: in Gbyte/s its two would take 9 and 13 streams."""
 
@@ -175,16 +180,14 @@ def sites(fact: Fact, _facts: Facts) -> Finding:
     """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     told = []
     for name, site in fact.values.items():
-        bdp_bytes = site["bw"] * 1e9 * site["rtt_ms"] / 1e3 / BITS_PER_BYTE
-        ours = parallelism(bdp_bytes, 4 * GB, site["buffer_MB"] * MB)
+        ours = parallelism(_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
         told.append(property_of(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS))
     return elsewhere("its hosts at IBM and XSEDE", told)
 
 
 def data_sets(fact: Fact, facts: Facts) -> Finding:
     """Its three classes of files are ours on its path of 10 Gbit/s."""
-    site = facts["001-table1"].values["XSEDE"]
-    bdp = Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
+    bdp = _bdp_bytes(facts["001-table1"].values["XSEDE"])
     units = {"MB": MB, "GB": GB}
     named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in fact.values.items()}
     right = sum(kind_of(size, bdp).value == name for name, size in named.items())
