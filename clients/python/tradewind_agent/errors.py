@@ -28,6 +28,7 @@ TradewindError                      tradewind.errors
     └── FileFault                   one file cannot go on: retried within bounds, else told as a FileFailure
         ├── ConnectionFault         refused, dropped, timed out
         ├── MalformedResponse       bytes that are not HTTP/1.1, or not what was asked for
+        ├── PipeliningRefused       the server forgets or mixes requests that are sent behind others
         └── RefusedByServer         an answer with an error status
 """
 
@@ -208,6 +209,10 @@ class ConnectionFault(FileFault):
 
 class MalformedResponse(FileFault):
     """The answer is not HTTP/1.1 or does not fit the request."""
+
+
+class PipeliningRefused(FileFault):
+    """An answer is missing or belongs to another request of the same connection: no file's own fault."""
 
 
 class RefusedByServer(FileFault):

@@ -47,48 +47,63 @@ def test_raising_opens_connections_and_lowering_retires_them(tmp_path: Path):
 
 
 class Withholding(asyncio.Protocol):
-    """Counts requests on a connection and answers them only when told."""
+    """Counts requests for files of 4 bytes on a connection, and answers them when told."""
 
     def __init__(self, connections: list["Withholding"]) -> None:
         connections.append(self)
         self.requests = 0
         self.answered = 0
         self.most_unanswered = 0
+        self._unanswered: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
+        self._unanswered += data.split(b"\r\n\r\n")[:-1]
         self.requests += data.count(b"\r\n\r\n")
         self.most_unanswered = max(self.most_unanswered, self.requests - self.answered)
 
     def answer(self, count: int) -> None:
-        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndata" * count)
+        for request in self._unanswered[:count]:
+            part = b"206 Partial Content\r\nContent-Range: bytes 0-3/4" if b"Range: bytes" in request else b"200 OK"
+            self.transport.write(b"HTTP/1.1 " + part + b"\r\nContent-Length: 4\r\n\r\ndata")
+        del self._unanswered[:count]
         self.answered += count
 
 
-def test_as_many_requests_are_in_flight_as_pipelining_says(tmp_path: Path):
+def test_as_many_requests_are_in_flight_as_pipelining_says_once_the_server_has_proved_it(tmp_path: Path):
     async def story() -> None:
         connections: list[Withholding] = []
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Withholding(connections), "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        names = [f"f{number}" for number in range(60)]
+        names = [f"f{number}" for number in range(90)]
         engine = TransferEngine(plan(2, 1, 8), options())
         task = asyncio.create_task(engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, 4))))
-        await until(lambda: [each.requests for each in connections] == [8, 8])
+        await until(lambda: [each.requests for each in connections] == [2, 2])
+        for each in connections:
+            each.answer(2)
+        await until(lambda: [each.requests for each in connections] == [10, 10])
+        for each in connections:
+            each.answer(8)
+        await until(lambda: [each.requests - each.answered for each in connections] == [8, 8])
         engine.retune(plan(2, 1, 3))
         connections[0].answer(7)
-        await until(lambda: connections[0].requests == 10)
+        await until(lambda: connections[0].requests - connections[0].answered == 3)
         engine.retune(plan(2, 1, 12))
+        while connections[0].most_unanswered < 12:
+            for each in connections:
+                each.answer(each.requests - each.answered)
+            await asyncio.sleep(0)
         await until(lambda: [each.requests - each.answered for each in connections] == [12, 12])
         assert max(each.most_unanswered for each in connections) == 12
         while not task.done():
             for each in connections:
                 each.answer(each.requests - each.answered)
             await asyncio.sleep(0)
-        assert (await task).files_done == 60
+        assert (await task).files_done == 90
         server.close()
         await server.wait_closed()
 

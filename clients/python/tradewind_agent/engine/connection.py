@@ -14,7 +14,7 @@ from tradewind_agent.engine.patient_loop import running_patient_loop
 from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
-from tradewind_agent.errors import ConnectionFault, FileFault
+from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose
 
 
@@ -77,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
     ----------
     buffer : where bytes are received; may be another one between two reads.
     answered : responses completed on this connection.
-    pipelining_failed : the server answered, then fell silent on the requests sent behind.
+    pipelining_failed : the server fell silent on requests sent behind others, or mixed their answers.
     first_byte_s : time from a request on the idle connection to its first byte back: a round trip and the server's
         thinking; ``None`` before the first.
     """
@@ -106,6 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         self._asked_at: float | None = None
         self.answered = 0
         self.pipelining_failed = False
+        self._patience_s: tuple[float, float] | None = None
         self.first_byte_s: float | None = None
         self.closed = self._loop.create_future()
 
@@ -144,6 +145,18 @@ class Connection(asyncio.BufferedProtocol):
             self._outbox.append(exchange.payload)
         self._watch()
         self._write_soon()
+
+    def limit_silence(self, first_s: float, between_s: float) -> None:
+        """Wait no longer than this for the next answer to begin, before and after the next one to come."""
+        self._patience_s = (min(first_s, self._idle_timeout_s), min(between_s, self._idle_timeout_s))
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._watch()
+
+    def lift_silence_limit(self) -> None:
+        """Wait as long as ever again."""
+        self._patience_s = None
 
     def abort(self, fault: FileFault | None = None) -> None:
         """Close now. Exchanges in flight are told when the socket is closed, the first of them with ``fault``."""
@@ -217,6 +230,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _blame(self, error: Exception | None) -> FileFault | None:
         """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
+        if isinstance(self._fault, PipeliningRefused):
+            self.pipelining_failed = True
         if self._fault is not None or self._dismissed:
             return self._fault
         if self._head is None and self.answered:
@@ -241,6 +256,12 @@ class Connection(asyncio.BufferedProtocol):
         assert head is not None
         self.answered += 1
         exchange = self._in_flight.popleft()
+        if self._patience_s is not None:
+            self._patience_s = (self._patience_s[1], self._patience_s[1])
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+            self._watch()
         answered_early = exchange.payload is not None and exchange.payload in self._outbox
         exchange.on_end()
         if not head.keep_alive or answered_early:  # the rest of an early refused body is not worth sending
@@ -297,17 +318,27 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None:
-            self._deadline = self._loop.call_later(self._idle_timeout_s, self._check_deadline)
+            self._deadline = self._loop.call_later(self._longest_silence_s, self._check_deadline)
+
+    @property
+    def _longest_silence_s(self) -> float:
+        """In the middle of an answer, silence says nothing of the requests behind it."""
+        return self._idle_timeout_s if self._patience_s is None or self._head is not None else self._patience_s[0]
 
     def _check_deadline(self) -> None:
         self._deadline = None
         if not self._in_flight:
             return
-        left_s = self._active_at + self._idle_timeout_s - self._loop.time()
+        longest_s = self._longest_silence_s
+        left_s = self._active_at + longest_s - self._loop.time()
         if self._rate_limit.holds(self):
-            left_s = self._idle_timeout_s
+            left_s = longest_s
         if left_s > 0:
             self._deadline = self._loop.call_later(left_s, self._check_deadline)
             return
+        reason = f"nothing received for {longest_s:g} s"
+        if self._patience_s is not None and self._head is None:
+            self.abort(PipeliningRefused(reason))
+            return
         self.pipelining_failed = self._head is None and self.answered > 0
-        self.abort(ConnectionFault(f"nothing received for {self._idle_timeout_s:g} s"))
+        self.abort(ConnectionFault(reason))

@@ -9,6 +9,7 @@ from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, ref
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
+from tradewind_agent.engine.pipelining import ExpectedFile
 from tradewind_agent.engine.publishing import Publication, sha256_of
 from tradewind_agent.engine.range_read import RangeRead, Settlement
 from tradewind_agent.engine.ranges import RangeSet
@@ -94,7 +95,17 @@ class FileDownload(FileTransfer):
         if self.host.options.checksum and self._digest is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
         request = self.request("GET", headers)
-        read = RangeRead(self, self.url.origin, request, first, last, generation=self._generation, peek=peek)
+        expected = ExpectedFile(last + 1, ranged=False) if is_whole and last is not None and not peek else None
+        read = RangeRead(
+            self,
+            self.url.origin,
+            request,
+            first,
+            last,
+            generation=self._generation,
+            peek=peek,
+            expected_answer=expected,
+        )
         if "Range" not in headers:
             self._undealt = RangeSet()
         self._reads.add(read)
@@ -239,6 +250,12 @@ class FileDownload(FileTransfer):
         if size is not None and self._received.covers(size) and not self._publishing and not self.over:
             self._publish()
 
+    def forget(self, read: RangeRead) -> None:
+        """Drop what a read of the whole file has brought, and what it told: all of it may be another file's."""
+        if read.generation == self._generation and not self.over:
+            self._identity = Identity(_trusted_size(self.job), self.job.etag, None)
+            self._digest = self.job.sha256
+
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
         self._settle_read(read)
         if fault is not None:
@@ -285,7 +302,8 @@ class FileDownload(FileTransfer):
     def _arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
         for read in self._reads:
-            arrived.add(read.first, read.position - 1)
+            if not read.is_unproved:
+                arrived.add(read.first, read.position - 1)
         return arrived
 
     def _publish(self) -> None:

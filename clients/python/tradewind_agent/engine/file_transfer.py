@@ -7,10 +7,10 @@ from typing import Protocol
 
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.asking import request_for
-from tradewind_agent.engine.connection import Exchange
 from tradewind_agent.engine.http1 import Request, ResponseHead
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.pipelining import PipelinedExchange
 from tradewind_agent.engine.publishing import Publication, Told
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
@@ -21,10 +21,8 @@ _SMALLEST_RANGE_BYTES = 256 * 1024
 """Below this a further request costs more than a further stream gains."""
 
 
-class FileExchange(Exchange, Protocol):
-    """A request for (a part of) a file, to be sent to ``origin``."""
-
-    origin: Origin
+class FileExchange(PipelinedExchange, Protocol):
+    """A request for (a part of) a file, and how much of it has moved."""
 
     @property
     def expected_bytes(self) -> int:

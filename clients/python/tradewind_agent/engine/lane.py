@@ -10,6 +10,13 @@ from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http1 import ResponseHead
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.pipelining import (
+    BETWEEN_ANSWERS_S,
+    FIRST_PATIENCE_S,
+    CheckedExchange,
+    PipelineTrial,
+    Verdict,
+)
 from tradewind_agent.engine.retry import retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
@@ -35,6 +42,9 @@ _RANGE_S = 2.0
 """A range request lasts about this long, so that a retune takes effect soon …"""
 _RANGE_ROUND_TRIPS = 50
 """… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
+
+_MOST_BEFORE_CONNECTED = 2
+_ROUND_TRIPS_OF_SILENCE = 5.0
 
 _BUSY = frozenset({429, 503})
 
@@ -80,6 +90,9 @@ class Lane:
         self._resting: asyncio.TimerHandle | None = None
         self._failures = 0
         self._cautious = False
+        self._trial: PipelineTrial | None = None
+        self._held: FileExchange | None = None
+        self._draining = False
         self._rate_bytes_per_s: float | None = None
         self._round_trip_s = 0.0
         self._idle_since = self._loop.time()
@@ -96,23 +109,49 @@ class Lane:
 
     def has_room(self) -> bool:
         """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
-        if self.channel is None or self._resting is not None or self._shut:
+        if self.channel is None or self._resting is not None or self._shut or self._held is not None:
             return False
-        if self.connection is None:
-            # One is enough to connect for: to deal them by the thousand would keep the first from being asked.
-            return not self._outstanding
-        return self.connection.is_open and (not self._outstanding or self._may_ask_ahead(self.connection, self.channel))
+        if not self._outstanding:
+            return self.connection is None or self.connection.is_open
+        if self.connection is not None and not self.connection.is_open:
+            return False
+        return self._has_room_behind(self.channel) and self._may_ask_ahead(self._outstanding[-1], self.channel)
 
-    def _may_ask_ahead(self, connection: Connection, channel: "Channel") -> bool:
-        if self._cautious or self._outstanding[-1].request.method == "HEAD":
+    def _may_ask_ahead(self, last: FileExchange, channel: "Channel") -> bool:
+        if self._cautious or last.request.method == "HEAD":
             return False  # where the answer to HEAD ends is only known when nothing follows it
-        assert self.origin is not None
-        window = self._host.traits_of(self.origin).window(channel.chunk.pipelining, connection.answered)
-        if len(self._outstanding) >= window:
-            return False
         ahead_bytes = _AHEAD_SHARE * channel.chunk.bytes_to_come_a_lane
         most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
-        return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
+        if sum(exchange.expected_bytes for exchange in self._outstanding) >= most_bytes:
+            return False
+        if not self._is_trying and len(self._outstanding) >= self._traits.proved_depth:
+            self._draining = True  # a deeper pipeline is wanted, which is tried on an idle connection
+            return False
+        return True
+
+    def _has_room_behind(self, channel: "Channel") -> bool:
+        """Whether the server may have one more request in flight on this connection, as far as it has proved."""
+        outstanding = len(self._outstanding)
+        if self._draining or outstanding >= self._window(channel):
+            return False
+        if self.connection is None:
+            # Few are enough to connect for: to deal them by the thousand would keep the first from being asked.
+            return outstanding < min(self._traits.trial_limit(self._window(channel)), _MOST_BEFORE_CONNECTED)
+        return not self._is_trying or (self._trial is not None and self._trial.is_open)
+
+    def _window(self, channel: "Channel") -> int:
+        answered = 0 if self.connection is None else self.connection.answered
+        return self._traits.window(channel.chunk.pipelining, answered)
+
+    @property
+    def _traits(self) -> OriginTraits:
+        assert self.origin is not None
+        return self._host.traits_of(self.origin)
+
+    @property
+    def _is_trying(self) -> bool:
+        """Whether requests in flight, or waiting for the connection, are a trial of the pipeline."""
+        return self.connection is None or (self._trial is not None and (self._trial.is_open or self._trial.is_running))
 
     @property
     def range_bytes(self) -> int:
@@ -132,12 +171,65 @@ class Lane:
             self._idle_since = self._loop.time()
         self._outstanding.append(exchange)
         if self.connection is not None and self.origin == exchange.origin:
-            self.connection.send(exchange)
+            self._send(self.connection, exchange)
         elif self._dialling is None:
             self.retire()
             self.origin = exchange.origin
             self._dialling = self._host.dial(exchange.origin, self)
             self._dialling.add_done_callback(self._dialled)
+
+    def _send(self, connection: Connection, exchange: FileExchange) -> None:
+        """Send a request at once, or keep it until the connection is idle where it must not follow another."""
+        if not connection.in_flight:
+            self._draining = False
+            self._trial = self._open_trial()
+        trial = self._trial
+        if trial is not None and trial.is_open:
+            if trial.takes(exchange):
+                connection.send(trial.add(exchange))
+            else:
+                trial.close()
+                self._held = exchange
+        elif connection.in_flight:
+            before = self._outstanding[-2].expected_answer if len(self._outstanding) > 1 else None
+            if before is not None and self._traits.ranges:
+                exchange.set_apart(before)
+            connection.send(CheckedExchange(exchange))
+        else:
+            connection.send(exchange)
+
+    def _open_trial(self) -> PipelineTrial | None:
+        """A trial of a deeper pipeline than is proved, where one is wanted."""
+        if self.channel is None or self._cautious:
+            return None
+        window = self._window(self.channel)
+        if window <= self._traits.proved_depth:
+            return None
+        trial = PipelineTrial(self._traits.trial_limit(window), self._end_trial)
+        self._loop.call_soon(self._close_trial, trial)  # what is dealt in this turn of the loop leaves together
+        return trial
+
+    def _close_trial(self, trial: PipelineTrial) -> None:
+        trial.close()
+        if trial is self._trial and trial.is_running and self.connection is not None:
+            between_s = max(BETWEEN_ANSWERS_S, _ROUND_TRIPS_OF_SILENCE * self._round_trip_s)
+            self.connection.limit_silence(FIRST_PATIENCE_S, between_s)
+
+    def _end_trial(self, verdict: Verdict, members: int) -> None:
+        self._trial = None
+        self._traits.note_trial(verdict, members)
+        if self.connection is not None:
+            self.connection.lift_silence_limit()
+        if verdict is Verdict.PROVED:
+            self._host.deal_soon()
+
+    def _send_held(self) -> None:
+        """Send what had to wait until the connection was idle."""
+        held, self._held = self._held, None
+        if held is not None and self.connection is not None and self.connection.is_open:
+            self._send(self.connection, held)
+        else:
+            self._held = held
 
     def _dialled(self, task: "asyncio.Task[Connection]") -> None:
         self._dialling = None
@@ -153,8 +245,12 @@ class Lane:
             self.connection = task.result()
             self.move_to(self.channel)
             self._idle_since = self._loop.time()
-            for exchange in self._outstanding:
-                self.connection.send(exchange)
+            waiting, self._outstanding = self._outstanding, deque()
+            while waiting and self._held is None:
+                self._outstanding.append(exchange := waiting.popleft())
+                self._send(self.connection, exchange)
+            for exchange in waiting:
+                exchange.on_lost(None)
             self._host.deal_soon()
 
     def _lose(self, fault: FileFault | None) -> None:
@@ -191,6 +287,9 @@ class Lane:
             self._round_trip_s = connection.first_byte_s
         assert self.origin is not None
         self._host.traits_of(self.origin).answered(connection.answered, keep_alive=head.keep_alive)
+        if not connection.in_flight:
+            self._draining = False
+            self._send_held()
         if connection.is_open:
             self._host.ready(self)
 
@@ -203,6 +302,10 @@ class Lane:
         # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
         self._cautious = bool(self._outstanding)
         self._outstanding.clear()
+        self._trial, self._draining = None, False
+        held, self._held = self._held, None
+        if held is not None:
+            held.on_lost(None)
         if connection.pipelining_failed and self.origin is not None:
             self._host.traits_of(self.origin).pipelining = False
         if not connection.answered and not self._shut:

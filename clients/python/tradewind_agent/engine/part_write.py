@@ -6,6 +6,7 @@ from typing import Protocol
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
 from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedStored
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
@@ -46,16 +47,20 @@ class UploadExchange:
     Attributes
     ----------
     sent : what of the file goes along, as it goes.
+    expected_answer : of a whole file.
     """
 
     payload: Payload | None
 
-    def __init__(self, file: SendingFile, origin: Origin, request: Request, sent: FileSlice | None) -> None:
+    def __init__(
+        self, file: SendingFile, origin: Origin, request: Request, sent: FileSlice | None, *, is_whole: bool
+    ) -> None:
         self.file = file
         self.origin = origin
         self.request = request
         self.sent = sent
         self.payload = sent
+        self.expected_answer: ExpectedAnswer | None = ExpectedStored() if is_whole else None
         self._head: ResponseHead | None = None
         self._answer_bytes = 0
 
@@ -66,6 +71,15 @@ class UploadExchange:
     @property
     def expected_bytes(self) -> int:
         return self.sent.remaining_bytes if self.sent is not None else 0
+
+    def set_apart(self, neighbour: ExpectedAnswer) -> bool:
+        return self.expected_answer is not None and self.expected_answer.differs_from(neighbour)
+
+    def hold(self) -> None:
+        """Nothing of an upload is noted here."""
+
+    def forget(self) -> None:
+        """The file counts as stored only after `on_end`."""
 
     def on_head(self, head: ResponseHead) -> None:
         self._head = head

@@ -6,6 +6,7 @@ from typing import Protocol
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
 from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead
+from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedFile
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
@@ -25,6 +26,9 @@ class ReadingFile(Protocol):
 
     def read_complete(self, read: "RangeRead") -> None: ...
 
+    def forget(self, read: "RangeRead") -> None:
+        """What the read brought may be another file's."""
+
     def read_lost(self, read: "RangeRead", fault: FileFault | None) -> None: ...
 
     def read_refused(self, read: "RangeRead", settle: Settlement) -> None: ...
@@ -39,6 +43,8 @@ class RangeRead:
     ranged : whether the request has a Range header.
     peek : asks for one byte only to learn size and version; nothing is stored.
     generation : version of the file this read belongs to.
+    expected_answer : of a request for a whole file whose size is known.
+    is_unproved : the answer may be another file's; nothing of it is noted on disk.
     """
 
     payload: Payload | None = None
@@ -53,6 +59,7 @@ class RangeRead:
         *,
         generation: int,
         peek: bool = False,
+        expected_answer: ExpectedFile | None = None,
     ) -> None:
         self.file = file
         self.origin = origin
@@ -63,6 +70,8 @@ class RangeRead:
         self.ranged = "Range" in request.headers
         self.peek = peek
         self.generation = generation
+        self.expected_answer: ExpectedAnswer | None = expected_answer
+        self.is_unproved = False
         self._settle: Settlement | None = None
         self._unwanted_bytes = 0
 
@@ -82,6 +91,23 @@ class RangeRead:
         if got.first != self.first or got.last is None or got.total is None or self.last is None:
             return None
         return (got.last, got.total) if self.first <= got.last <= self.last and got.last < got.total else None
+
+    def set_apart(self, neighbour: ExpectedAnswer) -> bool:
+        if not isinstance(self.expected_answer, ExpectedFile):
+            return False
+        if not self.expected_answer.differs_from(neighbour):
+            size = self.expected_answer.size_bytes
+            headers = {**self.request.headers, "Range": f"bytes=0-{size - 1}"}
+            self.request = Request(self.request.method, self.request.target, headers)
+            self.ranged, self.expected_answer = True, ExpectedFile(size, ranged=True)
+        return self.expected_answer.differs_from(neighbour)
+
+    def hold(self) -> None:
+        self.is_unproved = True
+
+    def forget(self) -> None:
+        self.position = self.first
+        self.file.forget(self)
 
     def on_head(self, head: ResponseHead) -> None:
         self._settle = self.file.judge(self, head)

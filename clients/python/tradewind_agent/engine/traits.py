@@ -2,16 +2,27 @@
 
 from dataclasses import dataclass
 
+from tradewind_agent.engine.pipelining import Verdict
+
+_MOST_OPEN_TRIALS = 8
+_DEEPER = 4
+"""How much deeper than proved the next trial goes."""
+
 
 @dataclass(slots=True)
 class OriginTraits:
-    """Limits of one origin, learned as answers come in; a fresh one is trusted with everything.
+    """Limits of one origin, learned as answers come in.
 
+    ``pipelining`` : whether requests may be sent behind others at all; false once the server has failed at it.
+    ``proved_depth`` : requests in flight that the server has answered one by one, in order; more have to be proved.
+    ``open_trials`` : trials that have shown nothing.
     ``requests_per_connection`` : after how many answers it closes (keepalive_requests, MaxKeepAliveRequests).
     """
 
     ranges: bool = True
     pipelining: bool = True
+    proved_depth: int = 1
+    open_trials: int = 0
     requests_per_connection: int | None = None
 
     def answered(self, answers: int, *, keep_alive: bool) -> None:
@@ -20,6 +31,20 @@ class OriginTraits:
             self.requests_per_connection = answers
         elif self.requests_per_connection is not None and answers >= self.requests_per_connection:
             self.requests_per_connection = None
+
+    def note_trial(self, verdict: Verdict, members: int) -> None:
+        """Learn from a trial of the pipeline; some without a result are enough to go without."""
+        if verdict is Verdict.PROVED:
+            self.proved_depth, self.open_trials = max(self.proved_depth, members), 0
+        elif verdict is Verdict.REFUSED:
+            self.pipelining = False
+        else:
+            self.open_trials += 1
+            self.pipelining = self.pipelining and self.open_trials < _MOST_OPEN_TRIALS
+
+    def trial_limit(self, window: int) -> int:
+        """Most requests of the next trial for a pipeline of ``window`` requests."""
+        return min(window, 2 if self.proved_depth == 1 else _DEEPER * self.proved_depth)
 
     def window(self, pipelining: int, answered: int) -> int:
         """Requests that may be in flight on a connection that has ``answered`` so far, at least one."""

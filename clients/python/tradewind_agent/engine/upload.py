@@ -154,7 +154,8 @@ class FileUpload(FileTransfer):
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:
             headers["Tradewind-Sha256"] = self._digest
-        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body)
+        is_whole = body is not None and not self._in_parts
+        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body, is_whole=is_whole)
         self._in_flight.add(exchange)
         return exchange
 

@@ -1,0 +1,129 @@
+"""A server that deals with all requests of one read together, and may forget or mix them as small servers do."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.integration.engine.stream_server import StreamServer
+
+_REQUEST = re.compile(rb"(\w+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
+_RANGE = re.compile(rb"range: bytes=0-(\d+)", re.IGNORECASE)
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+
+
+@dataclass
+class BatchRequest:
+    """One request of a batch."""
+
+    method: str
+    path: str
+    ranged: bool
+    body: bytes
+
+
+Policy = Callable[[Sequence[BatchRequest]], Sequence[BatchRequest | None]]
+"""Which of the requests that came in one read are answered, in which order; ``None`` closes the connection."""
+
+
+@dataclass(eq=False)
+class BatchServer(StreamServer):
+    """Serves ``files`` and takes uploads into ``stored``, as ``policy`` has it.
+
+    Attributes
+    ----------
+    largest_batch : requests that came in one read.
+    requests : paths requested, those forgotten too.
+    """
+
+    files: Mapping[str, bytes]
+    policy: Policy
+    does_ranges: bool = True
+    stored: dict[str, bytes] = field(default_factory=dict)
+    largest_batch: int = 0
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(1 << 20):
+                batch = self._parse(data)
+                self.largest_batch = max(self.largest_batch, len(batch))
+                self.requests += [request.path for request in batch]
+                await asyncio.sleep(0)  # the next ones come together while this batch is worked on
+                for request in self.policy(batch):
+                    if request is None:
+                        return
+                    writer.write(self._answer(request))
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort() if not writer.transport.get_write_buffer_size() else writer.close()
+
+    def _parse(self, data: bytes) -> list[BatchRequest]:
+        found, at = [], 0
+        while (match := _REQUEST.match(data, at)) is not None:
+            at = match.end()
+            length = _LENGTH.search(match[3])
+            body = data[at : at + int(length[1])] if length else b""
+            at += len(body)
+            ranged = self.does_ranges and _RANGE.search(match[3]) is not None
+            found.append(BatchRequest(match[1].decode(), match[2].decode(), ranged, body))
+        return found
+
+    def _answer(self, request: BatchRequest) -> bytes:
+        if request.method == "PUT":
+            self.stored[request.path] = request.body
+            return b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
+        content = self.files.get(request.path)
+        if content is None:
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        size = len(content)
+        part = b"206 Partial Content\r\nContent-Range: bytes 0-%d/%d" % (size - 1, size)
+        return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (part if request.ranged else b"200 OK", size, content)
+
+
+def in_order(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    """As it should be."""
+    return batch
+
+
+def only_first(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch[:1]
+
+
+def only_last(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch[-1:]
+
+
+def without_every_second(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch[::2]
+
+
+def backwards(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch[::-1]
+
+
+def first_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return [batch[0], *batch] if len(batch) > 1 else batch
+
+
+def first_instead_of_all(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch[:1] * len(batch)
+
+
+def closing_after_first(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest | None]:
+    return [batch[0], None] if len(batch) > 1 else batch
+
+
+def no_more_than_three(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    """A buffer that is too short for more."""
+    return batch[:3]
+
+
+def nothing_of_several(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return batch if len(batch) == 1 else []

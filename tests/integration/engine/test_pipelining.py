@@ -1,0 +1,127 @@
+"""Requests are pipelined where the server has proved that it keeps them apart; each file gets its own bytes."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.batch_server import (
+    BatchServer,
+    Policy,
+    backwards,
+    closing_after_first,
+    first_instead_of_all,
+    first_twice,
+    in_order,
+    no_more_than_three,
+    nothing_of_several,
+    only_first,
+    only_last,
+    without_every_second,
+)
+from tests.integration.engine.transfers import jobs_for, options, plan
+from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
+
+EQUAL = {f"/f{number:02}": os.urandom(400) for number in range(60)}
+MIXED = {name: content[: 200 + index % 7] for index, (name, content) in enumerate(EQUAL.items())}
+
+FAULTY: list[Policy] = [
+    only_first,
+    only_last,
+    without_every_second,
+    backwards,
+    first_twice,
+    first_instead_of_all,
+    closing_after_first,
+    no_more_than_three,
+    nothing_of_several,
+]
+
+
+def copy_all(server: BatchServer, folder: Path, *, lanes: int = 2, pipelining: int = 12) -> TransferResult:
+    async def story() -> TransferResult:
+        async with server, asyncio.timeout(20.0):  # less than the idle timeout
+            sizes = {name[1:]: len(content) for name, content in server.files.items()}
+            engine = TransferEngine(plan(lanes, 1, pipelining), options(idle_timeout_s=30.0))
+            return await engine.run(jobs_for(server.url, sizes, folder, sizes))
+
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize("files", [EQUAL, MIXED], ids=["equal-sizes", "several-sizes"])
+@pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)
+def test_a_server_that_forgets_or_mixes_requests_gives_no_file_anothers_bytes(
+    tmp_path: Path, policy: Policy, files: dict[str, bytes]
+):
+    result = copy_all(BatchServer(files, policy), tmp_path)
+    assert (result.failures, result.files_done) == ((), len(files))
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+@pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)
+def test_files_that_are_missing_are_the_ones_that_fail(tmp_path: Path, policy: Policy):
+    missing = {"/f03", "/f04", "/f31", "/f58"}
+    server = BatchServer({name: content for name, content in EQUAL.items() if name not in missing}, policy)
+
+    async def story() -> TransferResult:
+        async with server, asyncio.timeout(20.0):
+            sizes = {name[1:]: len(content) for name, content in EQUAL.items()}
+            engine = TransferEngine(plan(2, 1, 12), options(idle_timeout_s=30.0))
+            return await engine.run(jobs_for(server.url, sizes, tmp_path, sizes))
+
+    result = asyncio.run(story())
+    assert {failure.url.removeprefix(server.url) for failure in result.failures} == missing
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == server.files
+
+
+def test_a_server_that_keeps_the_order_gets_the_whole_pipeline(tmp_path: Path):
+    server = BatchServer(EQUAL, in_order)
+    assert copy_all(server, tmp_path, lanes=1, pipelining=8).files_done == len(EQUAL)
+    assert server.largest_batch == 8
+    assert len(server.requests) == len(EQUAL)
+
+
+def test_answers_of_equal_files_from_a_server_without_ranges_prove_nothing(tmp_path: Path):
+    server = BatchServer(EQUAL, in_order, does_ranges=False)
+    assert copy_all(server, tmp_path).files_done == len(EQUAL)
+    assert server.largest_batch == 2
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
+
+
+def test_a_contradiction_after_the_proof_ends_pipelining(tmp_path: Path):
+    batches = 0
+
+    def later_backwards(batch):
+        nonlocal batches
+        batches += 1
+        return batch if batches < 5 else batch[::-1]
+
+    server = BatchServer(EQUAL, later_backwards)
+    result = copy_all(server, tmp_path, lanes=1, pipelining=8)
+    assert result.files_done == len(EQUAL)
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [only_first, only_last, without_every_second, backwards, closing_after_first, no_more_than_three, in_order],
+    ids=lambda policy: policy.__name__,
+)
+def test_an_upload_counts_as_stored_only_where_the_server_has_answered_it(tmp_path: Path, policy: Policy):
+    for name, content in EQUAL.items():
+        (tmp_path / name[1:]).write_bytes(content)
+    server = BatchServer({}, policy)
+    sources = sorted(tmp_path.iterdir())
+
+    def job(source: Path) -> UploadJob:
+        place, found = Url.parse(f"{server.url}/{source.name}"), source.stat()
+        return UploadJob(source=source, destination=place, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
+
+    async def story() -> TransferResult:
+        async with server, asyncio.timeout(20.0):
+            jobs = [job(source) for source in sources]
+            return await TransferEngine(plan(2, 1, 12), options(idle_timeout_s=30.0)).run(jobs)
+
+    assert asyncio.run(story()).files_done == len(EQUAL)
+    assert server.stored == EQUAL
