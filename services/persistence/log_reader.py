@@ -98,10 +98,14 @@ class LogReader:
         self._first: adbc.Connection | None = None
 
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        """Successful rows of a link in order of start, with all that a model is fitted from; ids as 16 bytes."""
+        """Return the rows that a model is fitted from, in order of start; ids as 16 bytes.
+
+        These are the successful transfers of a link that no user limited (`_is_unlimited`).
+        """
         columns = f"uuid_send(id) AS id, {_MOVED}, {', '.join(_FIT)}"
         rows = f"link_id = '{link_id}'"
-        query = _each_once(columns, rows, chunks=rows, also="status = 'succeeded' AND throughput_bps > 0")
+        also = f"status = 'succeeded' AND throughput_bps > 0 AND {_is_unlimited(rows)}"
+        query = _each_once(columns, rows, chunks=rows, also=also)
         return self._reading(tenant_id, f"{query} ORDER BY started_at, id")
 
     def month_rows(
@@ -159,6 +163,31 @@ class LogReader:
     def close(self) -> None:
         if self._first is not None:
             self._first.close()
+
+
+USUAL_PART = 0.9
+"""Part of a link's rows that state a resource where stating it is the habit of its tool, not the limit of one user."""
+
+_HOST_RESOURCES = ("cores", "frequency_hz", "memory_bytes")
+
+
+def _is_unlimited(rows: str) -> str:
+    """Return the condition that the user of a transfer did not limit it.
+
+    What a limited transfer reaches says nothing of what the path can do. A rate limit above the path's own rate limits
+    nothing. Some tools log cores, frequency or memory of every transfer; where nearly all rows of the link state one of
+    these, it is a setting that varies, and where few rows do, it is the limit of their user.
+    """
+    stated = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN '{name}' END" for name in _HOST_RESOURCES)
+    usual = ", ".join(
+        f"CASE WHEN count({name}) >= {USUAL_PART} * count(*) THEN '{name}' END" for name in _HOST_RESOURCES
+    )
+    return f"""
+        coalesce(least(nic_bps, disk_bps) > bandwidth_bps, least(nic_bps, disk_bps) IS NULL)
+        AND (coalesce({", ".join(_HOST_RESOURCES)}) IS NULL
+             OR array_remove(ARRAY[{stated}], NULL) <@
+                (SELECT ARRAY[{usual}] FROM transfer_logs WHERE {rows} AND status = 'succeeded'))
+    """  # noqa: S608 - see LogReader
 
 
 def _of_links(condition: str) -> str:

@@ -122,3 +122,39 @@ def only_model(tenant: Tenant, release: int) -> UUID:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         (indexed,) = uow.models.index(release).values()
     return indexed.id
+
+
+@pytest.mark.parametrize("limit", [{"nic_bps": 2e6}, {"disk_bps": 2e6}, {"cores": 1}])
+def test_transfers_that_their_user_limited_change_nothing_of_what_is_promised(
+    api: str, tenant: Tenant, logs: LogReader, limit: dict[str, float]
+) -> None:
+    fixture = Refreshes(tenant, logs)
+    upload(api, tenant, rows(400))
+    fixture.run_now()
+    before = promised(api, tenant)
+    limited = rows(40, seed=3, first_minute=500)
+    for each in limited:
+        each["parameters"] |= limit
+        each["outcome"]["throughput_bps"] = 1.9e6
+    upload(api, tenant, limited)
+    fixture.run_now()
+    assert only_link(api, tenant)["reason"] is None
+    assert promised(api, tenant) == pytest.approx(before, rel=0.05)
+
+
+def test_a_link_of_which_every_transfer_was_limited_says_that_it_has_none_to_learn_from(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    limited = rows(30)
+    for each in limited:
+        each["parameters"]["nic_bps"] = 1e6
+    upload(api, tenant, limited)
+    Refreshes(tenant, logs).run()
+    assert "no transfer without a limit of its user" in only_link(api, tenant)["reason"]
+
+
+def promised(api: str, tenant: Tenant) -> float:
+    """The highest throughput that is promised on the only link."""
+    with tenant.client(api) as client:
+        told = client.get("/v1/sla-tiers", params={"limit": 1000}).json()
+    return max(each["upper"] for each in told if each["kind"] == "throughput_at_least")

@@ -85,7 +85,7 @@ class Digest:
             part = cls.of_rows(batch)
             whole = part if whole is None else whole.merged(part)
         if whole is None:
-            raise CannotFit("a link without rows has no clusters")
+            raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
         return whole
 
     def merged(self, other: Self) -> Self:
@@ -138,7 +138,7 @@ def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
     CannotFit : no row at all.
     """
     if not len(cells.keys):
-        raise CannotFit("a link without rows has no clusters")
+        raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
     data_sets = cells.dataset_cells()
     if len(data_sets) > MAX_CELLS:
         data_sets = data_sets.coarser(1.0)

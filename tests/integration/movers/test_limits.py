@@ -129,7 +129,7 @@ def test_a_rate_of_the_users_own_stands_and_it_is_said(limited, slow, tmp_path, 
     assert "--bwlimit" not in report.commands[0].words
     (advice,) = report.document()["resources"]["advice"]
     assert "the --bwlimit that you have set" in advice["why"]
-    assert report.records[0].parameters.nic_bps is None
+    assert report.records[0].parameters.nic_bps == 80 * 2**20
 
 
 def test_a_tool_without_an_option_for_a_rate_says_so(limited, grid, tmp_path):

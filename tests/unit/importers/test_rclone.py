@@ -128,3 +128,30 @@ def test_ends_come_from_the_context():
     with pytest.raises(InvalidValue, match="--source: is needed"):
         run([stats(1)], ImportContext(destination="b"))
     assert run([stats(100)], ENDS)[0][0].record.source == "alpha"
+
+
+def said(words: str) -> str:
+    return json.dumps({"time": "2024-06-01T12:00:00+02:00", "level": "info", "msg": words})
+
+
+@pytest.mark.parametrize(
+    ("words", "limit_bps"),
+    [
+        ("Starting bandwidth limiter at 1.5Mi Byte/s", 1.5 * 8 * 2**20),
+        ("Starting bandwidth limiter at 5MBytes/s", 5 * 8 * 2**20),
+        ("Starting bandwidth limiter at 10Mi:512Ki Byte/s", 512 * 8 * 2**10),
+        ("Scheduled bandwidth change. Limit set to 2Mi Byte/s", 2 * 8 * 2**20),
+        ('rclone: Version "v1.60.1" starting with parameters ["rclone" "copy" "--bwlimit" "300" "a" "b:"]', 300 * 8192),
+        ('rclone: Version "v1.60.1" starting with parameters ["rclone" "copy" "--bwlimit=0" "a" "b:"]', None),
+    ],
+)
+def test_record_states_the_rate_that_the_user_limited_the_run_to(words: str, limit_bps: float | None):
+    record = run([said(words), stats(100)])[0][0].record
+    assert record.parameters.nic_bps == limit_bps
+
+
+def test_limit_of_a_later_run_is_not_stated_of_the_run_before_it():
+    first, second = (
+        each.record for each in run([stats(100), said("Starting bandwidth limiter at 1Mi Byte/s"), stats(200)])[0]
+    )
+    assert (first.parameters.nic_bps, second.parameters.nic_bps) == (None, 8 * 2**20)

@@ -27,7 +27,7 @@ def test_the_resources_of_a_plan_are_taken_and_the_user_s_own_win():
 def test_only_what_is_enforced_is_in_force():
     applied = Applied([Enforced("cores", 2.0, ""), Enforced("memory_bytes", 1e9, ""), Advice("nic_bps", 1e6, "")])
     assert applied.parameters == Parameters(cores=2, memory_bytes=10**9)
-    assert Applied([Enforced("cores", 1.0, "bound"), Enforced("cores", 0.5, "quota")]).parameters == Parameters()
+    assert Applied([Enforced("cores", 1.0, "bound"), Enforced("cores", 0.5, "quota")]).parameters == Parameters(cores=1)
     assert Applied([Enforced("cores", 1.0, "bound"), Advice("cores", 0.5, "")]).parameters == Parameters(cores=1)
 
 

@@ -107,7 +107,7 @@ def test_part_of_a_core_is_a_quota(host, tmp_path):
     with limiter(host, kernel, tmp_path).apply(Limits(cores=0.25)) as applied:
         (folder,) = made(kernel)
         assert kernel.groups[folder].files["cpu.max"] == "25000 100000"
-        assert applied.parameters.cores is None
+        assert applied.parameters.cores == 1
     assert made(kernel) == []
 
 

@@ -17,16 +17,21 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
-from tradewind.units import format_count, throughput_bps
+from tradewind.units import BITS_PER_BYTE, format_count, throughput_bps
 from tradewind_agent.importers.fields import MAX_SETTING, bounded, instant, number, possible_rate, required
 from tradewind_agent.importers.identity import record_id
 from tradewind_agent.importers.json_messages import message_of, object_at, text_at
 from tradewind_agent.importers.log_text import Line, LogText
 from tradewind_agent.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
 _STARTED = re.compile(r'rclone: Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
 _FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
+_BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
+_LIMITED = re.compile(
+    r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
+)
 _KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
 _LOCAL = "local"
 _LONGEST_RUN_S = 1e8
@@ -53,6 +58,11 @@ class _Run:
     source_kind: str | None = None
     version: str | None = None
     flags: Mapping[str, int] = field(default_factory=dict)
+    limit_bps: float | None = None
+
+    def note_limit(self, rates_bps: Iterator[float]) -> None:
+        """Keep the lowest rate that the user limited the run to."""
+        self.limit_bps = min((*rates_bps, *([] if self.limit_bps is None else [self.limit_bps])), default=None)
 
     def note_copy(self, message: Mapping[str, object]) -> None:
         self.copied += 1
@@ -94,6 +104,7 @@ class _Event:
     stats: Mapping[str, object]
     elapsed_s: float
     started: re.Match[str] | None
+    limited: re.Match[str] | None
 
     @classmethod
     def of(cls, line: Line) -> Self:
@@ -101,11 +112,17 @@ class _Event:
             raise line.fault
         message = message_of(line.text)
         stats = object_at(message, "stats")
-        return cls(line, message, stats, _seconds(stats, "elapsedTime"), _STARTED.match(text_at(message, "msg")))
+        spoken = text_at(message, "msg")
+        return cls(line, message, stats, _seconds(stats, "elapsedTime"), _STARTED.match(spoken), _LIMITED.match(spoken))
 
     def begins_after(self, run: _Run) -> bool:
         """Whether this is of a later run than ``run``: its clock was set back, or a start was logged."""
-        return self.started is not None or (bool(self.stats) and self.elapsed_s < run.elapsed_s)
+        limiter_started = self.limited is not None and self.limited[1].startswith("Starting")
+        return (
+            self.started is not None
+            or (limiter_started and run.last_stats is not None)
+            or (bool(self.stats) and self.elapsed_s < run.elapsed_s)
+        )
 
 
 def _runs(lines: Iterator[Line], context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
@@ -131,6 +148,9 @@ def _note(run: _Run, event: _Event) -> None:
     if event.started is not None:
         run.version = event.started[1]
         run.flags = {flag: int(value) for flag, value in _FLAG.findall(event.started[2])}
+        run.note_limit(rate for value in _BWLIMIT.findall(event.started[2]) for rate in parse_rates(value))
+    elif event.limited is not None:
+        run.note_limit(parse_rates(event.limited[2], BITS_PER_BYTE))
     elif event.stats:
         run.note_stats(event, _moment(text_at(event.message, "time")))
     elif (copied := _COPIED.match(spoken)) is not None:
@@ -221,6 +241,7 @@ def _parameters(run: _Run, report: ImportReport) -> Parameters:
         parallelism=bounded("parameters.parallelism", streams, 1, MAX_SETTING)
         if streams and run.multi_thread
         else None,
+        nic_bps=run.limit_bps,
     )
 
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -64,8 +64,8 @@ class Aria2Task:
         return ends_of_urls(self.addresses[0], None)
 
     @property
-    def own_options(self) -> Collection[str]:
-        return self.settled.options.keys()
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.settled.options
 
     @property
     def folders(self) -> tuple[Path, ...]:

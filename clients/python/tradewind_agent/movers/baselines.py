@@ -70,7 +70,7 @@ class BaselineTask:
     notes: tuple[str, ...] = ()
 
     def __init__(self, tool: str, line: CommandLine, given: Parsed, port: int) -> None:
-        self.tool, self.line, self.own_options = tool, line, frozenset(given.options)
+        self.tool, self.line, self.own_options = tool, line, given.options
         places = _sftp_places(given) if tool == "sftp" else given.places
         *sources, destination = places if len(places) > 1 else (*places, ".")
         self.sources = [Path(each) for each in sources if _host(each) is None]

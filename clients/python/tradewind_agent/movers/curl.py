@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,8 +81,8 @@ class CurlTask:
         return ends_of_urls(None, address) if self.uploads else ends_of_urls(address, None)
 
     @property
-    def own_options(self) -> Collection[str]:
-        return self.given.options.keys()
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.given.options
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ It tells no bytes that a program could rely on: they are those of the local file
 import os
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
@@ -79,8 +79,8 @@ class GlobusTask:
         )
 
     @property
-    def own_options(self) -> Collection[str]:
-        return self.given.options.keys()
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.given.options
 
     @property
     def listing(self) -> Listing:

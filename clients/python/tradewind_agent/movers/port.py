@@ -1,6 +1,6 @@
 """What every mover is to the agent: a tool that can be recognised, asked, started, watched and sometimes retuned."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -145,8 +145,8 @@ class Task(Protocol):
         """Parameters that the user's own flags set: they win."""
 
     @property
-    def own_options(self) -> Collection[str]:
-        """Names of the options that the user has set, on the command line or in another of the tool's ways."""
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        """Values of each option that the user has set, on the command line or in another of the tool's ways."""
 
     @property
     def folders(self) -> tuple[Path, ...]:

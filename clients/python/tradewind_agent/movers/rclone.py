@@ -1,7 +1,7 @@
 """rclone: files at once and streams a file by flags; successive runs over parts of the list where settings change."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +94,8 @@ class RcloneTask:
         self._of_list = files is not None
 
     @property
-    def own_options(self) -> Collection[str]:
-        return self.settled.options.keys()
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.settled.options
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -1,11 +1,12 @@
 """Limits on the process tree of a wrapped tool: held by the host or the tool's own option, else told as advice."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tradewind.parameters import Parameters
-from tradewind_agent.movers.rate_option import rate_verdict
+from tradewind_agent.movers.rate_option import own_rate_bps, rate_verdict
 from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
@@ -29,7 +30,7 @@ class ToolResources:
         limiter: ResourceLimiter,
         *,
         tool: str,
-        own_options: Collection[str],
+        own_options: Mapping[str, Sequence[str]],
         folders: Sequence[Path],
         not_applied: Sequence[Advice],
         say: Callable[[str], None],
@@ -37,6 +38,7 @@ class ToolResources:
         self._of_host, self._limiter, self._folders, self._say = wanted.without(_BY_TOOL), limiter, folders, say
         by_tool = [] if wanted.nic_bps is None else [rate_verdict(tool, wanted.nic_bps, own_options)]
         self._beside: tuple[Verdict, ...] = (*by_tool, *not_applied)
+        self._tool, self._own_options = tool, own_options
         self._held: tuple[Verdict, ...] | None = None
         self.left: tuple[str, ...] = ()
 
@@ -54,10 +56,11 @@ class ToolResources:
         """What became of each limit."""
         return (*(self._held or ()), *self._beside)
 
-    @property
-    def in_force(self) -> Parameters:
-        """The resources in force, as a record tells them."""
-        return Applied(self.verdicts).parameters
+    def in_force(self, files_at_once: int) -> Parameters:
+        """Return the resources in force as a record states them, with the rate that the user's own options set."""
+        held = Applied(self.verdicts).parameters
+        rates = [held.nic_bps, own_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]
+        return replace(held, nic_bps=min((rate for rate in rates if rate is not None), default=None))
 
     @contextmanager
     def holding(self, pid: int) -> Iterator[None]:

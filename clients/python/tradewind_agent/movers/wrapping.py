@@ -81,7 +81,8 @@ def run_wrap(
             )
             result, status = ran.run.result(), status_of(ran)
             timeline = loop.ticks if loop is not None else ()
-            used = over(_parameters_used(prepared.plan, timeline, ran.run.in_force), resources.in_force)
+            settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
+            used = over(settings, resources.in_force(settings.concurrency or 1))
             records = records_of_run(
                 identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path
             )

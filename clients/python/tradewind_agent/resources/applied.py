@@ -1,5 +1,6 @@
 """What became of limits: held by the host and how, or only advice and why."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -53,11 +54,14 @@ class Applied:
 
     @property
     def parameters(self) -> Parameters:
-        """The resources in force, as a record tells them; cores only when they are whole."""
+        """Return the resources in force as a record states them.
+
+        A record counts whole cores, so a part of one is rounded up: the record has to show that there was a limit.
+        """
         values = {each.resource: each.value for each in self.enforced}
         cores, memory_bytes = values.get("cores"), values.get("memory_bytes")
         return Parameters(
-            cores=int(cores) if cores is not None and cores.is_integer() else None,
+            cores=None if cores is None else math.ceil(cores),
             frequency_hz=values.get("frequency_hz"),
             memory_bytes=None if memory_bytes is None else int(memory_bytes),
             disk_bps=values.get("disk_bps"),
