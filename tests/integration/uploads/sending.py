@@ -31,6 +31,10 @@ def files_in(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
+def bytes_on_disk(root: Path) -> int:
+    return sum(512 * path.lstat().st_blocks for path in root.rglob("*") if path.is_file())
+
+
 @contextmanager
 def server_process(root: Path, prelude: str = "") -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
     program = (

@@ -1,14 +1,16 @@
 """What a server does not take: places outside its folder, and more than there is room for."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.integration.serving import Wire, ask, serving, sha256
-from tests.integration.uploads.sending import CONTENT, PARTS, files_in, send_part, server_process
+from tests.integration.uploads.sending import CONTENT, PARTS, bytes_on_disk, files_in, send_part, server_process
 from tradewind_agent.serve import Limits, Server
 from tradewind_agent.serve.folder import PART_PREFIX
+from tradewind_agent.serve.uploads import MAX_IDLE
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,73 @@ def test_a_full_quota_is_507_and_room_that_is_given_back_can_be_used(root: Path)
             )
             assert chunking.receive().status == 507
     assert files_in(root) == {"old", "a", "b"}
+
+
+def test_idle_parts_count_beyond_those_that_stay_open(root: Path):
+    quota_bytes = 1_000_000
+    with serving(root, writable=True, limits=Limits(quota_bytes=quota_bytes)) as server, Wire(server.port) as wire:
+        assert send_part(wire, (0, 899_998), content=bytes(900_000)).status == 202
+        for number in range(MAX_IDLE + 1):
+            send_part(wire, (0, 0), target=f"/t{number}", content=b"xy", upload=f"t{number}")
+        assert send_part(wire, (0, 899_998), target="/g", content=bytes(900_000), upload="g").status == 507
+        with Wire(server.port) as after:
+            assert send_part(after, (899_999, 899_999), content=bytes(900_000)).status == 201
+    assert bytes_on_disk(root) <= quota_bytes + 64 * 1024
+
+
+def test_a_part_that_only_announces_its_size_takes_room_for_all_of_it(root: Path):
+    with serving(root, writable=True, limits=Limits(quota_bytes=100_000)) as server, Wire(server.port) as wire:
+        assert send_part(wire, (0, 0), content=bytes(90_000)).status == 202
+        assert wire.ask("PUT", "/g", bytes(20_000)).status == 507
+
+
+def test_a_server_that_starts_again_counts_the_parts_that_are_there_once(root: Path):
+    limits = Limits(quota_bytes=100_000)
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert send_part(wire, (0, 9), content=bytes(60_000)).status == 202
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert wire.ask("PUT", "/g", bytes(40_001)).status == 507
+        assert send_part(wire, (10, 59_999), content=bytes(60_000)).status == 201
+        assert wire.ask("PUT", "/g", bytes(40_000)).status == 201
+
+
+def test_files_of_one_name_sent_at_once_give_back_the_replaced_one_once(root: Path):
+    (root / "f").write_bytes(bytes(90_000))
+    with serving(root, writable=True, limits=Limits(quota_bytes=100_000)) as server, ExitStack() as closing:
+        wires = [closing.enter_context(Wire(server.port)) for _ in range(8)]
+        for wire in wires:
+            wire.socket.sendall(b"PUT /f HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n")
+        for wire in wires:
+            wire.socket.sendall(b"1")
+        assert {wire.receive().status for wire in wires} == {201}
+        assert wires[0].ask("PUT", "/g", bytes(99_999)).status == 201
+        assert wires[0].ask("PUT", "/h", bytes(99_999)).status == 507
+
+
+def test_a_refused_part_leaves_no_file(root: Path):
+    with serving(root, writable=True) as server, Wire(server.port) as wire:
+        for total in (2**63 - 1, 2**62):
+            told = {"Content_Range": f"bytes 0-0/{total}", "Tradewind_Upload": "u"}
+            assert wire.ask("PUT", "/f", b"x", **told).status in {413, 507}
+    assert files_in(root) == set()
+
+
+def test_tiny_files_count_as_the_blocks_that_they_take(root: Path):
+    with serving(root, writable=True, limits=Limits(quota_bytes=10_000)) as server, Wire(server.port) as wire:
+        taken = [wire.ask("PUT", f"/t{number}", b"x").status for number in range(40)]
+    assert (taken[0], taken[-1]) == (201, 507)
+    assert bytes_on_disk(root) <= 10_000 + 64 * 1024
+
+
+def test_parts_that_expired_make_room_while_the_server_runs(root: Path):
+    limits = Limits(quota_bytes=100_000, part_expiry_s=3600.0)
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert send_part(wire, (0, 0), target="/left", content=bytes(90_000)).status == 202
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert send_part(wire, (0, 0), target="/g", content=bytes(90_000)).status == 507
+        for part in root.glob(f"{PART_PREFIX}*"):
+            os.utime(part, (0, 0))
+        assert send_part(wire, (0, 0), target="/g", content=bytes(90_000)).status == 202
 
 
 def test_more_than_the_file_system_holds_is_507_before_a_byte_is_sent(server: Server, root: Path):

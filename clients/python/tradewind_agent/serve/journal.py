@@ -8,10 +8,13 @@ speaks only of the part file whose inode it names, so that one left over by a cr
 
 import errno
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tradewind_agent.serve.byte_ranges import ByteRanges
+from tradewind_agent.serve.folder import PART_PREFIX
 
+JOURNAL_SUFFIX = ".journal"
 _FORMAT = "tradewind-parts 1"
 _REWRITE_FROM_LINES = 4096
 
@@ -29,6 +32,11 @@ class JournalState:
     trusted: bool
     received: ByteRanges = field(default_factory=ByteRanges)
     sha256: str | None = None
+
+
+def is_journal(name: str) -> bool:
+    """Return whether a file of that name is the journal of a part file."""
+    return name.startswith(PART_PREFIX) and name.endswith(JOURNAL_SUFFIX)
 
 
 def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
@@ -59,9 +67,24 @@ class Journal:
     descriptor : of the journal; closed with ``close``.
     boot : names the time since the machine was started; empty when unknown, and then nothing unsynced is ever trusted.
     inode : of the part file.
+    on_size : called with its size before and after each change, in whichever thread makes it.
+
+    Attributes
+    ----------
+    size_bytes : of the journal on disk.
     """
 
-    def __init__(self, descriptor: int, *, total_bytes: int, boot: str, inode: int) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        total_bytes: int,
+        boot: str,
+        inode: int,
+        on_size: Callable[[int, int], None] = lambda _before, _after: None,
+    ) -> None:
+        self.size_bytes = os.fstat(descriptor).st_size
+        self._on_size = on_size
         self._descriptor = descriptor
         self._total_bytes, self._boot, self._inode = total_bytes, boot, inode
         self._lines = 0
@@ -73,6 +96,7 @@ class Journal:
         lines += [f"w {first} {last}" for first, last in written]
         lines += [] if sha256 is None else [f"h {sha256}"]
         os.ftruncate(self._descriptor, 0)
+        self._resize(0)
         self._append(*lines)
         self._lines = len(lines)
 
@@ -97,6 +121,12 @@ class Journal:
 
     def _append(self, *lines: str) -> None:
         text = "".join(f"{line}\n" for line in lines).encode()
-        if os.write(self._descriptor, text) < len(text):
+        written = os.write(self._descriptor, text)
+        self._resize(self.size_bytes + written)
+        if written < len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._lines += len(lines)
+
+    def _resize(self, size_bytes: int) -> None:
+        before, self.size_bytes = self.size_bytes, size_bytes
+        self._on_size(before, size_bytes)

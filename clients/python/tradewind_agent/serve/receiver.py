@@ -17,7 +17,7 @@ from tradewind_agent.serve.packed_upload import PackedBody, packing_offered, unp
 from tradewind_agent.serve.quota import Space, check_free_space
 from tradewind_agent.serve.ranges import declared_part
 from tradewind_agent.serve.unfinished import UnfinishedFile
-from tradewind_agent.serve.uploads import Uploads, file_status
+from tradewind_agent.serve.uploads import Uploads
 from tradewind_agent.serve.validators import etag_of, refused_by_condition
 from tradewind_agent.serve.whole import WholeFile
 
@@ -125,26 +125,30 @@ class Receiver:
         sha256, reserved_bytes = _declared_sha256(request), total_bytes or 0
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
-        whole, done = WholeFile(folder, name), False
+        try:
+            whole = WholeFile(folder, name)
+        except BaseException:
+            self._space.release(reserved_bytes)
+            raise
         try:
             async for blocks in _gathered(
                 request.body, self._limits.max_body_bytes if total_bytes is None else total_bytes
             ):
+                size_bytes = whole.size_bytes + sum(len(block) for block in blocks)
+                _check_size(size_bytes, self._limits.max_file_bytes)
+                if size_bytes > reserved_bytes:  # chunked: its length shows only now
+                    self._space.resize(reserved_bytes, size_bytes)
+                    reserved_bytes = size_bytes
                 await whole.append(blocks, hashing=sha256 is not None)
-                _check_size(whole.size_bytes, self._limits.max_file_bytes)
-                if whole.size_bytes > reserved_bytes:  # chunked: its length shows only now
-                    self._space.reserve(whole.size_bytes - reserved_bytes)
-                    reserved_bytes = whole.size_bytes
             if total_bytes not in (None, whole.size_bytes):
                 raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {whole.size_bytes} of {total_bytes} bytes")
-            replaced = file_status(folder, name)
             await whole.finish(sha256)
-            done = True
-            self._space.release(0 if replaced is None else replaced[1])
         finally:
             whole.discard()
-            if not done:
+            if not whole.published:
                 self._space.release(reserved_bytes)
+            elif whole.replaced_bytes is not None:
+                self._space.release(whole.replaced_bytes)
         return whole.size_bytes
 
     async def _take_part(self, request: Request, segments: Sequence[str]) -> Response:

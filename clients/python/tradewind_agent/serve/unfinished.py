@@ -11,12 +11,12 @@ from http import HTTPStatus
 from tradewind.units import MIB
 from tradewind_agent.serve.byte_ranges import ByteRanges
 from tradewind_agent.serve.folder import PART_PREFIX
-from tradewind_agent.serve.journal import Journal, JournalState, read_journal
+from tradewind_agent.serve.journal import JOURNAL_SUFFIX, Journal, JournalState, is_journal, read_journal
 from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.quota import Space, check_free_space
 
 _HASH_BLOCK_BYTES = 4 * MIB
 _PART_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-_JOURNAL_SUFFIX = ".journal"
 
 
 def part_name(name: str, upload_id: str) -> str:
@@ -29,6 +29,10 @@ class UnfinishedFile:
     """One resumable upload. Parts may come in any order, overlap and repeat, over any number of connections.
 
     Made by ``open_upload``. Writes go through threads; the state belongs to the event loop.
+
+    Attributes
+    ----------
+    replaced_bytes : size of the file whose place it took; ``None`` where there was none.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class UnfinishedFile:
         self.received = state.received
         self.sha256 = state.sha256
         self.finished = self.dropped = False
+        self.replaced_bytes: int | None = None
         self._folder, self._part = folder, part
         self._descriptor = descriptor
         self._journal = journal
@@ -48,6 +53,11 @@ class UnfinishedFile:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._finishing = asyncio.Lock()
+
+    @property
+    def journal_bytes(self) -> int:
+        """Size of the journal on disk."""
+        return self._journal.size_bytes
 
     @property
     def complete(self) -> bool:
@@ -105,8 +115,10 @@ class UnfinishedFile:
                 raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the SHA-256 is not {self.sha256}; send the file again")
             if self.finished:
                 return False
-            await asyncio.to_thread(self._publish)
+            await asyncio.to_thread(os.fsync, self._descriptor)
+            self.replaced_bytes = publish(self._folder, self._part, self.name)
             self.finished = True
+            await asyncio.to_thread(self._settle)
             return True
 
     async def _check_digest(self) -> None:
@@ -118,7 +130,7 @@ class UnfinishedFile:
     def drop(self) -> None:
         """Forget all that was received; the journal goes first, so that a crash leaves none without its file."""
         self.dropped = True
-        for name in (self._part + _JOURNAL_SUFFIX, self._part):
+        for name in (self._part + JOURNAL_SUFFIX, self._part):
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
 
@@ -140,11 +152,10 @@ class UnfinishedFile:
         os.fdatasync(self._descriptor)
         self._journal.synced(ranges)
 
-    def _publish(self) -> None:
-        os.fsync(self._descriptor)
-        publish(self._folder, self._part, self.name)
+    def _settle(self) -> None:
+        os.fsync(self._folder)
         with suppress(FileNotFoundError):
-            os.unlink(self._part + _JOURNAL_SUFFIX, dir_fd=self._folder)
+            os.unlink(self._part + JOURNAL_SUFFIX, dir_fd=self._folder)
 
 
 def write_fully(descriptor: int, blocks: Sequence[bytes], offset: int) -> None:
@@ -155,22 +166,36 @@ def write_fully(descriptor: int, blocks: Sequence[bytes], offset: int) -> None:
         data, offset = data[written:], offset + written
 
 
-def publish(folder: int, part: str, name: str) -> None:
-    """Give a synced part file its final name, for good: the folder is synced too."""
+def publish(folder: int, part: str, name: str) -> int | None:
+    """Give a synced part file its final name; the caller syncs the folder.
+
+    The event loop calls it, so that of two files of one name each knows what it replaced.
+
+    Returns
+    -------
+    Size of the file that it replaced, ``None`` where there was none.
+    """
+    try:
+        replaced_bytes = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+    except FileNotFoundError:
+        replaced_bytes = None
     os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-    os.fsync(folder)
+    return replaced_bytes
 
 
-def open_upload(folder: int, name: str, upload_id: str, total_bytes: int | None, boot: str) -> UnfinishedFile | None:
+def open_upload(
+    folder: int, name: str, upload_id: str, total_bytes: int | None, *, boot: str, space: Space
+) -> UnfinishedFile | None:
     """Open an upload as its journal left it, or begin it; None when there is none and ``total_bytes`` is None.
 
     Parameters
     ----------
     folder : descriptor of the folder the file goes to; duplicated, so the caller keeps its own.
+    space : counts its part file and its journal from now on until they are removed. Those there are counted already.
 
     Raises
     ------
-    Refused : 409 when another server process receives it.
+    Refused : 409 when another server process receives it, 507; nothing new is left behind.
     OSError
     """
     part = part_name(name, upload_id)
@@ -180,16 +205,20 @@ def open_upload(folder: int, name: str, upload_id: str, total_bytes: int | None,
         except FileNotFoundError:
             if total_bytes is None:
                 return None
-            with suppress(FileNotFoundError):  # left by a crash: it speaks of another file
-                os.unlink(part + _JOURNAL_SUFFIX, dir_fd=folder)
-            data = os.open(part, _PART_FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+            remove_file(folder, part + JOURNAL_SUFFIX, space)  # left by a crash: it speaks of another file
+            data = _begin_part(folder, part, total_bytes, space, on_failure)
         on_failure.callback(os.close, data)
         _lock(data)
-        notes = os.open(part + _JOURNAL_SUFFIX, _PART_FLAGS | os.O_CREAT | os.O_APPEND, 0o600, dir_fd=folder)
+        notes = _open_journal(folder, part + JOURNAL_SUFFIX, space)
         on_failure.callback(os.close, notes)
-        inode = os.fstat(data).st_ino
-        state = read_journal(_text(notes), boot=boot, inode=inode) or JournalState(total_bytes or 0, trusted=True)
-        journal = Journal(notes, total_bytes=state.total_bytes, boot=boot, inode=inode)
+        status = os.fstat(data)
+        state = read_journal(_text(notes), boot=boot, inode=status.st_ino)
+        if state is None:
+            state = JournalState(total_bytes or status.st_size, trusted=True)
+            space.resize(status.st_size, state.total_bytes)
+        journal = Journal(
+            notes, total_bytes=state.total_bytes, boot=boot, inode=status.st_ino, on_size=space.note_journal
+        )
         journal.begin(
             *((ByteRanges(), state.received) if state.trusted else (state.received, ByteRanges())), state.sha256
         )
@@ -197,6 +226,48 @@ def open_upload(folder: int, name: str, upload_id: str, total_bytes: int | None,
         upload = UnfinishedFile(os.dup(folder), name=name, part=part, descriptor=data, journal=journal, state=state)
         on_failure.pop_all()
     return upload
+
+
+def _begin_part(folder: int, part: str, total_bytes: int, space: Space, on_failure: ExitStack) -> int:
+    """Return the descriptor of a new part file, for which there is room; on failure it is removed with its journal."""
+    check_free_space(folder, total_bytes)
+    space.reserve(total_bytes)
+    try:
+        data = os.open(part, _PART_FLAGS | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+    except BaseException:
+        space.release(total_bytes)
+        raise
+    on_failure.callback(remove_file, folder, part, space, counted_bytes=total_bytes)
+    on_failure.callback(remove_file, folder, part + JOURNAL_SUFFIX, space)
+    try:
+        os.ftruncate(data, total_bytes)
+    except BaseException:
+        os.close(data)
+        raise
+    return data
+
+
+def _open_journal(folder: int, name: str, space: Space) -> int:
+    flags = _PART_FLAGS | os.O_APPEND
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        notes = os.open(name, flags | os.O_CREAT, 0o600, dir_fd=folder)
+        space.note_journal(None, 0)
+        return notes
+
+
+def remove_file(folder: int, name: str, space: Space, *, counted_bytes: int | None = None) -> None:
+    """Remove a part file or journal, if it is there, and give back its room: its size, unless another was counted."""
+    try:
+        size_bytes = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    if is_journal(name):
+        space.note_journal(size_bytes, None)
+    else:
+        space.release(size_bytes if counted_bytes is None else counted_bytes)
 
 
 def _lock(descriptor: int) -> None:

@@ -11,8 +11,8 @@ from http import HTTPStatus
 from tradewind.units import format_count
 from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.messages import Refused
-from tradewind_agent.serve.quota import Space, check_free_space
-from tradewind_agent.serve.unfinished import UnfinishedFile, open_upload, part_name
+from tradewind_agent.serve.quota import Space
+from tradewind_agent.serve.unfinished import UnfinishedFile, open_upload, part_name, remove_file
 
 MAX_IDLE = 128  # open but not written to at the moment; beyond it the longest idle is closed
 MAX_REMEMBERED = 4096  # finished uploads whose late duplicates are recognised
@@ -93,12 +93,8 @@ class Uploads:
 
     async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str) -> None:
         """See ``UnfinishedFile.finish``; it is remembered for duplicates that come late."""
-        replaced = file_status(folder, upload.name)
         if not await upload.finish():
             return
-        status = file_status(folder, upload.name)
-        if status is not None and replaced is not None and replaced != status:
-            self._space.release(replaced[1])
         self.remember(folder, upload.name, upload_id, upload.total_bytes)
 
     def remember(self, folder: int, name: str, upload_id: str, total_bytes: int) -> None:
@@ -116,11 +112,17 @@ class Uploads:
         if (status.st_dev, status.st_ino) in self._swept:
             return
         self._swept.add((status.st_dev, status.st_ino))
+        self._remove_expired(folder)
+
+    def _remove_expired(self, folder: int) -> None:
+        """Remove what was left unfinished in a folder and not been touched for long; an upload that is open stays."""
+        status = os.fstat(folder)
+        opened = tuple(part for device, inode, part in self._open if (device, inode) == (status.st_dev, status.st_ino))
         with os.scandir(folder) as scan:
-            parts = [item for item in scan if item.name.startswith(PART_PREFIX)]
+            parts = [item for item in scan if item.name.startswith(PART_PREFIX) and not item.name.startswith(opened)]
         for item in parts:
             if item.stat(follow_symlinks=False).st_mtime < self._clock() - self._part_expiry_s:
-                os.unlink(item.name, dir_fd=folder)
+                remove_file(folder, item.name, self._space)
 
     def close(self) -> None:
         for opened in self._open.values():
@@ -128,18 +130,13 @@ class Uploads:
         self._open.clear()
 
     def _begin(self, folder: int, name: str, upload_id: str, total_bytes: int | None) -> UnfinishedFile | None:
-        upload = open_upload(folder, name, upload_id, total_bytes, self._boot)
-        if upload is None:
-            return None
         try:
-            check_free_space(folder, upload.total_bytes - upload.received.count_bytes)
-            self._space.reserve(upload.total_bytes)
-        except BaseException:
-            if len(upload.received) == 0:
-                upload.drop()
-            upload.close()
-            raise
-        return upload
+            return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
+        except Refused as refused:
+            if refused.status is not HTTPStatus.INSUFFICIENT_STORAGE:
+                raise
+        self._remove_expired(folder)
+        return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
 
     def _settle(self, key: Key, opened: _Open) -> None:
         """Close what is done, and what has been idle longest."""
@@ -154,10 +151,15 @@ class Uploads:
             self._close(other)
 
     def _close(self, key: Key) -> None:
+        """Close an upload; one that is neither finished nor dropped stays on disk, and goes on being counted."""
         upload = self._open.pop(key).upload
         upload.close()
-        if not upload.finished:
+        if upload.finished or upload.dropped:
+            self._space.note_journal(upload.journal_bytes, None)
+        if upload.dropped:
             self._space.release(upload.total_bytes)
+        if upload.replaced_bytes is not None:
+            self._space.release(upload.replaced_bytes)
 
 
 def file_status(folder: int, name: str) -> tuple[int, int, int] | None:

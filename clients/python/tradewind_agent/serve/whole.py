@@ -19,10 +19,17 @@ class WholeFile:
     Parameters
     ----------
     folder : descriptor of the folder; the caller keeps it open meanwhile.
+
+    Attributes
+    ----------
+    replaced_bytes : size of the file whose place it took; ``None`` where there was none.
+    published : whether it has its final name.
     """
 
     def __init__(self, folder: int, name: str) -> None:
         self.size_bytes = 0
+        self.replaced_bytes: int | None = None
+        self.published = False
         self._folder, self._name = folder, name
         self._part = f"{PART_PREFIX}{uuid.uuid4().hex}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,7 +55,10 @@ class WholeFile:
         """
         if sha256 is not None and self._hash.hexdigest() != sha256:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
-        await asyncio.to_thread(self._publish)
+        await asyncio.to_thread(os.fsync, self._descriptor)
+        self.replaced_bytes = publish(self._folder, self._part, self._name)
+        self.published = True
+        await asyncio.to_thread(os.fsync, self._folder)
 
     def discard(self) -> None:
         """Close, and remove what did not get its final name."""
@@ -62,7 +72,3 @@ class WholeFile:
             self.size_bytes += len(block)
             if hashing:
                 self._hash.update(block)
-
-    def _publish(self) -> None:
-        os.fsync(self._descriptor)
-        publish(self._folder, self._part, self._name)
