@@ -145,6 +145,9 @@ async def _connect_early(urls: Sequence[Url], manifest: str | None, options: Eng
     if options.early is None or not several or len({url.origin for url in urls}) != 1:
         return
     if options.proxies.leading_to(urls[0].origin) is None:
+        known = None if options.origins is None else options.origins.read(urls[0].origin, options.credentials)
+        if known is not None:
+            options.early.most = min(options.early.most, known.count)
         await options.early.begin(urls[0].origin)
 
 

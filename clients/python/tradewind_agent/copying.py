@@ -13,6 +13,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.units import format_count
 from tradewind.wire.records import WireRecord
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.copy_listing import Listing, list_files
@@ -314,9 +315,13 @@ def _status(movement: Movement) -> Status:
 
 
 def _notes(movement: Movement) -> tuple[str, ...]:
+    permitted = tuple(
+        f"{origin} permits {format_count(count, 'connection')} at once; it refused more"
+        for origin, count in movement.result.permitted.items()
+    )
     if movement.metered is None or movement.metered.failure is None:
-        return ()
-    return (f"energy was not measured to the end: {movement.metered.failure}",)
+        return permitted
+    return (*permitted, f"energy was not measured to the end: {movement.metered.failure}")
 
 
 def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:

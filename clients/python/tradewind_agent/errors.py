@@ -204,7 +204,14 @@ class FileFault(AgentError):
 
 
 class ConnectionFault(FileFault):
-    """The connection was refused, dropped or silent for too long."""
+    """The connection was refused, dropped or silent for too long.
+
+    ``before_answer`` : the server may have had too many connections, and this file has done nothing wrong.
+    """
+
+    def __init__(self, reason: str, *, retryable: bool = True, before_answer: bool = False) -> None:
+        super().__init__(reason, retryable=retryable)
+        self.before_answer = before_answer
 
 
 class MalformedResponse(FileFault):
@@ -216,7 +223,18 @@ class PipeliningRefused(FileFault):
 
 
 class RefusedByServer(FileFault):
-    """The server answered with an error status."""
+    """The server answered with an error status; ``status`` where it is known."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retryable: bool = True,
+        retry_after_s: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(reason, retryable=retryable, retry_after_s=retry_after_s)
+        self.status = status
 
 
 def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -317,3 +317,14 @@ def test_changes_are_told_in_the_words_of_a_user() -> None:
     before = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=1, pipelining=4)),)
     after = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=2, pipelining=4)),)
     assert change_line(12.3, before, after, "why") == "12 s: 8 → 16 files at once, 1 → 2 streams a file: why"
+
+
+@pytest.mark.parametrize("service", [None, Service(says(32))], ids=["alone", "by-service"])
+def test_nothing_is_raised_above_what_the_server_permits(service: Service | None):
+    story = Story(service)
+    story.engine.permitted_connections = 3
+    story.run(6)
+    after_beginning = story.files_at_once[1:]
+    assert after_beginning
+    assert max(at_once or 1 for at_once in after_beginning) <= 3
+    assert any("the server permits 3 connections at once" in line for line in story.said)

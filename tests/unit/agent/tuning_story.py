@@ -51,6 +51,7 @@ class Engine:
 
     def __init__(self, plan: Sequence[ChunkPlan]) -> None:
         self.plan, self.elapsed_s, self.retuned = tuple(plan), 0.0, 0
+        self.permitted_connections: int | None = None
 
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
         self.plan, self.retuned = tuple(plan), self.retuned + 1
@@ -76,6 +77,7 @@ class Engine:
             ),
             path=PathSample(0.06, 0.05, None, None, 1000, 0),
             open_connections=1,
+            permitted_connections=self.permitted_connections,
         )
 
 

@@ -70,7 +70,9 @@ def engine_options(
     """The engine as this user's environment has it: proxies, netrc and authorities."""
     from tradewind_agent.engine.credentials import Credentials
     from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.origin_book import OriginBook
     from tradewind_agent.engine.proxy import Proxies
+    from tradewind_agent.folders import state_folder
     from tradewind_agent.system_errors import in_words
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
@@ -84,6 +86,7 @@ def engine_options(
         proxies=Proxies.from_environment(os.environ),
         credentials=Credentials.from_netrc(netrc),
         checksum=checksum,
+        origins=OriginBook(state_folder(os.environ) / "origins.json"),
         congestion_control=None if congestion_control is None else _usable(congestion_control),
     )
 

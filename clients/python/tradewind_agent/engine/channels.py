@@ -1,7 +1,7 @@
 """How many channels each chunk gets: its own concurrency, and again those that another chunk has no file for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,23 @@ class ChunkDemand:
     parallelism: int
     files_left: int
     remaining_bytes: int
+
+
+def within_permitted(demands: Sequence[ChunkDemand], permitted: int) -> list[ChunkDemand]:
+    """Demands cut to the connections that the origins permit, those with most bytes a channel first."""
+    cut = [replace(demand, concurrency=0, parallelism=min(demand.parallelism, permitted)) for demand in demands]
+    left = permitted
+    while True:
+        takers = [
+            index
+            for index, demand in enumerate(cut)
+            if demand.concurrency < min(demands[index].concurrency, demand.files_left) and demand.parallelism <= left
+        ]
+        if not takers:
+            return cut
+        neediest = max(takers, key=lambda index: cut[index].remaining_bytes / (cut[index].concurrency + 1))
+        cut[neediest] = replace(cut[neediest], concurrency=cut[neediest].concurrency + 1)
+        left -= cut[neediest].parallelism
 
 
 def deal_channels(demands: Sequence[ChunkDemand]) -> list[int]:

@@ -36,14 +36,20 @@ class WorkQueue:
 
     def pop(self, lane: Lane) -> FileTransfer | None:
         """The next file for a lane: of its own origin if there is one, else of the origin with most files."""
-        files = self._by_origin.get(lane.origin) if lane.origin is not None else None
+        own = lane.origin
+        files = self._by_origin.get(own) if own is not None and lane.serves(own) else None
         if not files and not lane.outstanding:
-            files = max(self._by_origin.values(), key=len, default=None)
+            served = (files for origin, files in self._by_origin.items() if files and lane.serves(origin))
+            files = max(served, key=len, default=None)
         if not files:
             return None
         file = files.popleft()
         file.placed = False
         return file
+
+    def origins(self) -> set[Origin]:
+        """Origins that files wait for."""
+        return {origin for origin, files in self._by_origin.items() if files}
 
     def drain(self) -> Iterator[FileTransfer]:
         """Take every file out."""
@@ -103,6 +109,7 @@ class TransferChunk:
     ----------
     files : those neither done nor failed.
     buffer : the I/O block that its connections receive into.
+    most_streams : connections that the origins permit, all chunks together; ``None`` without a limit.
     """
 
     def __init__(self, plan: ChunkPlan) -> None:
@@ -116,6 +123,7 @@ class TransferChunk:
         self.files_skipped = 0
         self.files_failed = 0
         self.ended_s: float | None = None
+        self.most_streams: int | None = None
         self.follow(plan)
 
     def follow(self, plan: ChunkPlan) -> None:
@@ -123,11 +131,17 @@ class TransferChunk:
         self.kind = plan.chunk
         self.max_file_bytes = plan.max_file_bytes
         self.concurrency = plan.parameters.concurrency or 1
-        self.parallelism = plan.parameters.parallelism or 1
+        self._planned_parallelism = plan.parameters.parallelism or 1
         self.pipelining = max(plan.parameters.pipelining or 1, 1)
         io_block_bytes = plan.parameters.io_block_bytes or DEFAULT_IO_BLOCK_BYTES
         if io_block_bytes != self.buffer.size_bytes:
             self.buffer.resize(io_block_bytes)
+
+    @property
+    def parallelism(self) -> int:
+        """Streams a file: as planned, within what the origins permit."""
+        planned = self._planned_parallelism
+        return planned if self.most_streams is None else min(planned, self.most_streams)
 
     def holds(self, size_bytes: int | None) -> bool:
         """Whether a file of this size belongs here, asked from the smallest chunk on."""

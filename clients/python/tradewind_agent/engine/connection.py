@@ -99,7 +99,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
-        self._dismissed = False
+        self._dismissed = self._is_refused = False
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
@@ -224,6 +224,8 @@ class Connection(asyncio.BufferedProtocol):
         self._outbox.clear()
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
+        gone = self._fault is None and not self._dismissed
+        self._is_refused = gone and bool(lost) and not self.answered and self._head is None
         for position, exchange in enumerate(lost):
             exchange.on_lost(self._blame(error) if position == 0 else None)
         self._owner.on_closed(self, info)
@@ -237,7 +239,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._head is None and self.answered:
             return None
         what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
-        return ConnectionFault(f"{what}: {error}" if error else what)
+        return ConnectionFault(f"{what}: {error}" if error else what, before_answer=self._head is None)
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the server closed it before its first answer, with a request in flight."""
+        return self._is_refused
 
     # Called by the response reader.
 

@@ -39,7 +39,8 @@ async def dial(
             else:
                 connection = await _through(proxy, origin, make, options)
     except TimeoutError:
-        raise ConnectionFault(f"no connection to {where} within {timeout_s:g} s") from None
+        reason = f"no connection to {where} within {timeout_s:g} s"
+        raise ConnectionFault(reason, before_answer=True) from None
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message
         reason = f"the certificate of {origin.host} is not trusted ({why}); name its authority by --ca-file"
@@ -48,7 +49,8 @@ async def dial(
         raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
     except OSError as error:
         unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-        raise ConnectionFault(f"cannot connect to {where}: {in_words(error)}", retryable=not unknown_name) from error
+        reason = f"cannot connect to {where}: {in_words(error)}"
+        raise ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name) from error
     if options.congestion_control is not None:
         connection.send_by(options.congestion_control)
     return connection

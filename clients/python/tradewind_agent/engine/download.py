@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tradewind.units import format_count
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, share_bytes
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
@@ -148,7 +148,7 @@ class FileDownload(FileTransfer):
             return partial(self.redirect, head)
         if head.status == _RANGE_NOT_SATISFIABLE and read.ranged:
             return partial(self._resize, head)
-        return partial(self.fault, refusal(head))
+        return partial(self.refuse, read, head)
 
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
         got = head.content_range

@@ -16,6 +16,7 @@ from tradewind_agent.engine.early_sockets import UNUSED_S
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.origin_limits import OriginLimits
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
@@ -115,6 +116,7 @@ class TransferEngine:
             chunks=tuple(chunk.snapshot() for chunk in self._chunks),
             path=self.path(),
             open_connections=sum(connection.is_open for connection in self._connections()),
+            permitted_connections=self._pool.most_streams if self._running else None,
         )
 
     def path(self) -> PathSample:
@@ -135,6 +137,15 @@ class TransferEngine:
     def traits_of(self, origin: Origin) -> OriginTraits:
         return self._pool.traits_of(origin)
 
+    def limits_of(self, origin: Origin) -> OriginLimits:
+        return self._pool.limits_of(origin)
+
+    def lanes_in_use(self, origin: Origin) -> int:
+        return self._pool.lanes_in_use(origin)
+
+    def test_alone(self, file: FileTransfer) -> None:
+        self._pool.test_alone(file)
+
     def available(self, file: FileTransfer) -> None:
         if self._running and not file.over:
             self._files[file].queue.add(file, first=True)
@@ -151,11 +162,15 @@ class TransferEngine:
 
     def moved(self, file: FileTransfer, nbytes: int) -> None:
         self._files[file].moved_bytes += nbytes
+        if self._receiving:
+            file.count_progress(nbytes)
 
     def done(self, file: FileTransfer, *, skipped: bool = False) -> None:
         chunk = self._files[file]
         chunk.files_done += not skipped
         chunk.files_skipped += skipped
+        if not skipped:
+            file.note_served()
         self._leave(file)
 
     def failed(self, file: FileTransfer, reason: str) -> None:
@@ -267,6 +282,7 @@ class TransferEngine:
                 timer.cancel()
         self._publisher.close()
         await self._pool.shut()
+        self._pool.remember_limits()
         left = [self.run_blocking(file.closing()) for chunk in self._chunks for file in chunk.files]
         outcomes = await asyncio.gather(*left, return_exceptions=True)
         for error in outcomes:
@@ -281,6 +297,7 @@ class TransferEngine:
             failures=tuple(self._failures),
             duration_s=self._elapsed_s(),
             stopped=self._stopped,
+            permitted={str(origin): count for origin, count in self._pool.permitted.items()},
         )
 
 

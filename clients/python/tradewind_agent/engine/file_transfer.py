@@ -10,19 +10,39 @@ from tradewind_agent.engine.asking import request_for
 from tradewind_agent.engine.http1 import Request, ResponseHead
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.origin_limits import (
+    AMBIGUOUS_STATUSES,
+    LOAD_STATUSES,
+    TOO_MANY_REQUESTS,
+    OriginLimits,
+    SentUnder,
+)
 from tradewind_agent.engine.pipelining import PipelinedExchange
 from tradewind_agent.engine.publishing import Publication, Told
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
-from tradewind_agent.errors import AgentError, FileFault, RefusedByServer, UnusableSource
+from tradewind_agent.errors import AgentError, ConnectionFault, FileFault, RefusedByServer, UnusableSource
 
 _NOT_ALLOWED = 405
+_MOST_REFUSALS = 3
+"""So often a file may be refused beside others before it is requested alone, and alone before it is given up."""
+
+_MOST_EXTRA_TRIES = 6
+"""Tries of a file beyond its own, while its origin serves others, before it is requested alone."""
+
 _SMALLEST_RANGE_BYTES = 256 * 1024
 """Below this a further request costs more than a further stream gains."""
 
 
 class FileExchange(PipelinedExchange, Protocol):
-    """A request for (a part of) a file, and how much of it has moved."""
+    """A request for (a part of) a file, and how much of it has moved.
+
+    Attributes
+    ----------
+    sent_under : what was going on at the origin when it was sent; set then.
+    """
+
+    sent_under: SentUnder | None
 
     @property
     def expected_bytes(self) -> int:
@@ -39,6 +59,14 @@ class TransferHost(Protocol):
     options: EngineOptions
 
     def traits_of(self, origin: Origin) -> OriginTraits: ...
+
+    def limits_of(self, origin: Origin) -> OriginLimits: ...
+
+    def lanes_in_use(self, origin: Origin) -> int:
+        """Connections that carry requests to ``origin`` now, or are being made for them."""
+
+    def test_alone(self, file: "FileTransfer") -> None:
+        """Request ``file`` once more when nothing else is asked of its origin."""
 
     def available(self, file: "FileTransfer") -> None:
         """Bytes of ``file`` can be dealt (again)."""
@@ -72,6 +100,7 @@ class FileTransfer(ABC):
     url : where the next request goes; follows redirects.
     over : done or failed; whatever still arrives for it is unwanted.
     placed : in a queue or with a channel.
+    progress : what the origin has served of it: bytes received, or requests that were confirmed.
     waiting : resting before the next try; nothing is to be dealt.
     """
 
@@ -85,6 +114,9 @@ class FileTransfer(ABC):
         self._tries = 0
         self._redirects = 0
         self._progressed = False
+        self.progress = 0
+        self._refusals = self._extra_tries = self._refusals_alone = 0
+        self._others_progress = 0
 
     @abstractmethod
     def take(self, streams: int, most_bytes: int) -> FileExchange | None:
@@ -114,6 +146,10 @@ class FileTransfer(ABC):
         """Make what was moved so far survive a crash, where that is not so by itself."""
 
     @property
+    def limits(self) -> OriginLimits:
+        return self.host.limits_of(self.url.origin)
+
+    @property
     def traits(self) -> OriginTraits:
         return self.host.traits_of(self.url.origin)
 
@@ -124,6 +160,54 @@ class FileTransfer(ABC):
     def progressed(self) -> None:
         """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
         self._progressed = True
+        self.note_served()
+
+    def note_served(self) -> None:
+        """The origin serves this file."""
+        self._refusals = self._extra_tries = self._refusals_alone = 0
+        self.limits.note_served(self)
+        self.count_progress(1)
+
+    def count_progress(self, amount: int) -> None:
+        """Count what the origin serves, of this file and of all."""
+        self.progress += amount
+        self.limits.progress += amount
+
+    def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
+        """Deal with an error status, which means this file or the load of the origin."""
+        fault, sent, limits = refusal(head), exchange.sent_under, self.limits
+        if head.status not in LOAD_STATUSES or sent is None or self.over:
+            self.fault(fault)
+        elif limits.was_alone(sent):
+            if head.status != TOO_MANY_REQUESTS:
+                self._refusals_alone += 1
+                limits.note_forbidden(self)
+            self.fault(fault)
+        else:
+            self._refusals += 1
+            is_suspect = head.status in AMBIGUOUS_STATUSES and (
+                not limits.is_load_proven or self._refusals >= _MOST_REFUSALS
+            )
+            if self._refusals <= _MOST_REFUSALS or head.status not in AMBIGUOUS_STATUSES:
+                limits.note_refused_file(self, sent, self.host.lanes_in_use(self.url.origin), head.status)
+            if is_suspect and not self.waiting:
+                self.waiting = True
+                self.host.test_alone(self)
+            else:
+                fault.retryable = True
+                self.fault(fault)
+
+    def _is_refused_under_load(self, fault: FileFault) -> bool:
+        """Whether others got some of their bytes since this file was refused last."""
+        by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_refusal(fault)
+        others = self.limits.progress - self.progress
+        is_served, self._others_progress = others > self._others_progress, others
+        return by_load and is_served
+
+    @property
+    def _is_refused_alone(self) -> bool:
+        """Whether it was refused often enough while nothing else was asked of its origin."""
+        return self._refusals_alone >= _MOST_REFUSALS
 
     def fault(self, fault: FileFault) -> None:
         """Try again later, or give the file up. Faults that meet while it waits anyway are one and the same."""
@@ -133,6 +217,15 @@ class FileTransfer(ABC):
             self._tries, self._progressed = 0, False
         self._tries += 1
         policy = self.host.options.retry
+        under_load = self._is_refused_under_load(fault)
+        if fault.retryable and under_load and self._tries >= policy.most_tries and not self._is_refused_alone:
+            self._tries -= 1
+            self._extra_tries += 1
+            is_rate = isinstance(fault, RefusedByServer) and fault.status == TOO_MANY_REQUESTS
+            if self._extra_tries > _MOST_EXTRA_TRIES and not is_rate:
+                self.waiting, self._extra_tries = True, 0
+                self.host.test_alone(self)
+                return
         if fault.retryable and self._tries < policy.most_tries:
             self.waiting = True
             self.host.available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
@@ -171,6 +264,11 @@ def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: i
     return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))
 
 
+def is_load_refusal(fault: FileFault) -> bool:
+    """Whether a server may refuse in this way because it has too much to do."""
+    return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
+
+
 def refusal(head: ResponseHead) -> RefusedByServer:
     """The fault that an error status stands for."""
     # Files are asked for by GET, which no server of files lacks: what is not allowed is to put them there.
@@ -179,4 +277,5 @@ def refusal(head: ResponseHead) -> RefusedByServer:
         f"the server answered {head.status_line}{advice}",
         retryable=is_retryable_status(head.status),
         retry_after_s=retry_after_s(head.headers),
+        status=head.status,
     )

@@ -1,6 +1,7 @@
 """What is to be moved: one file a job, and how it ended."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -67,6 +68,7 @@ class TransferResult:
     """How a transfer ended.
 
     ``files_done`` counts what was moved now, ``files_skipped`` what was there already.
+    ``permitted`` : connections at once by origin, of servers that have refused more.
     ``stopped`` is the error that ended everything early, such as a full disk; ``None`` where every file was tried.
     """
 
@@ -76,6 +78,7 @@ class TransferResult:
     failures: tuple[FileFailure, ...]
     duration_s: float
     stopped: AgentError | None = None
+    permitted: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:

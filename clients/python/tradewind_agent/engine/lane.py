@@ -9,14 +9,9 @@ from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http1 import ResponseHead
+from tradewind_agent.engine.lane_pipeline import LanePipeline
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.pipelining import (
-    BETWEEN_ANSWERS_S,
-    FIRST_PATIENCE_S,
-    CheckedExchange,
-    PipelineTrial,
-    Verdict,
-)
+from tradewind_agent.engine.origin_limits import LOAD_STATUSES, SentUnder
 from tradewind_agent.engine.retry import retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
@@ -46,13 +41,25 @@ _RANGE_ROUND_TRIPS = 50
 _MOST_BEFORE_CONNECTED = 2
 _ROUND_TRIPS_OF_SILENCE = 5.0
 
-_BUSY = frozenset({429, 503})
+_BUSY = frozenset({429, 503, 509})
 
 
 class LaneHost(Protocol):
     """What a lane asks of the pool."""
 
     options: EngineOptions
+
+    def admits(self, origin: Origin, lane: "Lane") -> bool:
+        """Whether the origin permits that this lane sends it a request now."""
+
+    def note_start(self, origin: Origin, lane: "Lane") -> SentUnder:
+        """Count a request that is about to be sent."""
+
+    def note_refused_connection(self, lane: "Lane", sent: SentUnder) -> None:
+        """The origin has refused this lane's connection."""
+
+    def hold(self, origin: Origin, wait_s: float) -> None:
+        """The origin asks to be left alone for a while."""
 
     def dial(self, origin: Origin, lane: "Lane") -> "asyncio.Task[Connection]": ...
 
@@ -77,12 +84,14 @@ class Lane:
     Attributes
     ----------
     channel : whose files it carries; ``None`` once it is to retire.
+    has_served : whether the current connection has brought an answer that is no refusal.
     """
 
     def __init__(self, host: LaneHost, channel: "Channel") -> None:
         self.channel: Channel | None = channel
         self.connection: Connection | None = None
         self.origin: Origin | None = None
+        self.has_served = False
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._outstanding: deque[FileExchange] = deque()
@@ -90,9 +99,7 @@ class Lane:
         self._resting: asyncio.TimerHandle | None = None
         self._failures = 0
         self._cautious = False
-        self._trial: PipelineTrial | None = None
-        self._held: FileExchange | None = None
-        self._draining = False
+        self._pipeline = LanePipeline(host.deal_soon)
         self._rate_bytes_per_s: float | None = None
         self._round_trip_s = 0.0
         self._idle_since = self._loop.time()
@@ -104,40 +111,35 @@ class Lane:
         return len(self._outstanding)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether it has requests in flight or connects for one."""
+        return bool(self._outstanding) or self._dialling is not None
+
+    @property
     def connected(self) -> bool:
         return self.connection is not None and self.connection.is_open
 
     def has_room(self) -> bool:
         """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
-        if self.channel is None or self._resting is not None or self._shut or self._held is not None:
+        if self.channel is None or self._resting is not None or self._shut or self._pipeline.held is not None:
             return False
         if not self._outstanding:
             return self.connection is None or self.connection.is_open
         if self.connection is not None and not self.connection.is_open:
             return False
-        return self._has_room_behind(self.channel) and self._may_ask_ahead(self._outstanding[-1], self.channel)
+        count, window = len(self._outstanding), self._window(self.channel)
+        return (
+            self._pipeline.has_room(count, window, self._traits, self.connection)
+            and self._may_ask_ahead(self._outstanding[-1], self.channel)
+            and self._pipeline.may_follow(count, self._traits, self.connection)
+        )
 
     def _may_ask_ahead(self, last: FileExchange, channel: "Channel") -> bool:
         if self._cautious or last.request.method == "HEAD":
             return False  # where the answer to HEAD ends is only known when nothing follows it
         ahead_bytes = _AHEAD_SHARE * channel.chunk.bytes_to_come_a_lane
         most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
-        if sum(exchange.expected_bytes for exchange in self._outstanding) >= most_bytes:
-            return False
-        if not self._is_trying and len(self._outstanding) >= self._traits.proved_depth:
-            self._draining = True  # a deeper pipeline is wanted, which is tried on an idle connection
-            return False
-        return True
-
-    def _has_room_behind(self, channel: "Channel") -> bool:
-        """Whether the server may have one more request in flight on this connection, as far as it has proved."""
-        outstanding = len(self._outstanding)
-        if self._draining or outstanding >= self._window(channel):
-            return False
-        if self.connection is None:
-            # Few are enough to connect for: to deal them by the thousand would keep the first from being asked.
-            return outstanding < min(self._traits.trial_limit(self._window(channel)), _MOST_BEFORE_CONNECTED)
-        return not self._is_trying or (self._trial is not None and self._trial.is_open)
+        return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
     def _window(self, channel: "Channel") -> int:
         answered = 0 if self.connection is None else self.connection.answered
@@ -149,11 +151,6 @@ class Lane:
         return self._host.traits_of(self.origin)
 
     @property
-    def _is_trying(self) -> bool:
-        """Whether requests in flight, or waiting for the connection, are a trial of the pipeline."""
-        return self.connection is None or (self._trial is not None and (self._trial.is_open or self._trial.is_running))
-
-    @property
     def range_bytes(self) -> int:
         """How much to ask for at once, from the rate and round trip seen so far."""
         if self._rate_bytes_per_s is None:
@@ -162,14 +159,15 @@ class Lane:
         return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
 
     def serves(self, origin: Origin) -> bool:
-        """Whether work for ``origin`` can be dealt now: nothing is in flight, or only to this origin."""
-        return not self._outstanding or self.origin == origin
+        """Whether work for ``origin`` can be dealt now: it permits that, and nothing is in flight to another."""
+        return (not self._outstanding or self.origin == origin) and self._host.admits(origin, self)
 
     def give(self, exchange: FileExchange) -> None:
         """Deal one request to this lane; `has_room` and `serves` must hold."""
         if not self._outstanding:
             self._idle_since = self._loop.time()
         self._outstanding.append(exchange)
+        exchange.sent_under = self._host.note_start(exchange.origin, self)
         if self.connection is not None and self.origin == exchange.origin:
             self._send(self.connection, exchange)
         elif self._dialling is None:
@@ -179,57 +177,9 @@ class Lane:
             self._dialling.add_done_callback(self._dialled)
 
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
-        """Send a request at once, or keep it until the connection is idle where it must not follow another."""
-        if not connection.in_flight:
-            self._draining = False
-            self._trial = self._open_trial()
-        trial = self._trial
-        if trial is not None and trial.is_open:
-            if trial.takes(exchange):
-                connection.send(trial.add(exchange))
-            else:
-                trial.close()
-                self._held = exchange
-        elif connection.in_flight:
-            before = self._outstanding[-2].expected_answer if len(self._outstanding) > 1 else None
-            if before is not None and self._traits.ranges:
-                exchange.set_apart(before)
-            connection.send(CheckedExchange(exchange))
-        else:
-            connection.send(exchange)
-
-    def _open_trial(self) -> PipelineTrial | None:
-        """A trial of a deeper pipeline than is proved, where one is wanted."""
-        if self.channel is None or self._cautious:
-            return None
-        window = self._window(self.channel)
-        if window <= self._traits.proved_depth:
-            return None
-        trial = PipelineTrial(self._traits.trial_limit(window), self._end_trial)
-        self._loop.call_soon(self._close_trial, trial)  # what is dealt in this turn of the loop leaves together
-        return trial
-
-    def _close_trial(self, trial: PipelineTrial) -> None:
-        trial.close()
-        if trial is self._trial and trial.is_running and self.connection is not None:
-            between_s = max(BETWEEN_ANSWERS_S, _ROUND_TRIPS_OF_SILENCE * self._round_trip_s)
-            self.connection.limit_silence(FIRST_PATIENCE_S, between_s)
-
-    def _end_trial(self, verdict: Verdict, members: int) -> None:
-        self._trial = None
-        self._traits.note_trial(verdict, members)
-        if self.connection is not None:
-            self.connection.lift_silence_limit()
-        if verdict is Verdict.PROVED:
-            self._host.deal_soon()
-
-    def _send_held(self) -> None:
-        """Send what had to wait until the connection was idle."""
-        held, self._held = self._held, None
-        if held is not None and self.connection is not None and self.connection.is_open:
-            self._send(self.connection, held)
-        else:
-            self._held = held
+        window = 1 if self._cautious or self.channel is None else self._window(self.channel)
+        before = self._outstanding[-2] if len(self._outstanding) > 1 else None
+        self._pipeline.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
 
     def _dialled(self, task: "asyncio.Task[Connection]") -> None:
         self._dialling = None
@@ -240,18 +190,26 @@ class Lane:
             if not isinstance(error, FileFault):
                 self._host.crash(error)
                 return
+            if error.retryable:
+                self._note_refused_connection()
             self._lose(error)
         else:
             self.connection = task.result()
+            self.has_served = False
             self.move_to(self.channel)
             self._idle_since = self._loop.time()
             waiting, self._outstanding = self._outstanding, deque()
-            while waiting and self._held is None:
+            while waiting and self._pipeline.held is None:
                 self._outstanding.append(exchange := waiting.popleft())
                 self._send(self.connection, exchange)
             for exchange in waiting:
                 exchange.on_lost(None)
             self._host.deal_soon()
+
+    def _note_refused_connection(self) -> None:
+        sent = self._outstanding[0].sent_under if self._outstanding else None
+        if sent is not None:
+            self._host.note_refused_connection(self, sent)
 
     def _lose(self, fault: FileFault | None) -> None:
         lost, self._outstanding = self._outstanding, deque()
@@ -279,17 +237,21 @@ class Lane:
         now = self._loop.time()
         self._measure(exchange.moved_bytes, now - self._idle_since)
         self._idle_since = now
+        if head.status in LOAD_STATUSES:
+            self._cautious = True
+            if wait_s := retry_after_s(head.headers):
+                self._host.hold(exchange.origin, wait_s)
         if head.status in _BUSY:
             self._rest(retry_after_s(head.headers))
-        else:
+        elif head.status not in LOAD_STATUSES:
             self._failures = 0
+            self.has_served = True
         if connection.first_byte_s is not None:
             self._round_trip_s = connection.first_byte_s
         assert self.origin is not None
         self._host.traits_of(self.origin).answered(connection.answered, keep_alive=head.keep_alive)
-        if not connection.in_flight:
-            self._draining = False
-            self._send_held()
+        if not connection.in_flight and connection.is_open and (held := self._pipeline.take_held()) is not None:
+            self._send(connection, held)
         if connection.is_open:
             self._host.ready(self)
 
@@ -298,14 +260,13 @@ class Lane:
         if connection is not self.connection:
             return  # left behind for another origin
         self.connection = None
+        if connection.was_refused and not self._shut:
+            self._note_refused_connection()
         # A server that closes with requests unread resets the connection, at the cost of the last bytes that it sent
         # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
         self._cautious = bool(self._outstanding)
         self._outstanding.clear()
-        self._trial, self._draining = None, False
-        held, self._held = self._held, None
-        if held is not None:
-            held.on_lost(None)
+        self._pipeline.reset()
         if connection.pipelining_failed and self.origin is not None:
             self._host.traits_of(self.origin).pipelining = False
         if not connection.answered and not self._shut:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.early_sockets import EarlySockets
+from tradewind_agent.engine.origin_book import OriginBook
 from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.retry import RetryPolicy
 from tradewind_agent.engine.tag import TransferTag
@@ -41,6 +42,7 @@ class EngineOptions:
     ``tag`` : names the transfer to a server that meters it.
     ``early`` : sockets of the listing's time, which the transfer's first connections go on with.
     ``congestion_control`` : that connections send by, such as ``fld_tcp`` for uploads; the system's where refused.
+    ``origins`` : what earlier runs have learned of servers; ``None`` remembers nothing.
     ``rng`` : source of the jitter between tries.
     """
 
@@ -60,6 +62,7 @@ class EngineOptions:
     tag: TransferTag | None = None
     early: EarlySockets | None = None
     congestion_control: str | None = None
+    origins: OriginBook | None = None
     rng: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
 from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.origin_limits import SentUnder
 from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedStored
 from tradewind_agent.errors import FileFault, MalformedResponse
 
@@ -61,6 +62,7 @@ class UploadExchange:
         self.sent = sent
         self.payload = sent
         self.expected_answer: ExpectedAnswer | None = ExpectedStored() if is_whole else None
+        self.sent_under: SentUnder | None = None
         self._head: ResponseHead | None = None
         self._answer_bytes = 0
 

@@ -28,12 +28,16 @@ class ChunkSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The whole transfer; ``elapsed_s`` since its start, counters since then."""
+    """The whole transfer; ``elapsed_s`` since its start, counters since then.
+
+    ``permitted_connections`` : by the servers at once; ``None`` where none has refused any.
+    """
 
     elapsed_s: float
     chunks: tuple[ChunkSnapshot, ...]
     path: PathSample
     open_connections: int
+    permitted_connections: int | None = None
 
     @property
     def moved_bytes(self) -> int:

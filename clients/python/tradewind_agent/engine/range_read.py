@@ -6,6 +6,7 @@ from typing import Protocol
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
 from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead
+from tradewind_agent.engine.origin_limits import SentUnder
 from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedFile
 from tradewind_agent.errors import FileFault, MalformedResponse
 
@@ -72,6 +73,7 @@ class RangeRead:
         self.generation = generation
         self.expected_answer: ExpectedAnswer | None = expected_answer
         self.is_unproved = False
+        self.sent_under: SentUnder | None = None
         self._settle: Settlement | None = None
         self._unwanted_bytes = 0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-_RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from asyncio import Future
 from collections.abc import Callable
 from hashlib import file_digest, sha256
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, share_bytes
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.part_write import FileSlice, UploadExchange
@@ -176,7 +176,7 @@ class FileUpload(FileTransfer):
             self._stored(exchange.sent)
         else:
             self._undealt = self._missing()
-            self.fault(refusal(head))
+            self.refuse(exchange, head)
 
     def _learn_received(self, head: ResponseHead) -> None:
         """Answer to the question what has arrived; other servers than ours do not understand it."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from tradewind.parameters import NO_CAPS, Parameters
+from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import DecisionKind
 from tradewind.units import format_count
@@ -97,6 +97,7 @@ class Tuning:
         self._correspondence, self._answered = correspondence, not away
         self._pace, self._keeping, self._say = pace, keeping, say
         self._tick_s = pace.tick_s or TICK_S
+        self._permitted: int | None = None
 
     @property
     def is_heard(self) -> bool:
@@ -137,6 +138,7 @@ class Tuning:
         now = engine.snapshot()
         if not now.remaining_files:
             return
+        self._permitted = now.permitted_connections
         beat = self._sampling.next(now, meter.latest(self._tick_s) if meter is not None else None)
         try:
             verdict = await self._asked(beat) or self._alone(beat)
@@ -239,6 +241,9 @@ class Tuning:
     def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
         self._unshared = verdict.chunks if self._fixed else set_by_hand(verdict.chunks, self._by_hand)
         plan, before = within(self._unshared, self._share), self._plan
+        if self._permitted is not None and (cut := within(plan, Caps(streams=self._permitted))) != plan:
+            why = f"the server permits {format_count(self._permitted, 'connection')} at once"
+            plan, verdict = cut, replace(verdict, reason=why)
         if plan != before and engine.retune(plan) is False:
             self._tell_refused(plan)
             plan = before

@@ -1,0 +1,124 @@
+"""How many requests a connection may have in flight: as many as its server has proved to keep apart."""
+
+import asyncio
+from collections.abc import Callable
+
+from tradewind_agent.engine.connection import Connection
+from tradewind_agent.engine.file_transfer import FileExchange
+from tradewind_agent.engine.pipelining import (
+    BETWEEN_ANSWERS_S,
+    FIRST_PATIENCE_S,
+    CheckedExchange,
+    PipelineTrial,
+    Verdict,
+)
+from tradewind_agent.engine.traits import OriginTraits
+
+_MOST_BEFORE_CONNECTED = 2
+"""Few are enough to connect for: to deal requests by the thousand would keep the first from being sent."""
+
+_ROUND_TRIPS_OF_SILENCE = 5.0
+
+
+class LanePipeline:
+    """The trial that a connection is in, if any, and the request that waits for its end.
+
+    Parameters
+    ----------
+    on_proved : is called when a deeper pipeline has been proved.
+
+    Attributes
+    ----------
+    held : a request that is sent when the connection is idle, as it cannot be told from the one before.
+    """
+
+    def __init__(self, on_proved: Callable[[], None]) -> None:
+        self.held: FileExchange | None = None
+        self._on_proved = on_proved
+        self._loop = asyncio.get_running_loop()
+        self._trial: PipelineTrial | None = None
+        self._is_draining = False
+
+    def has_room(self, outstanding: int, window: int, traits: OriginTraits, connection: Connection | None) -> bool:
+        """Whether one more request may follow the ``outstanding`` ones."""
+        if self._is_draining or outstanding >= window:
+            return False
+        if connection is None:
+            return outstanding < min(traits.trial_limit(window), _MOST_BEFORE_CONNECTED)
+        if self._trial is not None and (self._trial.is_open or self._trial.is_running):
+            return self._trial.is_open
+        return True
+
+    def may_follow(self, outstanding: int, traits: OriginTraits, connection: Connection | None) -> bool:
+        """Whether so many in flight are proved, or part of a trial; if not, the connection drains for a deeper trial.
+
+        To be called where nothing but the proof stands against one more.
+        """
+        is_trying = connection is None or (self._trial is not None and (self._trial.is_open or self._trial.is_running))
+        self._is_draining = not is_trying and outstanding >= traits.proved_depth
+        return not self._is_draining
+
+    def send(
+        self,
+        connection: Connection,
+        exchange: FileExchange,
+        before: FileExchange | None,
+        traits: OriginTraits,
+        *,
+        window: int,
+        round_trip_s: float,
+    ) -> None:
+        """Send a request behind ``before``, or hold it until the connection is idle where it must not follow."""
+        if not connection.in_flight:
+            self._is_draining = False
+            self._trial = self._open_trial(connection, traits, window, round_trip_s)
+        trial = self._trial
+        if trial is not None and trial.is_open:
+            if trial.takes(exchange):
+                connection.send(trial.add(exchange))
+            else:
+                trial.close()
+                self.held = exchange
+        elif connection.in_flight:
+            if before is not None and before.expected_answer is not None and traits.ranges:
+                exchange.set_apart(before.expected_answer)
+            connection.send(CheckedExchange(exchange))
+        else:
+            connection.send(exchange)
+
+    def take_held(self) -> FileExchange | None:
+        """The connection is idle: the request that has waited for this."""
+        self._is_draining = False
+        held, self.held = self.held, None
+        return held
+
+    def reset(self) -> None:
+        """The connection is gone; a request that waited for it is requested again."""
+        self._trial = None
+        if (held := self.take_held()) is not None:
+            held.on_lost(None)
+
+    def _open_trial(
+        self, connection: Connection, traits: OriginTraits, window: int, round_trip_s: float
+    ) -> PipelineTrial | None:
+        """A trial of a deeper pipeline than is proved, where one is wanted."""
+        if window <= traits.proved_depth:
+            return None
+
+        def end(verdict: Verdict, members: int) -> None:
+            self._trial = None
+            traits.note_trial(verdict, members)
+            connection.lift_silence_limit()
+            if verdict is Verdict.PROVED:
+                self._on_proved()
+
+        def close() -> None:
+            trial.close()
+            if trial is self._trial and trial.is_running:
+                connection.limit_silence(
+                    FIRST_PATIENCE_S, max(BETWEEN_ANSWERS_S, _ROUND_TRIPS_OF_SILENCE * round_trip_s)
+                )
+
+        trial = PipelineTrial(traits.trial_limit(window), end)
+        self._loop.call_soon(close)  # what is dealt in this turn of the loop leaves together
+        return trial
