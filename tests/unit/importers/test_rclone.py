@@ -155,3 +155,60 @@ def test_limit_of_a_later_run_is_not_stated_of_the_run_before_it():
         each.record for each in run([stats(100), said("Starting bandwidth limiter at 1Mi Byte/s"), stats(200)])[0]
     )
     assert (first.parameters.nic_bps, second.parameters.nic_bps) == (None, 8 * 2**20)
+
+
+def test_runs_that_each_lasted_longer_are_told_apart_by_when_they_began():
+    lines = []
+    for day, elapsed in ((1, 10), (2, 20), (3, 40)):
+        lines += [
+            copied(day * 1000, f"2026-03-0{day}T01:00:40+00:00"),
+            stats(elapsed, f"2026-03-0{day}T01:00:40+00:00"),
+        ]
+    imported, refused, _ = run([line.replace('"transfers": 5', '"transfers": 1') for line in lines])
+    assert refused == []
+    assert [each.record.duration_s for each in imported] == [10, 20, 40]
+    assert [each.record.dataset.max_file_bytes for each in imported] == [1000, 2000, 3000]
+
+
+def test_a_run_read_with_slow_statistics_stays_one():
+    lines = [stats(elapsed, f"2026-03-01T01:{elapsed // 60:02}:{elapsed % 60:02}+00:00") for elapsed in (60, 600, 1800)]
+    imported, _, _ = run(lines)
+    assert [each.record.duration_s for each in imported] == [1800]
+
+
+def test_runs_that_follow_at_once_are_told_apart():
+    lines = [stats(10, "2026-03-01T01:00:10+00:00"), stats(20, "2026-03-01T01:00:30.2+00:00")]
+    assert [each.record.duration_s for each in run(lines)[0]] == [10, 20]
+
+
+DRY = json.dumps({"level": "warning", "msg": "Skipped copy as --dry-run is set (size 2.861Mi)", "object": "a"})
+OLD_DRY = json.dumps({"level": "notice", "msg": "Not copying as --dry-run", "object": "a"})
+DRY_START = json.dumps({"msg": 'rclone: Version "v1.66" starting with parameters ["rclone" "copy" "-n" "a" "b"]'})
+
+
+@pytest.mark.parametrize("line", [DRY, OLD_DRY, DRY_START])
+def test_a_dry_run_makes_no_record_and_is_told_once(line: str):
+    imported, refused, report = run([line, stats(0.15)])
+    assert (imported, refused) == ([], [])
+    assert report.assumptions == ["dry runs moved nothing and make no record"]
+
+
+def test_a_real_run_behind_a_dry_one_is_a_record():
+    lines = [DRY, stats(1, "2026-03-01T01:00:01+00:00"), copied(), stats(30, "2026-03-01T01:05:00+00:00")]
+    assert [each.record.duration_s for each in run(lines)[0]] == [30]
+
+
+def test_what_the_server_copied_within_itself_crossed_no_network():
+    inside = {"serverSideCopies": 2, "serverSideCopyBytes": 4_000_000}
+    record = run([stats(10, **inside)])[0][0].record
+    assert (record.outcome.bytes_moved, record.outcome.files_done) == (1_000_000, 3)
+    assert (record.dataset.total_bytes, record.dataset.file_count) == (1_000_000, 3)
+    alone = {"serverSideMoves": 5, "serverSideMoveBytes": 5_000_000}
+    imported, refused, report = run([stats(10, **alone)])
+    assert (imported, refused) == ([], [])
+    assert any("crossed no network" in assumption for assumption in report.assumptions)
+
+
+def test_a_run_that_found_nothing_to_copy_is_no_row():
+    imported, refused, _ = run([stats(3, bytes=0, totalBytes=0, transfers=0, totalTransfers=0)])
+    assert (imported, refused) == ([], [])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
+from tradewind.units import format_count
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -41,6 +42,14 @@ _SYNONYMS: Mapping[str, str] = MappingProxyType(
             "version": "version",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
+            "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
+            "state result outcome",
+            "success": "success succeeded successful issuccess issuccessful ok completed iscompleted",
+            "exit_code": "exitcode exitstatus returncode retcode rc",
+            "response_code": "code statuscode responsecode replycode ftpcode ftpreply httpcode httpstatus "
+            "httpstatuscode httpresponsecode",
+            "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
+            "numerrors errorcount",
         }.items()
         for synonym in synonyms.split()
     }
@@ -91,6 +100,18 @@ class Columns:
         read = set(self.place.values())
         return [title for index, title in enumerate(self.header) if index not in read and title]
 
+    def fields(self, line: str) -> list[str]:
+        """Return the fields of a row, as many as the header has; empty ones behind them are dropped.
+
+        Raises
+        ------
+        InvalidValue : the line is no CSV row, or has another number of fields.
+        """
+        row, width = self.split(line), len(self.header)
+        if len(row) != width and (len(row) < width or any(field.strip() for field in row[width:])):
+            raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {width}")
+        return row[:width]
+
     def split(self, line: str) -> list[str]:
         """The fields of a line. One line is one row: a stray quote must not swallow the rows after it.
 
@@ -129,6 +150,8 @@ def _columns(line: str, delimiter: str) -> Columns:
         header = next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
         header = []
+    while header and not header[-1].strip():
+        header.pop()  # each row of such a file ends with a delimiter
     place: dict[str, int] = {}
     declared: dict[str, str] = {}
     for index, title in enumerate(header):

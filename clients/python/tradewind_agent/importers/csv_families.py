@@ -1,5 +1,6 @@
 """CSV logs of transfer sweeps: rows of settings, sizes and throughputs, with or without energy, in any units."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from operator import itemgetter
@@ -19,6 +20,7 @@ from tradewind_agent.importers.csv_repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
+from tradewind_agent.importers.csv_status import NoTransfer
 from tradewind_agent.importers.csv_times import RowClock
 from tradewind_agent.importers.csv_units import CsvReading, settle
 from tradewind_agent.importers.fields import (
@@ -66,9 +68,22 @@ class CsvImporter:
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {told}{more}")
         reader = _RowReader(settle(columns, text, context, report), context, report)
+        left_out: Counter[NoTransfer] = Counter()
         for line in text.lines():
             if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:
-                yield reader.read(line)
+                item = reader.read(line)
+                if isinstance(item, NoTransfer):
+                    left_out[item] += 1
+                else:
+                    yield item
+        for why, rows in left_out.items():
+            report.assume(f"{format_count(rows, 'row')} left out: they {why.value}")
+
+
+def _possible_duration_s(duration_s: float) -> float:
+    if not _SHORTEST_S <= duration_s <= _LONGEST_S:
+        raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
+    return duration_s
 
 
 class _RowReader:
@@ -85,6 +100,7 @@ class _RowReader:
         self._place = columns.place
         self._repeated = RepeatedFields(reading, context, report)
         self._clock = RowClock(reading.times, context, report)
+        self._report = report
         self._energy_host = context.energy_host
         self._path_texts = self._texts(*PATH_COLUMNS)
         self._parameter_texts = self._texts(*PARAMETER_COLUMNS)
@@ -96,7 +112,7 @@ class _RowReader:
         self._has_energy = "total_energy" in columns.place
         self._direction = self._assumed_direction(report)
 
-    def read(self, line: Line) -> Imported | Refused:
+    def read(self, line: Line) -> Imported | Refused | NoTransfer:
         if line.fault is not None:
             return refused(line.number, line.fault, line.text)
         try:
@@ -104,14 +120,14 @@ class _RowReader:
         except InvalidValue as invalid:
             return refused(line.number, invalid, line.text)
 
-    def _read(self, number: int, text: str) -> Imported:
-        row = self._reading.columns.split(text)
-        if len(row) != self._width and (len(row) < self._width or any(row[self._width :])):
-            raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {self._width}")
-        row[self._width :] = [""]
+    def _read(self, number: int, text: str) -> Imported | NoTransfer:
+        row = [*self._reading.columns.fields(text), ""]
+        status = self._reading.statuses.read(row)
+        if isinstance(status, NoTransfer):
+            return status
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
-        rate_bps, duration_s = self._rate_and_duration(row, dataset, path)
+        outcome, duration_s = self._outcome(row, status, dataset, path)
         ends = self._repeated.ends(self._ends_texts(row))
         started_at = self._clock.start(row)
         ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
@@ -126,13 +142,7 @@ class _RowReader:
             protocol=ends.protocol,
             direction=self._direction,
             dataset=dataset,
-            outcome=Outcome(
-                status=Status.SUCCEEDED,
-                bytes_moved=dataset.total_bytes,
-                files_done=dataset.file_count,
-                files_failed=0,
-                throughput_bps=rate_bps,
-            ),
+            outcome=outcome,
             path=path,
             parameters=self._repeated.parameters(self._parameter_texts(row)),
             network=ends.network,
@@ -144,13 +154,46 @@ class _RowReader:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
         return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
 
+    def _outcome(self, row: list[str], status: Status, dataset: DataSet, path: Path) -> tuple[Outcome, float]:
+        """Return how the transfer of a row ended, and how long it lasted, s."""
+        if status is Status.SUCCEEDED:
+            rate_bps, duration_s = self._rate_and_duration(row, dataset, path)
+            moved_bytes = dataset.total_bytes
+        else:
+            rate_bps, duration_s = self._unfinished(row)
+            moved_bytes = min(round(rate_bps * duration_s / BITS_PER_BYTE), dataset.total_bytes)
+            possible_rate(rate_bps, path.bandwidth_bps)
+        succeeded = status is Status.SUCCEEDED
+        outcome = Outcome(
+            status=status,
+            bytes_moved=moved_bytes,
+            files_done=dataset.file_count if succeeded else 0,
+            files_failed=0 if succeeded else dataset.file_count,
+            throughput_bps=rate_bps,
+        )
+        return outcome, duration_s
+
+    def _unfinished(self, row: list[str]) -> tuple[float, float]:
+        """Return rate and duration of a transfer that did not succeed; its size is what it was to move."""
+        throughput, _ = self._rate_texts(row)
+        duration_s = self._duration_s(row)
+        if duration_s is None:
+            raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
+        if throughput.strip().lower() in UNKNOWN_TEXTS:
+            self._report.assume("what a transfer moved before it failed is not in the file and is recorded as nothing")
+            return 0.0, _possible_duration_s(duration_s)
+        rate_bps = number("outcome.throughput_bps", throughput) * RATE_UNITS[self._reading.units.throughput]
+        return rate_bps, _possible_duration_s(duration_s)
+
+    def _duration_s(self, row: list[str]) -> float | None:
+        if "duration" in self._place:
+            return positive_if_known("ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
+        return self._reading.times.lasted_s(row)
+
     def _rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
         units = self._reading.units
-        throughput, duration = self._rate_texts(row)
-        if "duration" in self._place:
-            duration_s = positive_if_known("ended_at", duration, TIME_UNITS[units.duration])
-        else:
-            duration_s = self._reading.times.lasted_s(row)
+        throughput, _ = self._rate_texts(row)
+        duration_s = self._duration_s(row)
         if "throughput" in self._place:
             rate_bps = positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
         elif duration_s is None:
@@ -164,9 +207,7 @@ class _RowReader:
         elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
             found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(dataset.total_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
-        if not _SHORTEST_S <= duration_s <= _LONGEST_S:
-            raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
-        return rate_bps, duration_s
+        return rate_bps, _possible_duration_s(duration_s)
 
     def _energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
         total, dynamic = self._energy_texts(row)

@@ -120,14 +120,13 @@ def _and_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
 
 
 def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
-    width = len(columns.header)
     for line in lines:
         if line.fault is None and line.text:
             try:
-                row = columns.split(line.text)
+                row = columns.fields(line.text)
             except InvalidValue:
                 continue
-            if len(row) == width and row[0] != columns.header[0]:
+            if row[0] != columns.header[0]:
                 yield row
 
 

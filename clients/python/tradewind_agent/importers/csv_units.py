@@ -17,6 +17,7 @@ from tradewind_agent.importers.csv_samples import (
     samples_of,
 )
 from tradewind_agent.importers.csv_sets import SetSizes, infer_set_sizes
+from tradewind_agent.importers.csv_status import StatusReader, status_reader
 from tradewind_agent.importers.csv_times import TimeColumns, time_columns
 from tradewind_agent.importers.log_text import LogText
 from tradewind_agent.importers.ports import ImportContext, ImportReport, UnitInference
@@ -75,6 +76,7 @@ class CsvReading:
     joules_per_dynamic_energy: float
     sizes_agree: bool
     sets: SetSizes
+    statuses: StatusReader
 
 
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
@@ -90,6 +92,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     pairs_of_sets = sampled_rows(columns, text.head() if context.head_settles else text.lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
+    statuses = status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     sets = {key: samples_of(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
@@ -113,6 +116,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
         sizes_agree=agreement is not None and abs(agreement - 1) < _AGREES,
         sets=set_sizes,
+        statuses=statuses,
     )
 
 
