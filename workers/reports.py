@@ -67,7 +67,7 @@ class Reports:
                 metrics.fitted_rows.inc(fact.rows)
             case LinkRefused():
                 metrics.fit_seconds.labels("refused").observe(fact.duration_s)
-                metrics.gate_failures.inc(fact.verdict is not None)
+                metrics.gate_failures.inc(fact.verdict is not None and not fact.verdict.passed)
             case ReleasePublished():
                 metrics.releases.labels("published").inc()
                 metrics.release_seconds.observe(fact.building_s)

@@ -153,11 +153,15 @@ def serving(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A new partition, the old one whose identity and price it carries on (if any), and whether its bounds moved."""
+    """A new partition, the old one whose identity and price it carries on (if any), and whether its bounds moved.
+
+    ``split_from`` : where it carries on none, the old partition that most of it is cut out of, whose price it inherits.
+    """
 
     new: Partition
     old: Partition | None
     moved: bool
+    split_from: Partition | None = None
 
 
 def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tuple[Match, ...]:
@@ -185,14 +189,24 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
             continued[b] = a
             taken.add(a)
     return tuple(
-        _match(predecessors[continued[b]] if b in continued else None, after) for b, after in enumerate(successors)
+        _match(predecessors[continued[b]], after)
+        if b in continued
+        else Match(after, None, moved=False, split_from=_split_from(predecessors, after))
+        for b, after in enumerate(successors)
     )
 
 
-def _match(before: Partition | None, after: Partition) -> Match:
-    if before is None:
-        return Match(after, None, moved=False)
+def _match(before: Partition, after: Partition) -> Match:
     return Match(after, before, moved=has_moved(before, after))
+
+
+def _split_from(before: Iterable[Partition], part: Partition) -> Partition | None:
+    """Return the old partition that shares most with ``part``; ``None`` where most of it was not promised before."""
+    of_key = [each for each in before if each.key == part.key]
+    shared = [shared_length(each, part) for each in of_key]
+    if not of_key or sum(shared) < (part.upper - part.lower) / 2 or max(shared) <= 0:
+        return None
+    return of_key[shared.index(max(shared))]
 
 
 def has_moved(before: Bounds, after: Bounds) -> bool:
@@ -203,6 +217,11 @@ def has_moved(before: Bounds, after: Bounds) -> bool:
 
 def _overlap(before: Partition, after: Partition) -> float:
     """Shared length over joint length."""
-    shared = min(before.upper, after.upper) - max(before.lower, after.lower)
     joint = max(before.upper, after.upper) - min(before.lower, after.lower)
+    shared = shared_length(before, after)
     return shared / joint if shared > 0 else 0.0
+
+
+def shared_length(one: Bounds, other: Bounds) -> float:
+    """Return the length of the targets that lie in both ranges."""
+    return max(min(one.upper, other.upper) - max(one.lower, other.lower), 0.0)

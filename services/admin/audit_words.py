@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
 """What an entry may be about, by the beginning of its action."""
 
 _NOUNS = {"key": "API key", "quarantine": "row", "saved_query": "query", "tier": "SLA tier"}
-_UNTOLD = frozenset({"id", "book", "tier_ids", "count"})
+_UNTOLD = frozenset({"id", "book", "tier_ids", "count", "decision"})
 """For programs that read the log: people know the thing by its name."""
 
 _ORDER = ("tiers", "link", "before", "after")

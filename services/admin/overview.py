@@ -8,9 +8,12 @@ from fastapi import Request, Response
 from services.admin.charts.days import moved
 from services.admin.events import following
 from services.admin.pages import chart, fragment, page, page_router
+from services.admin.releases import tier_bounds
 from services.admin.visitors import Parts, Signed, SignInsOf, Visit
+from services.application.authenticate import Scope
 from services.application.figures import figures
 from services.application.roll_up import RollUp
+from services.application.tier_decisions import list_undecided
 from services.application.transfer_journal import Wanted
 from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
@@ -31,6 +34,8 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
         told = figures(uow, current, now)
+        undecided = list_undecided(uow)
+        not_offered = uow.price_books.priced_but_not_offered(current)
     return page(
         request,
         "overview.html",
@@ -39,6 +44,10 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         release=release,
         links=links,
         figures=told,
+        undecided=undecided,
+        bounds=tier_bounds,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        not_offered=not_offered,
         moved=chart(moved(told.days)),
     )
 

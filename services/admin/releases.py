@@ -1,15 +1,17 @@
 """*Releases*: what each brought, how the gate judged it, and the way back."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.bounds_forms import SCALES
 from services.admin.pages import done, page, page_router
-from services.admin.visitors import Operator, Parts, Signed
+from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
 from services.application.authenticate import Scope
 from services.application.compare_releases import compared
 from services.application.manage_releases import publish_anyway, roll_back
+from services.application.tier_decisions import decide_tiers, list_undecided
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.releases import LONGEST_REASON, Reason, TierBounds, TierChange
 
@@ -27,6 +29,7 @@ def releases_page(
     """Releases, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         found = uow.releases.page(before=before, limit=PAGE + 1)
+        undecided = list_undecided(uow)
     more = found[PAGE - 1].id if len(found) > PAGE else None
     return page(
         request,
@@ -34,6 +37,9 @@ def releases_page(
         visit,
         releases=found[:PAGE],
         more=more,
+        undecided=undecided,
+        bounds=tier_bounds,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         manages=visit.visitor.may(Scope.OPERATOR),
     )
 
@@ -47,6 +53,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         links = uow.links.all()
         known = uow.models.overviews(release_id)
         comparison = None if release.current else compared(release_id, uow=uow)
+        undecided = list_undecided(uow) if release.current else ()
         verdicts = uow.models.verdicts(release_id)
         reasons = uow.models.reasons(release_id)
     told = known.keys() | verdicts.keys() | reasons.keys()
@@ -60,12 +67,29 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         known=known,
         comparison=comparison,
         link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
-        bounds=_bounds,
+        bounds=tier_bounds,
+        undecided=undecided,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         longest_reason=LONGEST_REASON,
         verdicts=verdicts,
         reasons=reasons,
         manages=visit.visitor.may(Scope.OPERATOR),
     )
+
+
+@router.post("/decisions/{decision_id}")
+def decide(
+    request: Request, decision_id: UUID, accept: Annotated[bool, Form()], visit: Provider, parts: Parts
+) -> Response:
+    """Put a model in force that takes away or moves priced tiers, or keep the one before."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        release = decide_tiers(decision_id, accept=accept, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    if accept:
+        return done(
+            request, HOME, f"Release {release} is in force with the new model; look at the prices of its tiers."
+        )
+    return done(request, HOME, "The link keeps its model, and its tiers their prices.")
 
 
 @router.post("/{release_id}/publish")
@@ -86,7 +110,7 @@ def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, 
     return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")
 
 
-def _bounds(tier: TierChange, bounds: TierBounds | None) -> str:
+def tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
     """A range in words; of a kind without one, that it is there."""
     if bounds is None:
         return "–"

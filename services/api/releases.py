@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query
 
-from services.api.dependencies import AnyKey, OperatorKey, Parts
+from services.api.dependencies import AnyKey, OperatorKey, Parts, ProviderKey
 from services.api.references import ReleaseId
 from services.api.routing import v1_router
 from services.application.compare_releases import compared, told
 from services.application.manage_releases import publish_anyway, roll_back
+from services.application.tier_decisions import decide_tiers, list_undecided
+from tradewind.errors import NotFound
 from tradewind.wire.base import BIGINT_MAX
-from tradewind.wire.releases import PublishRelease, Release, ReleaseComparison
+from tradewind.wire.releases import DecideTiers, PublishRelease, Release, ReleaseComparison
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
 
@@ -27,13 +30,29 @@ def list_releases(
 ) -> Sequence[Release]:
     """Releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [told(each) for each in uow.releases.page(before=before, limit=limit)]
+        undecided = list_undecided(uow)
+        return [told(each, undecided) for each in uow.releases.page(before=before, limit=limit)]
 
 
 @router.get("/{release_id}")
 def read_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> Release:
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(release_id))
+        return told(uow.releases.get(release_id), list_undecided(uow))
+
+
+@router.post("/decisions/{decision_id}")
+def decide_on_tiers(decision_id: UUID, asked: DecideTiers, parts: Parts, principal: ProviderKey) -> Release:
+    """Decide on a model that would take away or move tiers with a price; the answer is the release in force.
+
+    `undecided` of the release in force lists what waits. With `accept` the new model serves, in a release of its own;
+    otherwise the link keeps the model before, and what its next logs teach is decided on anew.
+    """
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        current = decide_tiers(decision_id, accept=asked.accept, uow=uow, clock=parts.clock)
+    if current is None:
+        raise NotFound("no release is in force")
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return told(uow.releases.get(current), list_undecided(uow))
 
 
 @router.post("/{release_id}/rollback")
@@ -45,7 +64,7 @@ def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKe
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         current = roll_back(release_id, uow=uow)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(current))
+        return told(uow.releases.get(current), list_undecided(uow))
 
 
 @router.get("/{release_id}/comparison")
@@ -61,4 +80,4 @@ def publish_release(release_id: ReleaseId, asked: PublishRelease, parts: Parts, 
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         publish_anyway(release_id, reason=asked.reason, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(release_id))
+        return told(uow.releases.get(release_id), list_undecided(uow))

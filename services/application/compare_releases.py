@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from services.application.learned import StoredRelease
-from tradewind.wire.releases import Change, LinkChange, Release, ReleaseComparison, TierChange
+from tradewind.wire.releases import Change, LinkChange, Release, ReleaseComparison, TierChange, UndecidedTiers
 
 TIERS_TOLD = 50
 """Tiers that are told one by one, those that move most."""
@@ -60,8 +60,8 @@ def moved(tier: TierChange) -> float:
     return max(abs(after.lower - before.lower), abs(after.upper - before.upper)) / widest if widest else 0.0
 
 
-def told(release: StoredRelease) -> Release:
-    """As the API tells of it."""
+def told(release: StoredRelease, undecided: Sequence[UndecidedTiers] = ()) -> Release:
+    """Return the release as the API states it; ``undecided`` counts for the one in force alone."""
     return Release(
         id=release.id,
         state=release.state,
@@ -71,4 +71,5 @@ def told(release: StoredRelease) -> Release:
         clusters=release.clusters,
         gate=release.gate,
         current=release.current,
+        undecided=tuple(undecided) if release.current else (),
     )

@@ -38,11 +38,13 @@ class Tier:
     """Identity of an SLA partition, carried on from release to release; ``needs_review`` since its bounds moved.
 
     ``name`` : what its provider calls it, where that was asked for; by its range otherwise.
+    ``split_from`` : of one that is not stored yet, the tier whose price it inherits.
     """
 
     id: UUID
     needs_review: bool = False
     name: str | None = None
+    split_from: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

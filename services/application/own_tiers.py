@@ -18,6 +18,7 @@ from services.application.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.learned import StoredLeaf, StoredModel, Tier
 from services.application.ports import Clock
 from services.application.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words, tiers_of_link
+from services.application.tier_identity import origins_of
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.own_cuts import NARROWEST, check_cuts, solved_between
@@ -50,7 +51,9 @@ class OwnTiers(Protocol):
 
 class Releases(Protocol):
     def current(self) -> int | None: ...
-    def with_model(self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime) -> int: ...
+    def with_model(
+        self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool
+    ) -> int: ...
 
 
 class Models(Protocol):
@@ -62,6 +65,7 @@ class Models(Protocol):
 
 class PriceBooks(Protocol):
     def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
 
 
 class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
@@ -85,7 +89,7 @@ class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CutTier:
-    """A tier and what serves it; ``is_new`` : it continues none, and has no price yet."""
+    """A tier and what serves it; ``is_new`` : it continues none, and inherits the price of what it was split from."""
 
     tier: Tier
     partition: Partition
@@ -128,7 +132,8 @@ def effect_of(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> Eff
     after = []
     for match in match_partitions(as_is, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
         if match.old is None:
-            after.append(CutTier(Tier(uuid4(), needs_review=True), match.new, is_new=True))
+            origin = None if match.split_from is None else tier_of[id(match.split_from)].id
+            after.append(CutTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
         else:
             tier = tier_of[id(match.old)]
             after.append(CutTier(replace(tier, needs_review=tier.needs_review or match.moved), match.new))
@@ -160,7 +165,10 @@ def keep_cuts(
     uow.own_tiers.keep(model.link_id, own, replacing=[each.tier.id for each in effect.before])
     cut, tiers = with_own_cuts(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
     model_id = uow.models.add(model.link_id, cut, tiers, fitted_at=model.fitted_at)
-    now_in_force = uow.releases.with_model(model.link_id, model_id, built_on=release, at=clock.now())
+    uow.price_books.inherit(origins_of([[each.tier for each in effect.after]]))
+    now_in_force = uow.releases.with_model(
+        model.link_id, model_id, built_on=release, at=clock.now(), why="tiers_cut", refits=False
+    )
     uow.audit.note(
         "tier.cut",
         _in_words(key),
@@ -170,6 +178,7 @@ def keep_cuts(
         release=now_in_force,
     )
     stored = uow.models.of_link(now_in_force, model.link_id)
+    uow.publish(PricesChanged(uow.tenant_id))
     uow.publish(ReleaseChanged(uow.tenant_id, now_in_force))
     uow.commit()
     assert stored is not None, "it was stored just now"

@@ -29,6 +29,10 @@ class PriceList:
     books: tuple[PublishedBook, ...] = ()
     read_at: datetime | None = None
 
+    def priced_tiers(self) -> frozenset[UUID]:
+        """Return the tiers that have a price in the book in force or in one to come."""
+        return frozenset(tier_id for book in self.books for tier_id in book.prices)
+
     def now(self) -> PublishedBook | None:
         """The book in force when the list was read."""
         return self.schedule(0.0).at(0.0)

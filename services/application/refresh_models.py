@@ -18,7 +18,9 @@ from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChan
 from services.application.learned import ClaimedLink, Curve, KnownDuring, Span, StoredLink, StoredModel, Tier
 from services.application.own_tiers import OwnCuts, with_own_cuts
 from services.application.ports import Clock, Transaction
-from services.application.tier_identity import continued_tiers
+from services.application.price_list import PriceList
+from services.application.priced_tiers import UndecidedModel, changes_of_priced_tiers, reason_to_wait
+from services.application.tier_identity import continued_tiers, origins_of
 from tradewind.errors import CannotFit, Conflict
 from tradewind.model import LinkModel
 
@@ -98,6 +100,16 @@ class OwnTiers(Protocol):
     def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
 
 
+class PriceBooks(Protocol):
+    def in_force(self) -> PriceList: ...
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
+
+
+class TierDecisions(Protocol):
+    def raise_for(self, link_id: UUID, undecided: UndecidedModel) -> None: ...
+    def drop(self, link_id: UUID) -> None: ...
+
+
 class Curves(Protocol):
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
@@ -120,6 +132,10 @@ class RefreshUnitOfWork(Transaction, Protocol):
     def models(self) -> Models: ...
     @property
     def own_tiers(self) -> OwnTiers: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def tier_decisions(self) -> TierDecisions: ...
     @property
     def curves(self) -> Curves: ...
     @property
@@ -197,7 +213,10 @@ class Refresh:
             work.commit()
 
     def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
-        """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
+        """Finish the claimed link with a model that passes the gate, or fail it with the reason.
+
+        A model that passes but would take away or move tiers that have a price waits for its provider's decision.
+        """
         began = self.clock.now()
         if claimed.attempts > MAX_ATTEMPTS:
             return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, began)
@@ -213,7 +232,14 @@ class Refresh:
         now = self.clock.now()
         own = work.own_tiers.of_link(job.link_id)
         model, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
+        changes = changes_of_priced_tiers(before, model, tiers, work.price_books.in_force().priced_tiers())
         model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
+        if changes:
+            undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
+            work.tier_decisions.raise_for(job.link_id, undecided)
+            return self._refuse(work, job, reason_to_wait(changes), verdict, began)
+        work.tier_decisions.drop(job.link_id)
+        work.price_books.inherit(origins_of(tiers))
         work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
         return LinkFitted(
             tenant_id=job.tenant_id,

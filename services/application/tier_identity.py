@@ -1,11 +1,11 @@
 """Tiers keep their identity from release to release: names, edits and prices carry over, moved bounds are marked."""
 
-from collections.abc import Sequence
-from uuid import uuid4
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID, uuid4
 
 from services.application.learned import StoredLeaf, StoredModel, Tier
 from tradewind.model import LeafModel, LinkModel
-from tradewind.sla_partitions import match_partitions
+from tradewind.sla_partitions import Match, match_partitions
 
 
 def continued_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
@@ -28,9 +28,18 @@ def _tiers(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
     if old is None:
         return [Tier(uuid4()) for _ in leaf.partitions]
     known = {id(partition): tier for partition, tier in zip(old.model.partitions, old.tiers, strict=True)}
-    return [
-        Tier(uuid4())
-        if match.old is None
-        else Tier(known[id(match.old)].id, needs_review=known[id(match.old)].needs_review or match.moved)
-        for match in match_partitions(old.model.partitions, leaf.partitions)
-    ]
+    return [_tier(match, known) for match in match_partitions(old.model.partitions, leaf.partitions)]
+
+
+def _tier(match: Match, known: Mapping[int, Tier]) -> Tier:
+    if match.old is not None:
+        tier = known[id(match.old)]
+        return Tier(tier.id, needs_review=tier.needs_review or match.moved)
+    if match.split_from is not None:
+        return Tier(uuid4(), needs_review=True, split_from=known[id(match.split_from)].id)
+    return Tier(uuid4())
+
+
+def origins_of(tiers: Iterable[Sequence[Tier]]) -> Mapping[UUID, UUID]:
+    """Return by each tier that was split from another one that other tier, whose price it inherits."""
+    return {tier.id: tier.split_from for of_leaf in tiers for tier in of_leaf if tier.split_from is not None}

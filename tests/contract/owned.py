@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import httpx
 
+from services.application.priced_tiers import UndecidedModel
 from tests.integration.admin.visitors import HASH, Visitor
 from tests.integration.live_transfers import Transfer
 from tests.integration.test_connections_api import ANALYSE, PAGE
@@ -104,10 +105,27 @@ def _saved_query(owner: Owner) -> str:
     return kept.headers["Location"].rpartition("=")[2]
 
 
+def _decision(owner: Owner) -> str:
+    """An open decision on the model that is in force already."""
+    with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
+        release = uow.releases.current()
+        assert release is not None
+        stored = uow.models.of_link(release, uow.links.all()[0].id)
+        assert stored is not None
+        now = owner.tenant.parts.clock.now()
+        model_id = uow.models.add(stored.link_id, stored.model(), [leaf.tiers for leaf in stored.leaves], fitted_at=now)
+        undecided = UndecidedModel(model_id=model_id, release_id=release, raised_at=now, changes=())
+        uow.tier_decisions.raise_for(stored.link_id, undecided)
+        decision = uow.tier_decisions.all()[0].id
+        uow.commit()
+    return str(decision)
+
+
 THINGS: dict[str, Callable[[Owner], object]] = {
     "batch_id": _batch,
     "book_id": _book,
     "cluster_id": _cluster,
+    "decision_id": _decision,
     "endpoint_id": _endpoint,
     "key_id": _key,
     "kind": lambda _: CUT_KIND,  # a word, the same for everybody

@@ -39,6 +39,7 @@ BODIES: dict[str, Any] = {
     "PATCH /v1/keys/{key_id}": {"weight": 2.0},
     "PATCH /v1/price-books/{book_id}": {"energy_cost_per_kwh": "0.25"},
     "POST /v1/price-books/{book_id}/publish": {},
+    "POST /v1/releases/decisions/{decision_id}": {"accept": True},
     "POST /v1/releases/{release_id}/publish": {"reason": "looked at"},
     "POST /v1/transfers/{transfer_id}/complete": _end,
     "POST /v1/transfers/{transfer_id}/heartbeats": lambda owner, _: Transfer(owner.client).body(0),
@@ -57,6 +58,7 @@ BODIES: dict[str, Any] = {
         PRICE | {"version": BOOK_VERSION, "link": owner.own("link_id")}
     ),
     "POST /admin/price-books/{book_id}/withdraw": {"version": BOOK_VERSION},
+    "POST /admin/releases/decisions/{decision_id}": {"accept": "true"},
     "POST /admin/releases/{release_id}/publish": {"reason": "looked at"},
     "POST /admin/tiers/{cluster_id}/{kind}": lambda owner, _: cuts_of(owner, owner.own("cluster_id")),
     "POST /admin/tiers/{cluster_id}/{kind}/proposed": CUTS,

@@ -90,6 +90,16 @@ def test_one_tier_split_in_two_is_continued_once():
     assert [match.moved for match in match_partitions(RATES, split)] == [False, True, False, False]
 
 
+def test_a_part_that_is_split_off_inherits_from_the_tier_that_most_of_it_was():
+    split = (partition(1e8, 4e8), partition(4e8, 7e8), partition(7e8, 8e8), partition(8e8, 9e8, closed=True))
+    assert [match.split_from for match in match_partitions(RATES, split)] == [None, None, RATES[1], None]
+
+
+def test_what_was_never_promised_before_inherits_from_no_tier():
+    beyond = (*RATES[:2], partition(8e8, 9.5e8), partition(9.5e8, 12e8, closed=True), partition(8.9e8, 12e8))
+    assert [match.split_from for match in match_partitions(RATES, beyond)] == [None] * 5
+
+
 def test_the_only_tier_of_a_key_is_continued_wherever_it_goes():
     before = partition(9e8, 9e8, closed=True, kind=SlaKind.MAX_THROUGHPUT)
     after = replace(before, lower=4e8, upper=4e8)

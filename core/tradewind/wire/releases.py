@@ -18,7 +18,59 @@ Reason = Annotated[
 ]
 
 
+class Change(StrEnum):
+    """What becomes of something if the release is put in force."""
+
+    GAINED = "gained"
+    LOST = "lost"
+    CHANGED = "changed"
+
+
+class TierBounds(Open):
+    lower: float
+    upper: float
+
+
+class TierChange(Open):
+    """A tier that is there in one of the two alone, or whose bounds move; bit/s, J a byte or W by kind."""
+
+    tier_id: UUID
+    link_id: UUID
+    name: str | None
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    change: Change
+    before: TierBounds | None
+    after: TierBounds | None
+
+
+class UndecidedTiers(Open):
+    """A link whose newest model waits: it would take away or move these tiers, which have a price.
+
+    The link keeps the model before until a provider has decided. ``release`` : in which it kept it first.
+    """
+
+    decision_id: UUID
+    link_id: UUID
+    source: str
+    destination: str
+    network: str | None
+    mover: str
+    release: int
+    raised_at: datetime
+    tiers: tuple[TierChange, ...]
+
+
+class DecideTiers(Strict):
+    """``accept`` : put the new model in force, with its tiers; else the link keeps the model before."""
+
+    accept: bool
+
+
 class Release(Open):
+    """``undecided`` : of the release in force, what waits for a provider's decision; empty for others."""
+
     id: int
     state: str
     created_at: datetime
@@ -27,20 +79,13 @@ class Release(Open):
     clusters: int
     gate: dict[str, Any]
     current: bool
+    undecided: tuple[UndecidedTiers, ...] = ()
 
 
 class PublishRelease(Strict):
     """``reason`` : why it is put in force though it was put aside or rolled back, for the log of changes."""
 
     reason: Reason
-
-
-class Change(StrEnum):
-    """What becomes of something if the release is put in force."""
-
-    GAINED = "gained"
-    LOST = "lost"
-    CHANGED = "changed"
 
 
 class LinkFigures(Open):
@@ -68,25 +113,6 @@ class LinkChange(Open):
     change: Change
     before: LinkFigures | None
     after: LinkFigures | None
-
-
-class TierBounds(Open):
-    lower: float
-    upper: float
-
-
-class TierChange(Open):
-    """A tier that is there in one of the two alone, or whose bounds move; bit/s, J a byte or W by kind."""
-
-    tier_id: UUID
-    link_id: UUID
-    name: str | None
-    kind: SlaKind
-    confidence: float
-    energy_basis: EnergyBasis
-    change: Change
-    before: TierBounds | None
-    after: TierBounds | None
 
 
 class ReleaseComparison(Open):

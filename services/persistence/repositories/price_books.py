@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
 from services.application.price_books import PriceBook
 from services.application.price_list import PriceList, PublishedBook
-from services.persistence.tables import price_books, prices, sla_partitions
+from services.persistence.tables import clusters, price_books, prices, release_links, sla_partitions
 from tradewind.errors import NotFound
 from tradewind.pricing import PriceModel
 from tradewind.sla import EnergyBasis
@@ -123,6 +123,31 @@ class PriceBooks:
         self._connection.execute(
             update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1)
         )
+
+    def priced_but_not_offered(self, release_id: int | None) -> int:
+        """Return how many tiers have a price in the book in force, but are in no model of a release."""
+        book = self.in_force().now()
+        if book is None or release_id is None:
+            return 0
+        offered = (
+            select(sla_partitions.c.tier_id)
+            .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
+            .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
+            .where(release_links.c.release_id == release_id, sla_partitions.c.tier_id == prices.c.tier_id)
+        )
+        count = select(func.count()).where(prices.c.book_id == book.id, ~offered.exists())
+        return int(self._connection.execute(count).scalar_one())
+
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None:
+        """Give each tier the price of the one that it was split from, in every book that prices that one."""
+        for tier_id, origin in origins.items():
+            columns = ("tenant_id", "book_id", *_PARTS)
+            priced = select(*(prices.c[name] for name in columns), literal(tier_id), literal(origin))
+            self._connection.execute(
+                insert_or_replace(prices)
+                .from_select([*columns, "tier_id", "inherited_from"], priced.where(prices.c.tier_id == origin))
+                .on_conflict_do_nothing()
+            )
 
     def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None:
         """Keep what a kilowatt-hour costs the provider; the book's version rises."""

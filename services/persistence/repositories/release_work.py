@@ -25,7 +25,14 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from services.application.gate import Verdict
 from services.application.learned import ClaimedLink
 from services.application.long_work import Progress
-from services.persistence.tables import current_releases, links, release_endpoints, release_links, releases
+from services.persistence.tables import (
+    current_releases,
+    links,
+    release_endpoints,
+    release_links,
+    releases,
+    tier_decisions,
+)
 
 
 def _is_due(at: datetime) -> Any:
@@ -171,7 +178,10 @@ class ReleaseWork:
         return at
 
     def outcomes(self, release_id: int) -> Mapping[str, int]:
-        """How many links got a new model, were carried over, kept the model before, or have none."""
+        """Return how many links got a new model, were carried over, kept the model before, or have none.
+
+        ``waiting_for_decision`` counts among ``kept_previous``, and is absent where it would be 0.
+        """
         fitted, modelled = release_links.c.finished_at.is_not(None), release_links.c.link_model_id.is_not(None)
         done = release_links.c.state == "done"
         row = self._connection.execute(
@@ -182,7 +192,11 @@ class ReleaseWork:
                 func.count().filter(~modelled).label("without_model"),
             ).where(release_links.c.release_id == release_id)
         ).one()
-        return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
+        counts: dict[str, int] = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
+        waiting = select(func.count()).where(tier_decisions.c.release_id == release_id)
+        if undecided := self._connection.execute(waiting).scalar_one():
+            counts["waiting_for_decision"] = undecided
+        return counts
 
     def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None:
         """Count an attempt at a pending link, so that one which kills its worker is not tried for ever.

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, case, func, literal, or_, select, true, update
+from sqlalchemy import Connection, and_, case, func, literal, null, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import REFIT_AFTER, REFIT_PART
@@ -69,10 +69,15 @@ class Releases:
         self._mark_fitted(release_id, at)
         return began_at
 
-    def with_model(self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime) -> int:
+    def with_model(self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool) -> int:
         """Make current a release that differs from the current one in the model of one link; its id.
 
         A release that is being built has no ground any more then, and is begun again.
+
+        Parameters
+        ----------
+        why : what the release says of itself in place of the gate's outcomes.
+        refits : whether the model is of the link's newest fit, so that the reason why it had none is over.
 
         Raises
         ------
@@ -88,13 +93,14 @@ class Releases:
                 created_at=at,
                 published_at=at,
                 parent_id=built_on,
-                gate={"tiers_cut": 1},
+                gate={why: 1},
             )
             .returning(releases.c.id)
         ).scalar_one()
         held = release_links.c
         model = case((held.link_id == link_id, literal(model_id)), else_=held.link_model_id)
-        kept = (held.tenant_id, held.link_id, held.state, held.reason, held.verdict, held.logs_version)
+        reason = case((and_(held.link_id == link_id, literal(refits)), null()), else_=held.reason).label("reason")
+        kept = (held.tenant_id, held.link_id, held.state, reason, held.verdict, held.logs_version)
         self._connection.execute(
             insert_or_skip(release_links).from_select(
                 ["release_id", "link_model_id", *(column.name for column in kept)],

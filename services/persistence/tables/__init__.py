@@ -20,7 +20,7 @@ from services.persistence.tables.models import (
 )
 from services.persistence.tables.pages import page_connections, page_loads
 from services.persistence.tables.people import audit_log, sign_in_networks, user_identities, user_sessions, users
-from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_names
+from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_decisions, tier_names
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
@@ -69,6 +69,7 @@ __all__ = [
     "sla_partitions",
     "surfaces",
     "tenants",
+    "tier_decisions",
     "tier_names",
     "transfer_logs",
     "transfer_samples",

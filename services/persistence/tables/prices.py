@@ -1,7 +1,7 @@
 """What providers say of tiers (names, cuts, price books), and what was quoted."""
 
-from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, Uuid, text
-from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, UniqueConstraint, Uuid, text
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
 
@@ -38,6 +38,7 @@ prices = Table(
     _price("per_gb"),
     _price("per_kwh"),
     _price("margin"),
+    Column("inherited_from", Uuid),
 )
 
 # Partitioned by month of at. Without a book: asked for while none was in force.
@@ -58,6 +59,21 @@ quotes = Table(
     quantity("throughput_bps", nullable=False),
     quantity("energy_j"),
     postgresql_partition_by="RANGE (at)",
+)
+
+# A link's newest model would take away or move priced tiers: it waits until a provider has decided, at most one a link.
+tier_decisions = Table(
+    "tier_decisions",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("link_id", "links"),
+    reference("link_model_id", "link_models"),
+    Column("release_id", BigInteger, nullable=False),
+    instant("raised_at"),
+    Column("changes", JSONB, nullable=False),
+    UniqueConstraint("link_id"),
+    Index(None, "link_model_id"),
 )
 
 tier_names = Table(
