@@ -115,12 +115,13 @@ transfer_logs = Table(
     *(quantity(f"usage_{part}") for part in ("cpu", "memory", "disk", "nic")),
     *_energy_of("source"),
     *_energy_of("destination"),
-    Index(None, "link_id", "started_at", postgresql_include=["tenant_id"]),
+    Index(None, "tenant_id", "link_id", "started_at"),  # the tenant first: see migrations.reader_isolation
     Index(
-        "transfer_logs_chunks_idx",
+        "transfer_logs_chunks_of_link_idx",
+        "tenant_id",
         "link_id",
         "started_at",
-        postgresql_include=["tenant_id", "transfer_id"],
+        postgresql_include=["transfer_id"],
         postgresql_where=text("chunk <> 'whole'"),
     ),
     postgresql_partition_by="RANGE (started_at)",
