@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -43,13 +44,18 @@ def main() -> int:
 def _start(order: dict[str, Any]) -> subprocess.Popen[bytes]:
     keeper = os.getpid()
     first_signal = signal.Signals[order["stop_steps"][0][0]]
+
+    def prepare_server() -> None:
+        end_with_parent(keeper, first_signal)
+        limit_memory(order["memory_bytes"])
+
     return subprocess.Popen(
         order["command"],
         cwd="/",
         env=order["environment"],
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C in a terminal is for the users to handle
-        preexec_fn=lambda: end_with_parent(keeper, first_signal),  # noqa: PLW1509 - this process has one thread
+        preexec_fn=prepare_server,  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
 
@@ -63,6 +69,20 @@ def end_with_parent(parent: int, number: signal.Signals) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(number))
         if os.getppid() != parent:
             os._exit(1)
+
+
+def limit_memory(memory_bytes: int | None) -> None:
+    """Limit the memory of its own that this process, and each that it starts, may take (Linux).
+
+    RLIMIT_DATA rather than RLIMIT_AS: shared memory and libraries do not count. A request beyond it fails, which
+    PostgreSQL reports as an error of the statement. The kernel, once it is out of memory, would kill a process, and
+    PostgreSQL then ends all sessions.
+    """
+    if memory_bytes is not None and sys.platform == "linux":
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most != resource.RLIM_INFINITY:
+            memory_bytes = min(memory_bytes, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, most))
 
 
 def wake_on_signals() -> int:

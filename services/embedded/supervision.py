@@ -44,6 +44,7 @@ class EmbeddedServer(abc.ABC):
     instead: ClassVar[str]  # the environment variable that replaces the embedded server
     stop_steps: ClassVar[Sequence[tuple[str, float]]]  # signals, each with the seconds to wait for its effect
     passing_failures: ClassVar[Sequence[str]] = ()  # log lines of a failed start that is worth another try
+    memory_bytes: int | None = None  # of each of the server's processes, shared memory apart; None: without limit
 
     def __init__(self, folder: Path, *, start_patience_s: float = 300.0) -> None:
         self._account = server_account(os.geteuid())
@@ -181,6 +182,7 @@ class EmbeddedServer(abc.ABC):
             "environment": server_environment(),
             "identity": self._account.identity(),
             "stop_steps": self.stop_steps,
+            "memory_bytes": self.memory_bytes,
         }
         log = self._folder / "log"
         if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:

@@ -203,6 +203,8 @@ def _as_psycopg(error: Exception) -> Exception:
         sqlstate = "57014"
     if ROW_TOO_LARGE in message:
         sqlstate = "54000"
+    if message.startswith("out of memory"):
+        sqlstate = "53200"
     try:
         kind = psycopg.errors.lookup(sqlstate) if sqlstate else None
     except KeyError:

@@ -128,6 +128,12 @@ class WarehouseQuery:
             raise QueryRefused(
                 f"the query was stopped after {self._limits.seconds:g} s, the limit", sqlstate=stopped.sqlstate
             ) from stopped
+        except psycopg.errors.OutOfMemory as large:
+            raise QueryRefused(
+                "the query was stopped: it needs more memory than the database gives to one; "
+                "filter or aggregate earlier, or ask in parts",
+                sqlstate=large.sqlstate,
+            ) from large
         except psycopg.errors.SyntaxError as wrong:  # what was asked is well-formed, and cannot be part of a query
             raise QueryRefused(
                 "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
