@@ -11,7 +11,11 @@ from services.application.ports import Clock
 from services.application.query_warehouse import PASSWORD_BYTES, StoredLogin
 from services.application.sign_in import LONGEST_SESSION, Visitor
 from services.application.users import READING_ROLES, User, withdraw_login
-from tradewind.errors import NotFound, NotPermitted
+from tradewind.errors import Conflict, NotFound, NotPermitted
+
+MOST_LOGINS = 19
+"""Personal logins of a tenant. With its login for dashboards they are twenty, of which each still has a connection: the
+logins of a tenant share twenty (migrations: ``share_reader_connections``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Users(Protocol):
 
 class Logins(Protocol):
     def personal(self, user_id: UUID) -> PersonalLogin | None: ...
+    def count_personal(self) -> int: ...
     def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin: ...
     def close_personal(self, user_id: UUID) -> bool: ...
 
@@ -55,6 +60,7 @@ def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock
     Raises
     ------
     NotPermitted : the person has no role that reads the warehouse, or not any more.
+    Conflict : the tenant has as many logins as it may have.
     """
     visitor.require(*READING_ROLES)
     uow.users.hold_all()  # whoever takes the role away meanwhile finds the login, or is found
@@ -62,6 +68,11 @@ def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock
     if user.disabled_at is not None or user.roles.isdisjoint(READING_ROLES):
         raise NotPermitted(f"this needs the role {' or '.join(READING_ROLES)}")
     replaced = uow.warehouse_logins.close_personal(user.id)
+    if uow.warehouse_logins.count_personal() >= MOST_LOGINS:
+        raise Conflict(
+            f"your organisation has {MOST_LOGINS} database logins, as many as it may have: "
+            "somebody who no longer needs theirs has to revoke it first"
+        )
     now, until = clock.now(), None
     if user.signs_in_elsewhere:
         until = (user.last_sign_in_at or now) + LONGEST_SESSION

@@ -100,7 +100,9 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         for statement in (  # DO runs what may burn a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
             sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"),
-            sql.SQL("GRANT pg_use_reserved_connections TO {}").format(app),  # each person may have five
+            sql.SQL("GRANT pg_use_reserved_connections TO {}").format(app),  # whatever analysts have open
+            # The owner gives it to the logins by which the service runs queries.
+            sql.SQL("GRANT pg_use_reserved_connections TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE").format(owner),
         ):
             connection.execute(statement)
         _bound_temporary_files(connection, database)

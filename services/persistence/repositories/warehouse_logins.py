@@ -70,6 +70,10 @@ class WarehouseLogins:
         found = self._connection.execute(select(personal_logins).where(personal_logins.c.user_id == user_id)).first()
         return None if found is None else PersonalLogin(found.name, found.created_at, found.valid_until)
 
+    def count_personal(self) -> int:
+        """Return how many people have a login of their own."""
+        return self._connection.execute(select(func.count()).select_from(personal_logins)).scalar_one()
+
     def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin:
         """Make a person's own login; the password is kept by the database alone, as a hash, and opens nothing later."""
         name = self._connection.execute(select(func.open_personal_login(user_id, password, until))).scalar_one()
