@@ -21,12 +21,14 @@ from tradewind.recommendation import ChunkPlan
 from tradewind_agent.movers.aria2_command import addresses_of, configuration_of, options_in
 from tradewind_agent.movers.aria2_rpc import Aria2Rpc
 from tradewind_agent.movers.asking_tool import ask_tool
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse, without
 from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
 from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.stepping_down import StepDown, failed_by_itself
 from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_urls
 
+_DEFAULT_FILES = 5
 _DEFAULT_SPLIT, _DEFAULT_PER_SERVER = 5, 1
 _WORTH_RESTARTING_BYTES = 8 << 20
 """aria2 begins a running download anew, from where it is, to change its streams: not for the last few megabytes."""
@@ -112,32 +114,58 @@ class Aria2Run:
         self._over: dict[str, _Stopped] = {}
         self._moving_bytes = 0
         self._left: int | None = len(task.addresses)
-        self._begun = self._answered = self.over = False
+        self._answered = self.over = False
+        self._begun = 0
+        self.step_down = StepDown(tuning.fixed, _DEFAULT_FILES)
+        self._missing: Path | None = None
+        self._is_due = True
         self._pid: int | None = None
         self._retuning = Lock()
 
     @property
     def in_force(self) -> Parameters:
+        if self.step_down.is_plain:
+            return self._task.by_hand
         return Parameters(concurrency=self._parameters.concurrency, parallelism=self._parameters.parallelism)
 
-    def next_command(self) -> Command | None:
-        if self._begun:
-            return None
-        self._begun = True
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags; none once the user's own command line is due."""
         task = self._task
-        words = [*added_words("aria2", self._parameters, task.by_hand, task.settled, task.grammar)]
+        if self.step_down.is_plain:
+            return ()
+        return added_words("aria2", self._parameters, task.by_hand, task.settled, task.grammar)
+
+    @property
+    def _session(self) -> Path:
+        """Where aria2 notes what it has not finished."""
+        return self._scratch / f"session{self._begun}"
+
+    def next_command(self) -> Command | None:
+        if not self._is_due:
+            return None
+        self._is_due, self.over = False, False
+        self._begun += 1
+        task = self._task
+        line = task.line
+        words = [*self._added]
+        if self._missing is not None:
+            line = replace(line, arguments=without(line.arguments, task.grammar, ("input-file",)))
+            words.append(f"--input-file={self._missing}")
         words += rate_words("aria2", self._rate_bps, task.own_options)
         if task.by_rpc:
             port, secret = _free_port(), secrets.token_urlsafe(24)
             self._rpc = Aria2Rpc(port, secret)
+            if "save-session" not in task.settled.options:
+                words.append(f"--save-session={self._session}")
             ours = ["enable-rpc=true", "rpc-listen-all=false", f"rpc-listen-port={port}", f"rpc-secret={secret}"]
             if "stop-with-process" not in task.settled.options:  # nobody else would end it, were we killed
                 ours.append(f"stop-with-process={os.getpid()}")
             path = self._scratch / "aria2.conf"
             path.touch(mode=0o600)
             path.write_text("\n".join([*task.configuration, *ours, ""]), encoding="utf-8")
-            return Command(task.line.with_options([*words, f"--conf-path={path}"]), own_port=port)
-        return Command(task.line.with_options(words))
+            return Command(line.with_options([*words, f"--conf-path={path}"]), own_port=port)
+        return Command(line.with_options(words))
 
     def started(self, pid: int, /) -> None:
         self._pid = pid
@@ -166,7 +194,20 @@ class Aria2Run:
 
     def ended(self, code: int, /) -> int:
         self._rpc = None
-        return code
+        may_repeat = failed_by_itself(code) and bool(self._added) and self._has_session()
+        if not may_repeat or not self.step_down.lower(self._parameters):
+            return code
+        self._missing, self._is_due = self._session, True
+        self._parameters = _within(self.step_down.within(self._parameters))
+        self._over = {gid: each for gid, each in self._over.items() if each.status != "error"}
+        self._moving_bytes = 0
+        return 0
+
+    def _has_session(self) -> bool:
+        try:
+            return self._session.stat().st_size > 0
+        except OSError:
+            return False
 
     def progress(self) -> Progress:
         done = sum(each.moved_bytes for each in list(self._over.values()))
@@ -177,7 +218,7 @@ class Aria2Run:
             rpc, before = self._rpc, self._parameters
             if rpc is None:
                 return False
-            wanted = _within(whole_setting(chunks, self._fixed))
+            wanted = _within(self.step_down.within(whole_setting(chunks, self._fixed)))
             if wanted.concurrency != before.concurrency and self._change_files(rpc, wanted.concurrency or 1):
                 self._parameters = replace(self._parameters, concurrency=wanted.concurrency)
             if wanted.parallelism != before.parallelism and self._change_streams(rpc, wanted.parallelism or 1):

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
+from tradewind_agent.engine.origin_limits import LOAD_STATUSES
 from tradewind_agent.movers.asking_tool import ask_tool
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parsed
 from tradewind_agent.movers.curl_configuration import MARK, told, with_reports
-from tradewind_agent.movers.curl_lines import FileList, Pair, file_list, quoted
+from tradewind_agent.movers.curl_lines import NOT_TWICE, FileList, Pair, file_list, quoted
 from tradewind_agent.movers.flag_words import added_words, left_out
 from tradewind_agent.movers.local_end import CLOCK_STEP_NS, bytes_in
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
 from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.stepping_down import NEVER_BETTER, failed_by_itself
 from tradewind_agent.movers.successive import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_globs import expanded
@@ -109,6 +111,13 @@ class CurlTask:
         return ()
 
     @property
+    def writes_once(self) -> bool:
+        """Whether a second run would do something twice: send data, or write to standard output."""
+        options = self.given.options.keys()
+        named = {"output", "remote-name", "remote-name-all", "upload-file", "config"} & options
+        return bool(NOT_TWICE & options) or not named
+
+    @property
     def _to_output(self) -> bool:
         """Whether several bodies go to standard output."""
         named = sum(len(self.given.options.get(option, ())) for option in ("output", "remote-name", "upload-file"))
@@ -151,7 +160,7 @@ class CurlRun(SuccessiveRuns):
         self._pending = b""
         self._said: Tail | None = None
         self._reports: list[Mapping[str, object]] = []
-        self._reported: set[int] = set()
+        self._reported: dict[int, Mapping[str, object]] = {}
         self._failure = 0
         self._part_begun_ns = 0
         self._kept_bytes = 0
@@ -160,22 +169,22 @@ class CurlRun(SuccessiveRuns):
 
     @property
     def in_force(self) -> Parameters:
-        if self._task.added(self._running):
+        if self._added:
             return Parameters(concurrency=self._running.concurrency)
         return Parameters(concurrency=self._task.by_hand.concurrency or 1)
 
     def next_command(self) -> Command | None:
-        if self._begun and not self._left:
+        if not self._has_more:
             return None
         task, said = self._task, self._scratch / f"said{self._begun}"
         if self._begun and "fail-early" in task.given.options and self._totals().files_failed:
             return None
         part = self._take_part()
-        ours = [*task.added(self._running)]
+        ours = [*self._added]
         rate = rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
         if part:
             ours += ["--config", str(self._list(part))]
-        self._said, self._pending, self._reported = Tail(said), b"", set()
+        self._said, self._pending, self._reported = Tail(said), b"", {}
         self._failure = 0
         self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
@@ -192,11 +201,35 @@ class CurlRun(SuccessiveRuns):
         interrupted = {at: self._grown(at) for at in self._unfinished()}
         counted = self._run_over(code)
         if counted == code:
-            return code
+            return self._code_after(code)
         if self._task.resumes:
             self._kept_bytes += sum(interrupted.values())
             self._before = {at: bytes_ + interrupted.get(at, 0) for at, bytes_ in self._before.items()}
         return self._failure
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for this run; none once the user's own command line is due."""
+        return () if self.step_down.is_plain else self._task.added(self._running)
+
+    def _code_after(self, code: int) -> int:
+        """The code of a run that ended by itself; 0 where all that it has left out is moved again."""
+        failed = {number: row for number, row in self._reported.items() if _is_refused(row)}
+        may_repeat = bool(self._added) and not self._task.writes_once
+        if not may_repeat or not (failed or failed_by_itself(code)) or (code and not failed_by_itself(code)):
+            return code
+        pairs = self._task.pairs
+        part = self._part or tuple(range(len(pairs)))
+        missing = [at for number, at in enumerate(part) if number in failed or number not in self._reported]
+        if (pairs and not missing) or not self._move_again(missing):
+            return code
+        if pairs:
+            self._sizes = self._sizes or tuple(pair.size_bytes for pair in pairs)
+        dropped = failed if pairs else self._reported
+        with self._changing:
+            self._reports = [row for row in self._reports if not any(row is each for each in dropped.values())]
+        left = [row for number, row in self._reported.items() if number not in failed and row.get("exitcode")]
+        return _size(left[0], "exitcode") if pairs and left else 0
 
     def progress(self) -> Progress:
         files = len(self._task.pairs) or len(self._task.addresses)
@@ -257,7 +290,7 @@ class CurlRun(SuccessiveRuns):
         if isinstance(row, dict):
             with self._changing:
                 self._reports.append(row)
-                self._reported.add(_size(row, "urlnum"))
+                self._reported[_size(row, "urlnum")] = row
                 self._failure = _size(row, "exitcode") or self._failure
 
     def _list(self, part: Sequence[int]) -> Path:
@@ -272,6 +305,13 @@ def _own_concurrency(given: Parsed) -> int | None:
     if "parallel" in given.options:
         return given.count("parallel-max") or 50
     return 1 if "parallel-max" in given.options else None
+
+
+def _is_refused(report: Mapping[str, object]) -> bool:
+    """Whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
+    status = _size(report, "http_code")
+    is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
+    return is_error and status not in NEVER_BETTER
 
 
 def _size(report: Mapping[str, object], key: str) -> int:

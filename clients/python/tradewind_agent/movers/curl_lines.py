@@ -14,7 +14,7 @@ _OF_THE_WHOLE = frozenset({
 })  # fmt: skip
 """Options whose effect would differ with every start, or that name files in a way that only curl can follow."""
 
-_NOT_TWICE = frozenset({
+NOT_TWICE = frozenset({
     "data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "json", "request",
 })  # fmt: skip
 """Requests that may change something at the server: none is interrupted, to be made again."""
@@ -77,7 +77,7 @@ def _refused_by_options(given: Parsed) -> str:
     urls = given.options.get("url", ())
     if own := sorted(_OF_THE_WHOLE & options):
         return f"your own {'--next' if own[0] == ':' else '--' + own[0]} holds for one run"
-    if own := sorted(_NOT_TWICE & options):
+    if own := sorted(NOT_TWICE & options):
         return f"your own --{own[0]} is not to be sent twice"
     if given.options.get("continue-at", ("-",))[-1] != "-":
         return "your own --continue-at holds for one run"

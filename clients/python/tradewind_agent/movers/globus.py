@@ -21,6 +21,7 @@ from tradewind_agent.movers.flag_words import added_words, left_out
 from tradewind_agent.movers.globus_pairs import Listing, listing_of, pairs_in
 from tradewind_agent.movers.local_end import CLOCK_STEP_NS, LocalEnd, bytes_in
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.stepping_down import failed_by_itself
 from tradewind_agent.movers.successive import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_sizes import ends_of_urls, local_path, workload_of_paths
@@ -152,17 +153,25 @@ class GlobusRun(SuccessiveRuns):
         return self._expressed(self._running)
 
     def next_command(self) -> Command | None:
-        if self._begun and (self._code or not self._left):  # it stops at the first error
+        if self._code or not self._has_more:  # it stops at the first error
             return None
         task, part = self._task, self._take_part()
         self._untransferred = self._scratch / f"untransferred{self._begun}"
         self._errors = self._scratch / f"errors{self._begun}"
-        words = list(added_words("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR))
+        words = list(self._added)
         if not {"df", "do"} & task.given.options.keys():
             words += ["-df", str(self._untransferred)]
         self._said = Tail(self._errors)
         self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
         return Command((task.line.program, *words, *self._asked(part)), errors_to=self._errors)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for this run; none once the user's own command line is due."""
+        task = self._task
+        if self.step_down.is_plain:
+            return ()
+        return added_words("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR)
 
     def _asked(self, part: Sequence[int]) -> Sequence[str]:
         """The user's own words, or those that hold for a part of the list."""
@@ -181,6 +190,9 @@ class GlobusRun(SuccessiveRuns):
     def ended(self, code: int, /) -> int:
         self.tick()
         self._code = self._run_over(code)
+        if failed_by_itself(self._code) and self._added and self._move_again(self._unfinished()):
+            self._code = 0
+            return 0
         if self._code or code == 0:
             self._failed += max(_count_lines(self._untransferred), _errors_told(self._errors))
         return self._code

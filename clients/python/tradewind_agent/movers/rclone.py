@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tradewind.errors import InvalidUnit, InvalidValue
@@ -19,6 +19,7 @@ from tradewind_agent.movers.rate_option import rate_words
 from tradewind_agent.movers.rclone_log import RcloneLog
 from tradewind_agent.movers.rclone_remotes import host_of
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.stepping_down import StepDown
 
 _MOVES = ("copy", "sync", "move", "copyto", "moveto")
 _VARIABLE = "RCLONE_"
@@ -31,6 +32,10 @@ _LIST_S = 20.0
 _FILTERS = ("include", "exclude", "filter", "files-from", "max-", "min-", "max-depth", "hash-filter")
 _OF_COPIES = ("create-empty-src-dirs", "delete-empty-src-dirs", "progress", "dry-run", "interactive", "verbose")
 _OWN_LOGS = ("log-file", "use-json-log", "stats", "stats-log-level", "log-level")
+_DEFAULT_TRANSFERS = 4
+_REPEATABLE = (1, 2, 5, 6)
+"""Exit codes of errors that another run may not meet; the others say what is not there, or that a limit was reached."""
+
 _STATS_EVERY_S = 60.0
 """How often rclone prints statistics unless ``--stats`` says otherwise."""
 
@@ -167,16 +172,29 @@ class RcloneRun:
         self._before = Result(0, 0, 0)
         self._log: RcloneLog | None = None
         self._all_told = True
+        self.step_down = StepDown(tuning.fixed, _DEFAULT_TRANSFERS)
+        self._runs = max(len(parts), 1)
 
     @property
     def in_force(self) -> Parameters:
+        if self.step_down.is_plain:
+            return self._task.by_hand
         return Parameters(concurrency=self._running.concurrency, parallelism=self._running.parallelism)
 
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for the next run; none once the user's own command line is due."""
+        task = self._task
+        if self.step_down.is_plain:
+            return ()
+        return added_words("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
+
     def next_command(self) -> Command | None:
-        if self._begun >= max(len(self._parts), 1):
+        if self._begun >= self._runs:
             return None
         task, log = self._task, self._scratch / f"log{self._begun}"
-        ours = list(added_words("rclone", self._parameters, task.by_hand, task.settled, task.grammar))
+        self._parameters = self.step_down.within(self._parameters)
+        ours = list(self._added)
         ours += rate_words("rclone", self._rate_bps, task.own_options)
         if self._parts:
             listed = self._scratch / f"files{self._begun}"
@@ -207,7 +225,14 @@ class RcloneRun:
         if self._log is not None:
             self._log.close()
             self._all_told = self._all_told and self._log.seen
+            failed_before = self._before.files_failed
             self._before, self._log = self._totals(), None
+            if code in _REPEATABLE and self._added and self.step_down.lower(self._running):
+                # It skips what is there already.
+                self._before = replace(self._before, files_failed=failed_before)
+                self._parts += self._parts[self._begun - 1 : self._begun]
+                self._runs += 1
+                return 0
         return code
 
     def progress(self) -> Progress:

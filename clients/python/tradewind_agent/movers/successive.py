@@ -19,6 +19,7 @@ from tradewind_agent.movers.flag_words import whole_setting
 from tradewind_agent.movers.port import Tuning
 from tradewind_agent.movers.restarting import Case, Restart, rate_after, restart_pays, slow_start_s
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.stepping_down import StepDown
 
 _INTERRUPTED = 128 + signal.SIGINT
 _LOOKS_A_TICK = 5
@@ -30,18 +31,27 @@ class SuccessiveRuns(ABC):
     Parameters
     ----------
     sizes_bytes : of the files, by position; none where the command line is run once as it is.
+    default_concurrency : files at once of the tool by itself.
     """
 
     over = False
 
     def __init__(
-        self, sizes_bytes: Sequence[int], tuning: Tuning, clock_s: Callable[[], float] = time.monotonic
+        self,
+        sizes_bytes: Sequence[int],
+        tuning: Tuning,
+        clock_s: Callable[[], float] = time.monotonic,
+        *,
+        default_concurrency: int = 1,
     ) -> None:
         self._sizes, self._tuning, self._clock_s = tuple(sizes_bytes), tuning, clock_s
         self._left = list(range(len(self._sizes)))
         self._part: tuple[int, ...] = ()
         self._parameters = self._running = tuning.parameters
         self._again_bytes = 0
+        self.step_down = StepDown(tuning.fixed, default_concurrency)
+        self._missing: list[int] = []
+        self._repeats_whole = False
         self._begun = 0
         self._pid: int | None = None
         self._interrupting = False
@@ -79,7 +89,7 @@ class SuccessiveRuns(ABC):
             self._seen.clear()
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = whole_setting(chunks, self._tuning.fixed)
+        wanted = self.step_down.within(whole_setting(chunks, self._tuning.fixed))
         with self._changing:
             if self._expressed(wanted) == self._expressed(self._parameters):
                 return False
@@ -89,9 +99,30 @@ class SuccessiveRuns(ABC):
             self._parameters = before
             return False
 
+    @property
+    def _has_more(self) -> bool:
+        """Whether another run is due."""
+        return not self._begun or self._repeats_whole or bool(self._left or self._missing)
+
+    def _move_again(self, missing: Sequence[int]) -> bool:
+        """Move what is missing once more with less at once, when the rest is over; false where nothing less is left.
+
+        Where the work is not a list, the whole command line is run again.
+        """
+        with self._changing:
+            if not self.step_down.lower(self._running):
+                return False
+            self._missing += missing
+            self._repeats_whole = not missing
+            return True
+
     def _take_part(self) -> tuple[int, ...]:
         """What the next run is to move, which begins with the settings wanted by now."""
         with self._changing:
+            self._repeats_whole = False
+            if not self._left:
+                self._left, self._missing = self._missing, []
+            self._parameters = self.step_down.within(self._parameters)
             sizes = [self._sizes[at] for at in self._left]
             rate_bps = self._rate_bps() or self._tuning.expected_bps
             at_once = self._parameters.concurrency or 1

@@ -22,6 +22,7 @@ from tradewind_agent.movers.port import Result, ToolRun
 from tradewind_agent.movers.preparing import PreparedWrap
 from tradewind_agent.movers.report import WrapReport
 from tradewind_agent.movers.running import Ran, run_tool
+from tradewind_agent.movers.stepping_down import StepDown
 from tradewind_agent.movers.tool_loop import loop_of
 from tradewind_agent.movers.tool_resources import ToolResources
 from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
@@ -80,6 +81,8 @@ def run_wrap(
                 connections=loop.connections if loop is not None else None,
             )
             result, status = ran.run.result(), status_of(ran)
+            for line in _step_down_notes(ran):
+                say(f"{_mover(prepared).name}: {line}")
             timeline = loop.ticks if loop is not None else ()
             settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
             used = over(settings, resources.in_force(settings.concurrency or 1))
@@ -135,10 +138,16 @@ def _parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters)
     return within_what_is_known(with_settings(plan, main).parameters, in_force) if main else in_force
 
 
+def _step_down_notes(ran: Ran) -> tuple[str, ...]:
+    step_down: StepDown | None = getattr(ran.run, "step_down", None)
+    return () if step_down is None else step_down.notes
+
+
 def _notes(ran: Ran) -> tuple[str, ...]:
+    notes = _step_down_notes(ran)
     if ran.metered is None or ran.metered.failure is None:
-        return ()
-    return (f"energy was not measured to the end: {ran.metered.failure}",)
+        return notes
+    return (*notes, f"energy was not measured to the end: {ran.metered.failure}")
 
 
 def _mover(prepared: PreparedWrap) -> Mover:
