@@ -46,8 +46,8 @@ async def move(
     path = await emulate(PATH, ("127.0.0.1", server.port))
     url = Url.parse(f"http://127.0.0.1:{path.port}/")
     try:
-        jobs = list_uploads([local], url) if up else await list_downloads([url], local, options)
-        result = await TransferEngine([ChunkPlan(ChunkKind.WHOLE, None, parameters)], options).run(jobs)
+        found = list_uploads([local], url) if up else await list_downloads([url], local, options)
+        result = await TransferEngine([ChunkPlan(ChunkKind.WHOLE, None, parameters)], options).run(found.jobs)
     finally:
         await path.close()
         await server.close()

@@ -12,8 +12,10 @@ from tradewind_agent.end_question import document_at
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.fetch import Seen, fetch
 from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
+from tradewind_agent.engine.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.source import list_downloads, list_manifest, list_uploads
+from tradewind_agent.engine.remote_tree import OnFolders
+from tradewind_agent.engine.source import Downloads, list_downloads, list_manifest, list_uploads
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.errors import CopyFailed, FileFault
 from tradewind_agent.system_errors import in_words
@@ -33,6 +35,8 @@ class Listing:
     ``remote`` : the server that most is exchanged with (the first one's).
     ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
     ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where it made no connection straight to it.
+    ``left_out`` : what the sources hold and the copy does not move; it fails in the end, whatever becomes of the files.
+    ``accepted`` : what is left out with the user's consent.
     ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
     """
 
@@ -41,6 +45,8 @@ class Listing:
     remote: Origin
     sizes_bytes: tuple[int, ...] = field(repr=False)
     sizes_are_exact: bool
+    left_out: tuple[Omission, ...] = ()
+    accepted: tuple[Omission, ...] = ()
     rtt_s: float | None = None
     meter: bytes | None = None
 
@@ -51,7 +57,9 @@ def list_files(
     *,
     manifest: str | None = None,
     options: EngineOptions,
+    rules: ListingRules = REPORT_ALL,
     ask_for_meter: bool = False,
+    on_folders: OnFolders = lambda _: None,
 ) -> Listing:
     """List what is to be copied.
 
@@ -60,7 +68,9 @@ def list_files(
     sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
     manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
         where there are none.
+    rules : what to do with links and with what cannot be read.
     ask_for_meter : ask the server for its meter while it is asked for its files.
+    on_folders : called with how many more folders of a server are being read.
 
     Raises
     ------
@@ -74,13 +84,24 @@ def list_files(
             raise InvalidValue("destination", "is http like a source; one end must be local")
         if manifest is not None:
             raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
-        return _uploads(sources, Url.parse(destination))
+        return _uploads(sources, Url.parse(destination), rules)
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
     urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
-    return asyncio.run(_downloads(urls, _local(destination), manifest, options, ask_for_meter=ask_for_meter))
+    listing = asyncio.run(
+        _downloads(urls, _local(destination), manifest, options, ask_for_meter=ask_for_meter, on_folders=on_folders)
+    )
+    return _by_rules(listing, rules)
+
+
+def _by_rules(listing: Listing, rules: ListingRules) -> Listing:
+    """Return the listing with what the user has agreed to leave out set apart."""
+    accepted = tuple(each for each in listing.left_out if rules.accept(each))
+    return replace(
+        listing, left_out=tuple(each for each in listing.left_out if each not in accepted), accepted=accepted
+    )
 
 
 def _is_remote(place: str) -> bool:
@@ -97,20 +118,29 @@ def _local(place: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def _uploads(sources: Sequence[str], destination: Url) -> Listing:
-    jobs = list_uploads([_local(source) for source in sources], destination)
-    _check_any(jobs)
-    return Listing(
+def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> Listing:
+    found = list_uploads([_local(source) for source in sources], destination, links=rules.links)
+    jobs = found.jobs
+    _check_any(jobs, found.omissions)
+    listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
         remote=destination.origin,
         sizes_bytes=tuple(job.size_bytes for job in jobs),
         sizes_are_exact=True,
+        left_out=found.omissions,
     )
+    return _by_rules(listing, rules)
 
 
 async def _downloads(
-    urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions, *, ask_for_meter: bool
+    urls: Sequence[Url],
+    folder: Path,
+    manifest: str | None,
+    options: EngineOptions,
+    *,
+    ask_for_meter: bool,
+    on_folders: OnFolders,
 ) -> Listing:
     round_trips = _RoundTrips()
     beginning = asyncio.create_task(_connect_early(urls, manifest, options))
@@ -118,7 +148,8 @@ async def _downloads(
     if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
         asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
     try:
-        jobs = await with_sizes(await _jobs(urls, folder, manifest, options, round_trips), options, round_trips.see)
+        found = await _jobs(urls, folder, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        jobs = await with_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _see_handshake(remote, beginning, options, round_trips)
         meter = await asking if asking is not None and urls[0].origin == remote else None
@@ -134,6 +165,7 @@ async def _downloads(
         remote=remote,
         sizes_bytes=tuple(judged if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
+        left_out=found.omissions,
         rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
@@ -164,17 +196,25 @@ async def _see_handshake(
 
 
 async def _jobs(
-    urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions, round_trips: "_RoundTrips"
-) -> list[DownloadJob]:
+    urls: Sequence[Url],
+    folder: Path,
+    manifest: str | None,
+    options: EngineOptions,
+    *,
+    round_trips: "_RoundTrips",
+    on_folders: OnFolders,
+) -> Downloads:
     if manifest is None:
-        jobs = await list_downloads(urls, folder, options, seen=round_trips.see)
+        found = await list_downloads(urls, folder, options, seen=round_trips.see, on_folders=on_folders)
     elif len(urls) <= 1:
         # Beside, so that connections begin before thousands of lines are read.
-        jobs = await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, folder))
+        found = Downloads(
+            await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, folder))
+        )
     else:
         raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
-    _check_any(jobs)
-    return jobs
+    _check_any(found.jobs, found.omissions)
+    return found
 
 
 class _RoundTrips:
@@ -188,9 +228,13 @@ class _RoundTrips:
             self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
 
 
-def _check_any(jobs: Sequence[Job]) -> None:
-    if not jobs:
+def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
+    if jobs:
+        return
+    if not omissions:
         raise CopyFailed("nothing to copy: the sources hold no files")
+    more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
+    raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
 
 
 def _read(manifest: str) -> str:

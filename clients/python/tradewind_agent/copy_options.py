@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
 from tradewind_agent.engine.early_sockets import USUAL_SOCKETS, EarlySockets
+from tradewind_agent.engine.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
@@ -29,6 +30,7 @@ class CopyOptions:
     ``share_patience_s`` : how long to wait for a share where a cap of the path is used up by others.
     ``resources`` : what the user limits of this host.
     ``apply_resources`` : limit what the plan recommends too; otherwise it is told as advice.
+    ``listing`` : what to do with links, and with what cannot be read.
     ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
     """
 
@@ -46,6 +48,7 @@ class CopyOptions:
     share_patience_s: float = SHARE_PATIENCE_S
     resources: Limits = NO_LIMITS
     apply_resources: bool = False
+    listing: ListingRules = REPORT_ALL
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)
 

@@ -20,7 +20,9 @@ from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy_options import MAX_THROUGHPUT
 from tradewind_agent.energy_told import energy_split, energy_told
+from tradewind_agent.engine.omissions import Omission
 from tradewind_agent.meters import CpuWork
+from tradewind_agent.omissions_report import describe_omissions, omissions_document
 from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.tuning.ticks import Tick
@@ -50,6 +52,7 @@ class CopyReport:
     ``limits`` : of this host's resources, what held each or why nothing did.
     ``goes_on`` : whether the same command, given again after an interrupt, uses the parts that have moved.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
+    ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : of these, with the user's consent.
     """
 
     plan: Plan
@@ -73,6 +76,13 @@ class CopyReport:
     limits: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
     goes_on: bool = True
+    left_out: tuple[Omission, ...] = ()
+    accepted: tuple[Omission, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that the sources hold is at the destination, but for what the user left out."""
+        return self.succeeded and not self.left_out
 
     @property
     def succeeded(self) -> bool:
@@ -126,7 +136,7 @@ class CopyReport:
                 done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
         again = "to go on" if self.goes_on else "to send unfinished files anew"
         begin = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
-        return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
+        return f"{begin}{done}{_failed(self.failures)}{describe_omissions(self)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
         """All of it, in the names and units of the wire."""
@@ -140,6 +150,7 @@ class CopyReport:
             "files_skipped": self.files_skipped,
             "files_failed": len(self.failures),
             "failures": [{"file": failure.file, "reason": failure.reason} for failure in self.failures],
+            **omissions_document(self),
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,

@@ -91,7 +91,12 @@ def copy_files(
     """
     with (options or CopyOptions()).connecting_early() as wanted:
         listing = list_files(
-            sources, destination, manifest=manifest, options=wanted.engine, ask_for_meter=meter is not None
+            sources,
+            destination,
+            manifest=manifest,
+            options=wanted.engine,
+            rules=wanted.listing,
+            ask_for_meter=meter is not None,
         )
         return run(
             prepare_listed(listing, options=wanted, client=client),
@@ -114,7 +119,7 @@ def prepare(
 ) -> PreparedCopy:
     """List the files, look at the path and decide on the parameters; nothing is moved."""
     options = options or CopyOptions()
-    listing = list_files(sources, destination, manifest=manifest, options=options.engine)
+    listing = list_files(sources, destination, manifest=manifest, options=options.engine, rules=options.listing)
     return prepare_listed(listing, options=options, client=client)
 
 
@@ -224,6 +229,8 @@ def _report(
         log=log,
         limits=held.verdicts,
         notes=(*prepared.planned.notes, *held.notes, *_notes(movement)),
+        left_out=prepared.listing.left_out,
+        accepted=prepared.listing.accepted,
     )
 
 

@@ -29,7 +29,8 @@ TradewindError                      tradewind.errors
         ├── ConnectionFault         refused, dropped, timed out
         ├── MalformedResponse       bytes that are not HTTP/1.1, or not what was asked for
         ├── PipeliningRefused       the server forgets or mixes requests that are sent behind others
-        └── RefusedByServer         an answer with an error status
+        ├── RefusedByServer         an answer with an error status
+        └── FolderFound             the address is that of a folder
 """
 
 from typing import Any
@@ -235,6 +236,13 @@ class RefusedByServer(FileFault):
     ) -> None:
         super().__init__(reason, retryable=retryable, retry_after_s=retry_after_s)
         self.status = status
+
+
+class FolderFound(FileFault):
+    """The server redirects the address of a file to the same with a slash: it is a folder."""
+
+    def __init__(self) -> None:
+        super().__init__("it is a folder; copy it by its address with / at the end", retryable=False)
 
 
 def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:

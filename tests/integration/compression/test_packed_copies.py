@@ -128,7 +128,7 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with source.open("rb") as opened:
         pieces = list(PackedFile(opened.fileno(), source.stat(), steering).pieces())
-    (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv"))
+    (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv")).jobs
     answer = ask(
         server.port,
         "PUT",

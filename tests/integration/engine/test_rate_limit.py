@@ -83,7 +83,7 @@ def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, m
 def test_an_upload_keeps_its_limit(files: Path, tmp_path: Path):
     (tmp_path / "copy").mkdir()
     with serving(tmp_path / "copy", writable=True) as server:
-        jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/"))
+        jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/")).jobs
         result = transfer(jobs, plan(3), rate_bytes_per_s=RATE)
     assert result.succeeded
     assert result.bytes_moved == len(NAMES) * SIZE
@@ -162,7 +162,7 @@ def test_uploads_share_a_limit_alike(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in NAMES[:3]:
         (files / name).write_bytes(random.Random(name).randbytes(2 * SIZE))
     with serving(copy, writable=True) as server:
-        jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/"))
+        jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/")).jobs
         result = transfer(jobs, plan(3, io_block_bytes=block_bytes), rate_bytes_per_s=RATE)
     assert result.succeeded
     (at_half,) = halves

@@ -128,7 +128,7 @@ def test_a_part_received_in_full_is_only_confirmed(tmp_path: Path):
 
 def test_complete_files_stay_and_changed_ones_are_fetched(web_server: WebServer, content: Path, tmp_path: Path):
     async def run() -> TransferResult:
-        jobs = await list_downloads([Url.parse(f"{web_server.url}small/")], tmp_path, options())
+        jobs = (await list_downloads([Url.parse(f"{web_server.url}small/")], tmp_path, options())).jobs
         return await TransferEngine(plan(2, 1, 4), options()).run(jobs)
 
     assert asyncio.run(run()).files_done == 60

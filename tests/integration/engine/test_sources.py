@@ -15,7 +15,7 @@ from tradewind_agent.serve import serve
 
 
 def listed(url: str, folder: Path) -> list[DownloadJob]:
-    return asyncio.run(list_downloads([Url.parse(url)], folder, options()))
+    return asyncio.run(list_downloads([Url.parse(url)], folder, options())).jobs
 
 
 def page(body: str, kind: str = "text/html"):
@@ -44,7 +44,7 @@ def test_serve_files_is_listed_and_copied(content: Path, tmp_path: Path):
     async def story() -> None:
         server = await serve(content)
         try:
-            jobs = await list_downloads([Url.parse(server.url)], tmp_path, options())
+            jobs = (await list_downloads([Url.parse(server.url)], tmp_path, options())).jobs
             assert all(job.etag for job in jobs)
             result = await TransferEngine(plan(3, 2, 4), options()).run(jobs)
             assert result.failures == ()
@@ -92,13 +92,13 @@ def test_a_folder_that_cannot_be_listed_is_told_in_one_line(tmp_path: Path, answ
 
 def test_a_passing_error_of_an_index_is_outwaited(tmp_path: Path):
     answer = status("503 Service Unavailable", 2, page('<a href="x">x</a>'))
-    jobs = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    jobs = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options())).jobs
     assert [job.destination for job in jobs] == [tmp_path / "x"]
 
 
 def test_an_index_that_was_redirected_is_read_where_it_is(tmp_path: Path):
     answers = {"/old/": redirect("/new/"), "/new/": page('<a href="x">x</a>')}
-    jobs = against(answers, lambda server: list_downloads([Url.parse(f"{server.url}/old/")], tmp_path, options()))
+    jobs = against(answers, lambda server: list_downloads([Url.parse(f"{server.url}/old/")], tmp_path, options())).jobs
     assert [job.source.path for job in jobs] == ["/new/x"]
 
 
@@ -119,7 +119,7 @@ def packed(body: bytes, coding: str = "gzip"):
 def test_an_index_may_come_packed(tmp_path: Path):
     links = "".join(f'<a href="file-{number}">f</a>' for number in range(5000))
     answers = {"/": packed(gzip.compress(links.encode()))}
-    jobs = against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    jobs = against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options())).jobs
     assert len(jobs) == 5000
 
 
@@ -148,25 +148,21 @@ def test_a_listing_tells_of_the_connections_that_it_was_asked_over(content: Path
     assert 0 < info.min_rtt_s < 1
 
 
-def test_folders_without_end_are_refused(tmp_path: Path):
-    answers = {"/" + "a/" * depth: page('<a href="a/">a/</a>') for depth in range(40)}
-    with pytest.raises(UnusableSource, match="more than 32 deep"):
-        against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
-
-
 def test_local_files_and_folders_become_uploads(tmp_path: Path):
     folder = tmp_path / "folder"
     (folder / "sub dir").mkdir(parents=True)
     (folder / "a#1").write_bytes(b"abc")
     (folder / "sub dir" / "b").write_bytes(b"")
     (folder / "link").symlink_to("/etc/hostname")
-    jobs = list_uploads([folder, folder / "a#1"], Url.parse("http://h/in/"))
+    found = list_uploads([folder, folder / "a#1"], Url.parse("http://h/in/"))
+    jobs = found.jobs
+    assert [each.place for each in found.omissions] == [str(folder / "link")]
     assert [(str(job.destination), job.size_bytes) for job in jobs] == [
         ("http://h/in/a%231", 3),
         ("http://h/in/sub%20dir/b", 0),
-        ("http://h/in/a%231", 3),
     ]
-    assert [str(job.destination) for job in list_uploads([folder / "a#1"], Url.parse("http://h/x"))] == ["http://h/x"]
+    (job,) = list_uploads([folder / "a#1"], Url.parse("http://h/x")).jobs
+    assert str(job.destination) == "http://h/x"
 
 
 def test_several_files_need_a_folder_to_go_to(tmp_path: Path):

@@ -53,7 +53,7 @@ def test_every_byte_arrives_over_tls(
     pipelining: int,
 ):
     trusting = options(tls=tls_context(ca_file=certificates.authority))
-    jobs = asyncio.run(list_downloads([Url.parse(https_server.url)], tmp_path, trusting))
+    jobs = asyncio.run(list_downloads([Url.parse(https_server.url)], tmp_path, trusting)).jobs
     result = transfer(jobs, plan(concurrency, parallelism, pipelining), tls=trusting.tls)
     assert result.failures == ()
     assert digests(tmp_path) == digests(content)
@@ -80,7 +80,7 @@ def test_https_goes_through_a_tunnel(
             chosen = options(
                 tls=tls_context(ca_file=certificates.authority), proxies=Proxies.always(f"http://me:pw@{proxy.address}")
             )
-            jobs = await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)
+            jobs = (await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)).jobs
             assert (await TransferEngine(plan(2, 2, 2), chosen).run(jobs)).failures == ()
         return proxy
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_uploads
 source, url = sys.argv[1:]
-asyncio.run(TransferEngine(plan(1, 2), options()).run(list_uploads([Path(source)], Url.parse(url))))
+asyncio.run(TransferEngine(plan(1, 2), options()).run(list_uploads([Path(source)], Url.parse(url)).jobs))
 """
 
 
@@ -53,7 +53,7 @@ def source(tmp_path: Path) -> Path:
 
 
 async def send(source: Path, url: str, settings: tuple[int, int, int] = (1, 3, 2), **changes: object) -> TransferResult:
-    return await TransferEngine(plan(*settings), options(**changes)).run(list_uploads([source], Url.parse(url)))
+    return await TransferEngine(plan(*settings), options(**changes)).run(list_uploads([source], Url.parse(url)).jobs)
 
 
 def stored_bytes(folder: Path) -> int:
@@ -95,7 +95,7 @@ def test_an_upload_cut_off_goes_on_with_what_the_receiver_lacks(source: Path, tm
     async def story() -> TransferResult:
         async with receiver(tmp_path / "served") as server:
             engine = TransferEngine(plan(1, 2, 1, 16384), options())
-            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(f"{server.url}f"))))
+            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(f"{server.url}f")).jobs))
             await until(lambda: stored_bytes(tmp_path / "served") > 1_000_000)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -179,7 +179,7 @@ def test_a_passing_error_is_outwaited_and_one_that_stays_is_told(source: Path):
 def test_a_source_that_changed_since_it_was_listed_is_not_sent(source: Path, tmp_path: Path):
     async def story() -> TransferResult:
         async with receiver(tmp_path / "served") as server:
-            jobs = list_uploads([source], Url.parse(f"{server.url}f"))
+            jobs = list_uploads([source], Url.parse(f"{server.url}f")).jobs
             os.utime(source, (1, 1))
             return await TransferEngine(plan(1), options()).run(jobs)
 
@@ -197,7 +197,7 @@ def test_connections_of_an_upload_are_concurrency_times_parallelism(tmp_path: Pa
     async def story() -> None:
         async with receiver(tmp_path / "served") as server:
             engine = TransferEngine(plan(2, 3), options())
-            task = asyncio.create_task(engine.run(list_uploads([folder], Url.parse(server.url))))
+            task = asyncio.create_task(engine.run(list_uploads([folder], Url.parse(server.url)).jobs))
             await until(lambda: engine.snapshot().open_connections == 6)
             assert (await task).files_done == 6
 

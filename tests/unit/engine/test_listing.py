@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.index_page import Entry
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.listing import Entry, parse_index
+from tradewind_agent.engine.listing import parse_index
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 URL = Url.parse("http://host/data/")
@@ -25,7 +26,7 @@ APACHE = """<table><tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A
 
 
 def html(text: str) -> list[Entry]:
-    return parse_index(URL, "text/html; charset=utf-8", text.encode())
+    return list(parse_index(URL, "text/html; charset=utf-8", text.encode()).entries)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,9 @@ def html(text: str) -> list[Entry]:
         ("http://host/data/child", ["child"]),
         ("//host/data/child", ["child"]),
         ("mailto:someone", []),
-        ("x?sort=1", []),
+        ("x?sort=1", ["x"]),
+        ("?sort=1", []),
+        ("/data/?sort=1", []),
     ],
 )
 def test_only_links_to_direct_children_are_entries(href: str, names: list[str]):
@@ -76,7 +79,7 @@ def test_a_row_of_another_form_changes_nothing_for_those_of_nginx():
     assert html(rows_of_nginx(*rows)) == known
     assert html(rows_of_nginx(*rows, '<a href="x">x</a>')) == [
         *known,
-        Entry(name="x", is_folder=False, size_trust=SizeTrust.ROUNDED),
+        Entry(name="x", is_folder=False, size_trust=SizeTrust.ROUNDED, may_be_folder=True),
     ]
 
 
@@ -96,7 +99,7 @@ def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
 def test_nginx_json():
     body = b"""[{ "name":"sub", "type":"directory", "mtime":"Sat, 21 Nov 2026 03:58:33 GMT" },
         { "name":"a b", "type":"file", "mtime":"Sat, 21 Nov 2026 03:58:33 GMT", "size":12 }]"""
-    folder, file = parse_index(URL, "application/json", body)
+    folder, file = parse_index(URL, "application/json", body).entries
     assert folder.is_folder
     assert (file.name, file.size_bytes) == ("a b", 12)
     assert file.modified_at == datetime(2026, 11, 21, 3, 58, 33, tzinfo=UTC)
@@ -105,7 +108,7 @@ def test_nginx_json():
 def test_json_of_serve_files():
     body = b"""{"entries": [{"name": "a.bin", "type": "file", "size_bytes": 1,
         "modified_at": "2026-11-21T03:58:33Z", "etag": "\\"x\\""}]}"""
-    (entry,) = parse_index(URL, "application/json", body)
+    (entry,) = parse_index(URL, "application/json", body).entries
     assert (entry.size_bytes, entry.etag) == (1, '"x"')
     assert entry.modified_at == datetime(2026, 11, 21, 3, 58, 33, tzinfo=UTC)
 

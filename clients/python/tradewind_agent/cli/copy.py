@@ -14,7 +14,7 @@ from tradewind_agent.cli.copy_by import Around, copy_by
 from tradewind_agent.cli.copy_packed import OFF, check_heeded, run_packed, wish_of
 from tradewind_agent.cli.copy_queue import RadioUse, copy_queue, radio_use_of
 from tradewind_agent.cli.option_groups import GroupOf, grouped
-from tradewind_agent.cli.progress import transferring
+from tradewind_agent.cli.progress import count_plainly, transferring
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tradewind_agent.copy_listing import Listing
     from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copying import PreparedCopy
+    from tradewind_agent.engine.omissions import ListingRules
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
 
@@ -106,6 +107,27 @@ def _usable(congestion_control: str) -> str | None:
     return congestion_control if refusal is None else None
 
 
+def listing_rules(
+    *,
+    follow_links: Annotated[
+        bool | None,
+        typer.Option(
+            "--follow-links/--skip-links",
+            help="Send what symbolic links in a folder point to, or leave links out; otherwise each is a failure.",
+            show_default=False,
+        ),
+    ] = None,
+    skip_unreadable: Annotated[
+        bool, typer.Option("--skip-unreadable", help="Leave out what cannot be read; otherwise it is a failure.")
+    ] = False,
+) -> "ListingRules":
+    """What to do with links, and with what cannot be read."""
+    from tradewind_agent.engine.omissions import LinkRule, ListingRules
+
+    rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
+    return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
+
+
 def copy_options(
     *,
     wanted: TransferOptions,
@@ -115,6 +137,7 @@ def copy_options(
     patience: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
     ] = "10min",
+    rules: Annotated["ListingRules", GroupOf(listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(engine_options)],
 ) -> "CopyOptions":
     """What the copy is asked for."""
@@ -122,6 +145,7 @@ def copy_options(
         wanted,
         by_hand=parameters,
         resume=resume,
+        listing=rules,
         tune=tune,
         share_patience_s=options.duration("--wait", patience),
         engine=engine,
@@ -169,7 +193,7 @@ def copy(
         listing = None
         if queue is None and mover == OWN_MOVER:
             wanted = wanted if dry_run or wish is not None else closing.enter_context(wanted.connecting_early())
-            listing = _listed(places, manifest, wanted)
+            listing = _listed(places, manifest, wanted, terminal)
             _tell_whose_choice(listing, wanted, terminal)
         client = surroundings.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
@@ -204,7 +228,7 @@ def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, d
     prepared = prepare_listed(listing, options=wanted, client=client)
     if dry_run:
         _tell_plan(terminal, prepared)
-        return 0
+        return 1 if listing.left_out else 0
     logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
     with transferring(terminal) as show:
         report = run(
@@ -218,18 +242,26 @@ def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, d
     for line in report.notes:
         terminal.note(line)
     terminal.result(report.line(), report.document())
-    if report.succeeded:
+    if report.is_complete:
         return 0
     return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
 
 
-def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions") -> "Listing":
+def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions", terminal: Terminal) -> "Listing":
     """The files to copy. What the copy needs later on is loaded while the server is asked: both take a while."""
     from tradewind_agent.cli.loading import loaded_meanwhile
     from tradewind_agent.copy_listing import list_files
 
     with loaded_meanwhile("tradewind_agent.copying", *surroundings.modules_of_the_client()):
-        return list_files(places[:-1], places[-1], manifest=manifest, options=wanted.engine, ask_for_meter=True)
+        return list_files(
+            places[:-1],
+            places[-1],
+            manifest=manifest,
+            options=wanted.engine,
+            rules=wanted.listing,
+            ask_for_meter=True,
+            on_folders=count_plainly(terminal, "listing", "folder"),
+        )
 
 
 def _check_alone(places: list[str], manifest: str | None, mover: str) -> None:
@@ -284,6 +316,7 @@ def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
 def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy_report import describe, plan_document
+    from tradewind_agent.omissions_report import describe_omissions, omissions_document
 
     listing = prepared.listing
     total_bytes = sum(listing.sizes_bytes)
@@ -299,6 +332,8 @@ def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
         "total_bytes": total_bytes,
         "sizes_are_exact": listing.sizes_are_exact,
         "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
+        **omissions_document(listing),
         "plan": plan_document(prepared.plan),
     }
-    terminal.result(f"{head}{prepared.source} to {prepared.destination}\n{describe(prepared.plan)}", document)
+    ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
+    terminal.result(f"{head}{ends}\n{describe(prepared.plan)}", document)

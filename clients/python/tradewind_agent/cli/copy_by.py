@@ -51,5 +51,6 @@ def copy_by(
         )
         if dry_run:
             tell_command(around.terminal, prepared)
-            return 0
-        return run_and_tell(around.terminal, prepared, around.client, around.meter)
+            return 1 if prepared.left_out else 0
+        code = run_and_tell(around.terminal, prepared, around.client, around.meter)
+        return code or (1 if prepared.left_out else 0)

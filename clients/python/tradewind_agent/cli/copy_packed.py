@@ -85,6 +85,6 @@ def run_packed(listing: "Listing", wish: "Wish", wanted: "CopyOptions", around: 
     for line in done.all_notes:
         terminal.note(line)
     terminal.result(done.line(), done.document())
-    if done.status is Status.SUCCEEDED:
+    if done.is_complete:
         return 0
     return 128 + signal.SIGINT if done.status is Status.CANCELLED else 1

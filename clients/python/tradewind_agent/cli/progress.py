@@ -65,7 +65,7 @@ def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
 def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[int], None]]:
     """A count, for work of unknown length; call it with how many more are done."""
     if not terminal.interactive:
-        yield _counting_plainly(plain_lines(terminal), doing, unit)
+        yield count_plainly(terminal, doing, unit)
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -76,7 +76,9 @@ def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[in
         yield lambda more: progress.update(task, advance=more)
 
 
-def _counting_plainly(lines: PlainLines | None, doing: str, unit: str) -> Callable[[int], None]:
+def count_plainly(terminal: Terminal, doing: str, unit: str) -> Callable[[int], None]:
+    """Return what is called with how many more are done, and says so in a plain line now and then."""
+    lines = plain_lines(terminal)
     done = 0
 
     def count(more: int) -> None:

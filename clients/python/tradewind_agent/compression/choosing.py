@@ -73,6 +73,8 @@ class Chosen:
             whole,
             jobs=tuple(whole.jobs[position] for position in positions),
             sizes_bytes=tuple(whole.sizes_bytes[position] for position in positions),
+            left_out=(),  # of the copy, not of a part of it
+            accepted=(),
         )
 
 

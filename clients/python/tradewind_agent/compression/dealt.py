@@ -16,9 +16,11 @@ from tradewind_agent.copy_listing import Listing
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.copying import run
+from tradewind_agent.engine.omissions import Omission
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
+from tradewind_agent.omissions_report import describe_omissions, omissions_document
 from tradewind_agent.resources.limiter import ResourceLimiter
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class DealtCopy:
     by_engine: CopyReport | None = None
     packed: LoggedPackedCopy | None = None
     notes: tuple[str, ...] = ()
+    left_out: tuple[Omission, ...] = ()
+    accepted: tuple[Omission, ...] = ()
 
     @property
     def reports(self) -> tuple[CopyReport, ...]:
@@ -47,12 +51,18 @@ class DealtCopy:
         return next(each for each in (Status.CANCELLED, Status.FAILED, Status.SUCCEEDED) if each in found)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether everything that the sources hold is at the destination, but for what the user left out."""
+        return self.status is Status.SUCCEEDED and not self.left_out
+
+    @property
     def all_notes(self) -> tuple[str, ...]:
         return (*self.notes, *(note for each in self.reports for note in each.notes))
 
     def line(self) -> str:
         """A line for each part."""
-        return "\n".join(each.line() for each in (self.by_engine, self.packed) if each is not None)
+        lines = "\n".join(each.line() for each in (self.by_engine, self.packed) if each is not None)
+        return f"{lines}{describe_omissions(self)}"
 
     def document(self) -> dict[str, Any]:
         """That of the part where there is one; of two the sums, and both of them as ``parts``."""
@@ -60,7 +70,7 @@ class DealtCopy:
         if self.packed is not None:
             parts.append(self.packed.document())
         if len(parts) == 1:
-            return parts[0]
+            return parts[0] | omissions_document(self)
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
         rate_bps = throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
         whole_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
@@ -77,6 +87,7 @@ class DealtCopy:
             "ratio": whole_bytes / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
             "used": used,
             "failures": [failure for part in parts for failure in part["failures"]],
+            **omissions_document(self),
             "notes": list(self.all_notes),
             "parts": parts,
         }
@@ -141,7 +152,9 @@ def run_dealt_copy(
                 meter=meter,
                 on_moved=None if on_moved is None else lambda now, over: on_moved(before[0] + now, before[1] + over),
             )
-    return DealtCopy(by_engine=by_engine, packed=packed, notes=notes)
+    return DealtCopy(
+        by_engine=by_engine, packed=packed, notes=notes, left_out=listing.left_out, accepted=listing.accepted
+    )
 
 
 def _shown(seen: Snapshot, on_moved: OnMoved) -> None:

@@ -25,7 +25,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.publishing import Publication, publish_together, sha256_of
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.engine.storage import Identity, PartFile
-from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
+from tradewind_agent.errors import FileFault, FolderFound, MalformedResponse, StorageFailed
 
 READ_BYTES = 256 * 1024
 _NOTED_EVERY_BYTES = 64 * 1024 * 1024
@@ -127,7 +127,10 @@ class PackedDownload:
 
     def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
         if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
-            self._url = self._url.join(place)
+            moved_to = self._url.join(place)
+            if moved_to.is_folder_of(self._url):
+                raise FolderFound
+            self._url = moved_to
             raise FileFault(f"moved to {self._url}")
         if answer.status == _CHANGED:
             self.discard()

@@ -13,6 +13,11 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _SAFE_IN_TARGET = "/%:@!$&'()*+,;=~?-._[]"
 
 
+def _escape(text: str, safe: str = "/") -> str:
+    """Escape what may not stand in a request line; bytes of names that are no UTF-8 are escaped as they are."""
+    return quote(text, safe=safe, errors="surrogateescape")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Scheme, host and port: requests to the same origin may share a connection."""
@@ -72,8 +77,8 @@ class Url:
             raise UnusableSource(f"{text!r} is no URL: {error}") from error
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
             raise UnusableSource(f"{text!r} is no http or https URL; write it like https://host/folder/")
-        path = quote(parts.path or "/", safe=_SAFE_IN_TARGET)
-        query = "?" + quote(parts.query, safe=_SAFE_IN_TARGET) if parts.query else ""
+        path = _escape(parts.path or "/", _SAFE_IN_TARGET)
+        query = "?" + _escape(parts.query, _SAFE_IN_TARGET) if parts.query else ""
         return cls(
             Origin(parts.scheme, parts.hostname, port if port is not None else DEFAULT_PORTS[parts.scheme]),
             path + query,
@@ -95,7 +100,11 @@ class Url:
 
         The same as joining it, for a fraction of the time: folders have thousands of files.
         """
-        return Url(self.origin, self.folder + quote(path) + "/" * is_folder, self.login)
+        return Url(self.origin, self.folder + _escape(path) + "/" * is_folder, self.login)
+
+    def is_folder_of(self, other: "Url") -> bool:
+        """Return whether this is ``other`` with a slash at its end, as servers redirect to folders."""
+        return self.path == other.path + "/"
 
     @property
     def folder(self) -> str:
@@ -110,7 +119,7 @@ class Url:
     @property
     def name(self) -> str:
         """Last path segment, unescaped: the name of the file; empty for a folder."""
-        return unquote(self.path.rpartition("/")[2])
+        return unquote(self.path.rpartition("/")[2], errors="surrogateescape")
 
     def __str__(self) -> str:
         return f"{self.origin}{self.target}"

@@ -21,7 +21,14 @@ from tradewind_agent.engine.pipelining import PipelinedExchange
 from tradewind_agent.engine.publishing import Publication, Told
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
-from tradewind_agent.errors import AgentError, ConnectionFault, FileFault, RefusedByServer, UnusableSource
+from tradewind_agent.errors import (
+    AgentError,
+    ConnectionFault,
+    FileFault,
+    FolderFound,
+    RefusedByServer,
+    UnusableSource,
+)
 
 _NOT_ALLOWED = 405
 _MOST_REFUSALS = 3
@@ -239,10 +246,14 @@ class FileTransfer(ABC):
             self.give_up(f"more than {self.host.options.most_redirects} redirects")
             return
         try:
-            self.url = self.url.join(head.headers.get("location", ""))
+            place = self.url.join(head.headers.get("location", ""))
         except UnusableSource as error:
             self.give_up(f"redirected to nowhere: {error}")
             return
+        if place.is_folder_of(self.url):
+            self.give_up(str(FolderFound()))
+            return
+        self.url = place
         self.host.available(self)
 
     def give_up(self, reason: str) -> None:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.listing import safe_segment
+from tradewind_agent.engine.index_page import safe_segment
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.client import Client
-from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.movers.addresses import address_of
@@ -22,6 +22,9 @@ from tradewind_agent.movers.port import Task, Workload
 from tradewind_agent.movers.preparing import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.movers.rclone import File, RcloneMover
 from tradewind_agent.movers.url_sizes import local_path
+
+SHOWN_OMISSIONS = 10
+"""Things left out that are named one by one."""
 
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
@@ -60,7 +63,11 @@ def prepare_copy_by(
     if name == "globus-url-copy":
         task = mover.task(_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
-    jobs, workload = _downloads(name, places, manifest, options)
+    listing = list_files(
+        places[:-1], places[-1], manifest=manifest, options=options.copy.engine, rules=options.copy.listing
+    )
+    jobs = _downloads(name, listing)
+    workload = Workload(listing.sizes_bytes, listing.sizes_are_exact)
     if isinstance(mover, RcloneMover):
         base, paths = _below_one_address(jobs, root := _root(jobs, Path(str(local_path(places[-1])))))
         line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
@@ -77,13 +84,14 @@ def prepare_copy_by(
     else:
         root = _root(jobs, Path(str(local_path(places[-1]))))
         task = mover.task(CommandLine(installed.program, _aria2_words(jobs, folder, root), environment))
-    return prepare_task(installed, task, replace(options, workload=workload), client)
+    prepared = prepare_task(installed, task, replace(options, workload=workload), client)
+    omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:SHOWN_OMISSIONS])
+    if len(listing.left_out) > SHOWN_OMISSIONS:
+        omissions = (*omissions, f"left out: {len(listing.left_out) - SHOWN_OMISSIONS} more")
+    return replace(prepared, notes=(*prepared.notes, *omissions), left_out=listing.left_out)
 
 
-def _downloads(
-    name: str, places: Sequence[str], manifest: str | None, options: WrapOptions
-) -> tuple[list[DownloadJob], Workload]:
-    listing = list_files(places[:-1], places[-1], manifest=manifest, options=options.copy.engine)
+def _downloads(name: str, listing: Listing) -> list[DownloadJob]:
     jobs = [job for job in listing.jobs if isinstance(job, DownloadJob)]
     if len(jobs) < len(listing.jobs):
         raise InvalidValue("--mover", f"{name} is driven for downloads; uploads are done by {MOVER}")
@@ -91,7 +99,7 @@ def _downloads(
         raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
     for job in jobs:
         _require_listable(job.destination, name)
-    return jobs, Workload(listing.sizes_bytes, listing.sizes_are_exact)
+    return jobs
 
 
 def _require_listable(destination: Path, name: str) -> None:

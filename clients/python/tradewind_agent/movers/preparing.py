@@ -13,6 +13,7 @@ from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
 from tradewind_agent.copy_resources import asked_for
+from tradewind_agent.engine.omissions import Omission
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.expected_rates import expected_rates
 from tradewind_agent.movers.flag_words import over
@@ -51,7 +52,10 @@ class WrapOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedWrap:
-    """A tool about to be run."""
+    """A tool about to be run.
+
+    ``left_out`` : of what it was to copy, what was not handed over to it.
+    """
 
     installed: Installed
     task: Task
@@ -62,6 +66,7 @@ class PreparedWrap:
     workload: Workload | None
     options: WrapOptions
     notes: tuple[str, ...]
+    left_out: tuple[Omission, ...] = ()
 
     @property
     def plan(self) -> Plan:

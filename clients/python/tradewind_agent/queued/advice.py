@@ -71,7 +71,9 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
     unlisted: dict[str, str] = {}
     for each in requests:
         try:
-            listing = list_files(each.sources, each.destination, manifest=each.manifest, options=options.engine)
+            listing = list_files(
+                each.sources, each.destination, manifest=each.manifest, options=options.engine, rules=options.listing
+            )
         except TradewindError as wrong:
             unlisted[each.name] = str(wrong)
         except OSError as failed:

@@ -39,15 +39,18 @@ class Sent:
 
     @property
     def succeeded(self) -> bool:
-        return self.report is not None and self.report.succeeded
+        return self.report is not None and self.report.is_complete
 
     @property
     def reason(self) -> str | None:
         """Why it is not, or not all, there; ``None`` where it is."""
         if self.report is None or self.succeeded:
             return self.failure
-        first = next(iter(self.report.failures), None)
-        return str(self.report.status) if first is None else f"{first.file}: {first.reason}"
+        if failure := next(iter(self.report.failures), None):
+            return f"{failure.file}: {failure.reason}"
+        if omission := next(iter(self.report.left_out), None):
+            return f"{omission.place} was left out: it {omission.reason}"
+        return str(self.report.status)
 
     @property
     def in_time(self) -> bool | None:

@@ -1,0 +1,67 @@
+"""The links of an HTML page: where each leads, what it is shown as, and the text behind it."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+
+@dataclass(slots=True)
+class Anchor:
+    """A link, its text, and the text between it and the next one."""
+
+    href: str
+    is_download: bool
+    _label: list[str] = field(default_factory=list)
+    _behind: list[str] = field(default_factory=list)
+
+    def add_text(self, text: str, *, is_inside: bool) -> None:
+        """Add text of the link itself, or behind it."""
+        (self._label if is_inside else self._behind).append(text)
+
+    @property
+    def behind(self) -> str:
+        return " ".join(self._behind)
+
+    def is_shown_as(self, name: str) -> bool:
+        """Return whether the page shows the link as this name; servers cut long names off with ``..>``."""
+        label = " ".join("".join(self._label).split())
+        return label == name or (label.endswith("..>") and name.startswith(label.removesuffix("..>")))
+
+
+class AnchorReader(HTMLParser):
+    """Collects the links of a page.
+
+    Attributes
+    ----------
+    anchors : in the order of the page.
+    base : the address that relative links are resolved against, where the page states one.
+    title : the page's title.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: list[Anchor] = []
+        self.base = ""
+        self.title = ""
+        self._is_inside = self._is_title = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "a":
+            self.anchors.append(Anchor((values.get("href") or "").strip(), "download" in values))
+            self._is_inside = True
+        elif tag == "base":
+            self.base = self.base or (values.get("href") or "").strip()
+        self._is_title = tag == "title"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            self._is_inside = False
+        self._is_title = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_title:
+            self.title += data
+        elif self.anchors:
+            self.anchors[-1].add_text(data, is_inside=self._is_inside)

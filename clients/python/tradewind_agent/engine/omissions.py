@@ -1,0 +1,54 @@
+"""What a listing leaves out, and what of it the user has agreed to leave out."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class OmissionKind(Enum):
+    """Why something that was named is not among the files to copy."""
+
+    LINK = "a symbolic link, or a folder that leads back to one above it"
+    UNREADABLE = "a file or folder that cannot be read"
+    NOT_A_FILE = "a pipe, a device, or a link that names no file of the folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """Something that a source holds and a copy does not move.
+
+    ``place`` : its address or path.
+    ``reason`` : why, and what to do, as the end of a sentence that begins with the place.
+    """
+
+    place: str
+    reason: str
+    kind: OmissionKind
+
+
+class LinkRule(Enum):
+    """What to do with symbolic links below a folder that is uploaded."""
+
+    REPORT = "leave them out and let the copy fail in the end"
+    FOLLOW = "send what they point to"
+    SKIP = "leave them out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingRules:
+    """What the user has said about things that cannot simply be copied.
+
+    ``links`` : see `LinkRule`.
+    ``skip_unreadable`` : leave out what cannot be read without letting the copy fail.
+    """
+
+    links: LinkRule = LinkRule.REPORT
+    skip_unreadable: bool = False
+
+    def accept(self, omission: Omission) -> bool:
+        """Return whether the user has agreed to leave this out."""
+        if omission.kind is OmissionKind.LINK:
+            return self.links is LinkRule.SKIP
+        return omission.kind is OmissionKind.UNREADABLE and self.skip_unreadable
+
+
+REPORT_ALL = ListingRules()

@@ -1,0 +1,196 @@
+"""Trees of a server that do not end, cannot all be read, or do not say what is a folder."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.rough_server import Answer, RoughServer, head, redirect, status
+from tests.integration.engine.transfers import options, plan
+from tradewind_agent.engine import TransferEngine, Url, list_downloads
+from tradewind_agent.engine.omissions import OmissionKind
+from tradewind_agent.engine.source import Downloads
+
+Found = tuple[Downloads, list[str]]
+"""What was listed, and the paths that the server was asked for."""
+
+
+def page(body: str, kind: str = "text/html") -> Answer:
+    async def answer(asked, writer):
+        body_bytes = body.encode()
+        writer.write(head("200 OK", asked, Content_Type=kind, Content_Length=len(body_bytes)))
+        writer.write(b"" if asked.method == "HEAD" else body_bytes)
+
+    return answer
+
+
+def by_accept(as_json: str, as_html: str) -> Answer:
+    async def answer(asked, writer):
+        is_json = "json" in asked.headers.get("accept", "")
+        await (page(as_json, "application/json") if is_json else page(as_html))(asked, writer)
+
+    return answer
+
+
+class Endless(dict[str, Answer]):
+    """Answers the same way below every path, as a folder does that links to itself."""
+
+    def __init__(self, make: Callable[[str], Answer]) -> None:
+        super().__init__()
+        self.make = make
+
+    def get(self, path: str, default: Answer | None = None) -> Answer:  # type: ignore[override]
+        return self.make(path)
+
+
+def look_up(answers: dict[str, Answer], destination: Path, source: str = "/") -> Found:
+    async def run() -> Found:
+        async with RoughServer(answers) as server:
+            url = Url.parse(f"{server.url}{source}")
+            found = await list_downloads([url], destination, options())
+            return found, [asked.path for asked in server.asked]
+
+    return asyncio.run(run())
+
+
+def copied(found: Downloads, folder: Path) -> list[str]:
+    return sorted(job.destination.relative_to(folder).as_posix() for job in found.jobs)
+
+
+SIZED = '<a href="a.bin">a.bin</a> 2026-11-21 03:58 100 '
+
+
+@pytest.mark.parametrize(
+    ("links", "most_requests"),
+    [
+        (("latest",), 10),
+        (("x", "y"), 10),
+        (("x", "y", "z"), 10),
+    ],
+)
+def test_links_of_a_folder_to_itself_are_read_once_and_left_out(tmp_path: Path, links: tuple[str, ...], most_requests):
+    folders = "".join(f'<a href="{name}/">{name}/</a> 2026-11-21 03:58 - ' for name in links)
+    found, asked = look_up(Endless(lambda path: page(SIZED + folders)), tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert len(found.omissions) == len(links)
+    assert {each.kind for each in found.omissions} == {OmissionKind.LINK}
+    assert len(asked) <= most_requests
+
+
+def test_a_link_to_a_folder_further_up_is_left_out(tmp_path: Path):
+    top, sub = SIZED + '<a href="sub/">sub/</a>', '<a href="b.bin">b.bin</a> 2026-11-21 03:58 7 <a href="up/">up/</a>'
+    found, _ = look_up(Endless(lambda path: page(sub if path.endswith("sub/") else top)), tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", "sub/b.bin"]
+    assert [Url.parse(each.place).path for each in found.omissions] == ["/sub/up/"]
+
+
+def test_a_loop_whose_pages_all_differ_ends(tmp_path: Path):
+    count = iter(range(10**9))
+    links = '<a href="x/">x/</a> <a href="y/">y/</a>'
+    found, asked = look_up(Endless(lambda path: page(f"{SIZED} {next(count)} visitors {links}")), tmp_path)
+    assert found.omissions
+    assert len(asked) < 5_000
+
+
+def test_a_loop_by_redirects_is_left_out(tmp_path: Path):
+    answers = {"/": page(SIZED + '<a href="current/">current/</a>'), "/current/": redirect("/")}
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert [each.kind for each in found.omissions] == [OmissionKind.LINK]
+
+
+def test_folders_of_one_name_in_one_another_are_no_loop(tmp_path: Path):
+    inner = '<a href="data/">data/</a>'
+    answers = {"/": page(inner), "/data/": page(inner), "/data/data/": page(inner), "/data/data/data/": page(SIZED)}
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["data/data/data/a.bin"]
+    assert found.omissions == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("403 Forbidden", 0), "403 Forbidden"),
+        (status("404 Not Found", 0), "404 Not Found"),
+        (status("500 Internal Server Error", 0), "500 Internal Server Error"),
+        (page("binary", "application/zip"), "is no index page"),
+        (page("{", "application/json"), "unknown form"),
+        (redirect("/login/"), "leads elsewhere"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_leaves_the_rest_to_be_copied(tmp_path: Path, answer: Answer, reason: str):
+    answers = {"/": page(SIZED + '<a href="private/">private/</a>'), "/private/": answer, "/login/": page("Sign in")}
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    (omission,) = found.omissions
+    assert (Url.parse(omission.place).path, omission.kind) == ("/private/", OmissionKind.UNREADABLE)
+    assert reason in omission.reason
+
+
+@pytest.mark.parametrize("is_redirected", [True, False])
+@pytest.mark.parametrize("name", ["sub", "v1.2"])
+def test_a_folder_that_is_linked_without_a_slash_is_listed(tmp_path: Path, name: str, is_redirected: bool):
+    below, file = page(f'<a href="/{name}/b.bin">b.bin</a>'), page("bytes", "application/octet-stream")
+    answers = {
+        "/": page(f'<li><a href="/{name}">{name}</a></li><li><a href="/a.bin">a.bin</a></li>'),
+        "/a.bin": file,
+        f"/{name}": redirect(f"/{name}/") if is_redirected else below,
+        f"/{name}/": below,
+        f"/{name}/b.bin": file,
+    }
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", f"{name}/b.bin"]
+
+
+def test_a_web_page_without_an_extension_is_a_file(tmp_path: Path):
+    answers = {"/": page('<a href="about">about</a>'), "/about": page("<title>About</title><p>text</p>")}
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["about"]
+
+
+def test_a_listed_size_is_that_of_the_file_where_it_was_asked_for(tmp_path: Path):
+    found, _ = look_up({"/": page('<a href="a">a</a>'), "/a": page("12345", "application/octet-stream")}, tmp_path)
+    assert [job.size_bytes for job in found.jobs] == [5]
+
+
+def test_a_folder_that_hid_as_a_file_fails_and_says_so(tmp_path: Path):
+    answers: dict[str, Answer] = {"/": page(SIZED), "/a.bin": redirect("/a.bin/"), "/a.bin/": page("<p>list</p>")}
+
+    async def run() -> list[str]:
+        async with RoughServer(answers) as server:
+            found = await list_downloads([Url.parse(server.url + "/")], tmp_path, options())
+            result = await TransferEngine(plan(1), options()).run(found.jobs)
+            return [failure.reason for failure in result.failures]
+
+    assert asyncio.run(run()) == ["it is a folder; copy it by its address with / at the end"]
+    assert not (tmp_path / "a.bin").exists()
+
+
+@pytest.mark.parametrize("answer", ['["a.bin"]', '[{"name": "a.bin", "kind": "f"}]', "{", '{"error": "none"}'])
+def test_json_of_an_unknown_form_gives_way_to_the_page_for_people(tmp_path: Path, answer: str):
+    found, asked = look_up({"/": by_accept(answer, SIZED)}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert asked == ["/", "/"]
+
+
+def test_a_server_that_has_no_json_is_asked_for_html(tmp_path: Path):
+    async def answer(asked, writer) -> Awaitable[bool | None] | None:
+        chosen = status("406 Not Acceptable", 0) if "json" in asked.headers.get("accept", "") else page(SIZED)
+        return await chosen(asked, writer)
+
+    found, _ = look_up({"/": answer}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+
+
+def test_an_index_of_caddy_is_read_with_its_folders(tmp_path: Path):
+    def rows(*names: str) -> str:
+        return json.dumps([{"name": name, "size": 5, "is_dir": name.endswith("/")} for name in names])
+
+    answers = {
+        "/": page(rows("sub/", "a.bin"), "application/json"),
+        "/sub/": page(rows("b.bin"), "application/json"),
+    }
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", "sub/b.bin"]
