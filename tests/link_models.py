@@ -5,6 +5,8 @@ from types import MappingProxyType
 
 from services.application.gate import Verdict
 from tradewind.cluster import Leaf
+from tradewind.end_power import EndPower
+from tradewind.energy import Host
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
@@ -77,6 +79,7 @@ def leaf_model(dataset_tier: int, *, metered: bool) -> LeafModel:
             log_throughput=(0.15, 0.0, -0.65),
             log_power=(0.02, 0.0, -0.1) if metered else None,
         ),
+        power_by_end={Host.SOURCE: EndPower(20.5, 12.0), Host.DESTINATION: EndPower(14.5)} if metered else {},
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tradewind.cluster import Leaf
+from tradewind.end_power import PowerByEnd
 from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
@@ -37,7 +38,8 @@ class LeafModel:
 
     ``table`` holds the lattice's settings in C order of ``lattice``, at the leaf's median load; ``partitions`` are
     solved on it, and ``load_effect`` shifts both to other loads (``None`` where load was not known or never varied).
-    ``accuracy`` is on held-out rows, by name.
+    ``accuracy`` is on held-out rows, by name. ``power_by_end`` tells the ends that the table's power is of, and what
+    each takes; it is empty without power, and in models from before it was kept.
     """
 
     leaf: Leaf
@@ -49,6 +51,7 @@ class LeafModel:
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
     load_effect: LoadEffect | None = None
+    power_by_end: PowerByEnd = field(default_factory=dict)
 
     def shift(self, load: float) -> LoadShift:
         """What a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
@@ -60,6 +63,7 @@ class LeafModel:
             predicted=SettingTable(compacted(self.table.settings), self.table.base_power_w),
             queueing_delay_p90_s=self.queueing_delay_p90_s,
             loss_baseline=self.loss_baseline,
+            power_by_end=self.power_by_end,
         )
 
 

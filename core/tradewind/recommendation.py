@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
+from tradewind.end_power import PowerByEnd
 from tradewind.parameters import Parameters
 from tradewind.prediction import Prediction
 from tradewind.pricing import Price
@@ -38,12 +39,14 @@ class CompactTable:
     ``queueing_delay_p90_s`` : 90th percentile of the queueing delay by number of streams.
     ``loss_baseline`` : retransmitted share that the path shows without congestion.
     ``bank_limit_bits`` : 95th percentile of past deficits, the bound of the SLA bank.
+    ``power_by_end`` : the ends that the table's power is of; empty where that is not known.
     """
 
     predicted: SettingTable
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
     bank_limit_bits: float | None = None
+    power_by_end: PowerByEnd = field(default_factory=dict)
 
     def below(self, ceiling_bps: float) -> "CompactTable":
         """The same where nothing carries more than this."""

@@ -20,6 +20,10 @@ class SlaKind(StrEnum):
     DEADLINE = "deadline"
 
 
+ENERGY_KINDS = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+"""Kinds that are about energy or power."""
+
+
 class EnergyBasis(StrEnum):
     TOTAL = "total"
     DYNAMIC = "dynamic"

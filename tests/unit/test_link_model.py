@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from tradewind.energy import Host
 from tradewind.errors import CannotFit
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
@@ -126,6 +127,31 @@ def test_rows_metered_at_one_end_are_not_mixed_with_rows_metered_at_both():
     learned = fit(log)
     watts = [math.exp(s.log_power_mean) for leaf in learned.leaves for s in leaf.table.settings if s.certified]
     assert max(watts) < 100
+
+
+def test_a_model_knows_which_ends_its_power_is_of_and_what_each_takes():
+    one = fit(link_log(800))
+    for leaf in one.leaves:
+        assert set(leaf.power_by_end) == {Host.DESTINATION}
+        assert leaf.power_by_end[Host.DESTINATION].base_w == pytest.approx(15.0)
+    log = link_log(800)
+    both = fit(replace(log, source_power_w=3 * log.destination_power_w, source_base_w=np.full(800, 45.0)))
+    for leaf in both.leaves:
+        source, destination = leaf.power_by_end[Host.SOURCE], leaf.power_by_end[Host.DESTINATION]
+        assert (source.base_w, destination.base_w) == pytest.approx((45.0, 15.0))
+        assert source.power_w == pytest.approx(3 * destination.power_w)
+        assert leaf.table.base_power_w == pytest.approx(60.0)
+        assert leaf.compact().power_by_end == leaf.power_by_end
+    unmetered = fit(link_log(800, metered=False))
+    assert all(leaf.power_by_end == {} for leaf in unmetered.leaves)
+
+
+def test_the_base_power_of_one_end_is_not_that_of_both():
+    log = link_log(800)
+    learned = fit(replace(log, source_power_w=log.destination_power_w))
+    for leaf in learned.leaves:
+        assert leaf.table.base_power_w is None
+        assert leaf.power_by_end[Host.SOURCE].base_w is None
 
 
 def test_a_log_read_in_batches_gives_the_same_leaves(log, learned):

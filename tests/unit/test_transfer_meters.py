@@ -70,6 +70,22 @@ def run(
     asyncio.run(main())
 
 
+def test_what_a_running_transfer_has_taken_is_reported_and_goes_on_being_counted():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        account = meters.begin(str(A))
+        account.moved_bytes += 1000
+        first = await meters.report(A, is_over=False)
+        second = await meters.report(A, is_over=False)
+        assert 0 < first.duration_s < second.duration_s
+        assert second.total_j - first.total_j == pytest.approx(WATTS * (second.duration_s - first.duration_s))
+        meters.end(account)
+        last = await meters.report(A)
+        assert last.duration_s >= second.duration_s
+        assert last.total_j == pytest.approx(WATTS * last.duration_s)
+
+    run(story)
+
+
 def test_a_transfer_alone_is_told_what_the_host_took():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         account = meters.begin(str(A))

@@ -1,7 +1,8 @@
 """What one end of a transfer tells the other of its energy: two small documents.
 
 The agent that copies names its transfer in a header of every request, but only to a server that has answered
-``GET /.tradewind/transfers`` with an `EndMeter`. When it is done it asks that server for the `EndReport`.
+``GET /.tradewind/transfers`` with an `EndMeter`. When it is done it asks that server for the `EndReport`; while it runs
+it asks for the same of the time until then.
 """
 
 from uuid import UUID

@@ -22,6 +22,7 @@ from tradewind_agent.loaded_path import LoadedPath
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.other_end import EndReading, OtherEnd
+from tradewind_agent.other_end_power import BothEndsMeter, LiveMeter, OtherEndPower
 from tradewind_agent.tuning.loop import Tuning
 
 LOOK_INTERVAL_S = 0.05
@@ -98,10 +99,10 @@ def move(
         other = None if transfer_id is None else _other_end(jobs, transfer_id, options, host, other_meter)
         if other is None:
             return await running(jobs, TransferEngine(plan, options), await meter.session(host))
-        asking = asyncio.create_task(other.asked()) if other_meter is None else None
-        movement = await running(jobs, TransferEngine(plan, other.options), await meter.session(host))
-        meters = asking is None or other.meters(await asking)
-        return await _with_other_end(movement, other) if meters else movement
+        asking = asyncio.create_task(_meters(other, other_meter))
+        engine, session = TransferEngine(plan, other.options), await meter.session(host)
+        movement = await running(jobs, engine, session, OtherEndPower(other), asking)
+        return await _with_other_end(movement, other) if await asking else movement
 
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
         return runner.run(moving())
@@ -116,6 +117,11 @@ def _other_end(
     return None if other is None or (told is not None and not other.meters(told)) else other
 
 
+async def _meters(other: OtherEnd, told: bytes | None) -> bool:
+    """Whether the other end meters transfers; it is asked unless it has ``told`` that already."""
+    return True if told is not None else other.meters(await other.asked())
+
+
 async def _with_other_end(movement: Movement, other: OtherEnd) -> Movement:
     if movement.metered is None or not movement.result.bytes_moved:
         return movement
@@ -127,6 +133,8 @@ async def _move(
     jobs: Sequence[Job],
     engine: TransferEngine,
     session: MeterSession | None,
+    other_power: OtherEndPower | None = None,
+    other_meters: "asyncio.Task[bool] | None" = None,
     *,
     tuning: Tuning | None,
     on_snapshot: Callable[[Snapshot], None] | None,
@@ -136,6 +144,7 @@ async def _move(
     loaded = LoadedPath()
     result: TransferResult | None = None
     metering: asyncio.Task[None] | None = None
+    live: LiveMeter | None = session
     started_at = now()
     try:
         if tuning is not None:
@@ -145,7 +154,10 @@ async def _move(
         started_at = now()
         beside.append(asyncio.create_task(loaded.watch(engine)))
         if tuning is not None:
-            beside.append(asyncio.create_task(tuning.run(engine, session)))
+            if session is not None and other_power is not None and other_meters is not None:
+                live = BothEndsMeter(session, other_power)
+                beside.append(asyncio.create_task(other_power.run(asyncio.shield(other_meters))))
+            beside.append(asyncio.create_task(tuning.run(engine, live)))
         if on_snapshot is not None:
             beside.append(asyncio.create_task(_look(engine, on_snapshot)))
         result = await engine.run(jobs)
@@ -160,7 +172,7 @@ async def _move(
                 await task
     last = engine.snapshot()
     if tuning is not None:
-        tuning.end(last, session)
+        tuning.end(last, live)
     if on_snapshot is not None:
         on_snapshot(last)
     return Movement(

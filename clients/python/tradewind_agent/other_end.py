@@ -17,7 +17,7 @@ from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.tag import TransferTag
 from tradewind_agent.meters import CpuWork
-from tradewind_agent.transfer_naming import TRANSFERS_PATH, energy_path
+from tradewind_agent.transfer_naming import TRANSFERS_PATH, energy_path, energy_so_far_path
 
 LEAST_SEEN_SHARE = 0.9
 """Of the bytes moved that the server must have seen, or others (redirects, caches) were the other end as well."""
@@ -77,6 +77,10 @@ class OtherEnd:
         meter = _read(told, EndMeter)
         # Of the same host all meters but that of the process count what this end counts already.
         return meter is not None and not (_is_here(self.at.origin) and meter.method is not EnergyMethod.CPU_MODEL)
+
+    async def report_so_far(self) -> EndReport | None:
+        """Return what the running transfer has taken at this end; ``None`` where the server cannot tell."""
+        return _read(await document_at(self.at.join(energy_so_far_path(self.transfer_id)), self.options), EndReport)
 
     async def reading(self, moved_bytes: int, duration_s: float) -> EndReading | None:
         """Energy of the transfer at this end over its ``duration_s``; ``None`` where the server cannot tell.

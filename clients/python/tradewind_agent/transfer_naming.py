@@ -9,11 +9,24 @@ from uuid import UUID
 TRANSFER_HEADER = "Tradewind-Transfer"
 TRANSFERS_PATH = "/.tradewind/transfers"
 _ENERGY = "/energy"
+_ENERGY_SO_FAR = "/energy-so-far"
 
 
 def energy_path(transfer_id: UUID) -> str:
     """Where a server tells what a transfer took."""
     return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY}"
+
+
+def energy_so_far_path(transfer_id: UUID) -> str:
+    """Return the address where a server reports what a running transfer has taken until now."""
+    return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY_SO_FAR}"
+
+
+def running_transfer_named(path: str) -> UUID | None:
+    """Return the running transfer that a path below ``TRANSFERS_PATH`` asks for; see `energy_so_far_path`."""
+    if not (path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY_SO_FAR)):
+        return None
+    return transfer_id_of(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY_SO_FAR))
 
 
 def transfer_named(path: str) -> UUID | None:

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from tradewind import model
 from tradewind.cluster import Leaf
+from tradewind.end_power import EndPower, PowerByEnd
+from tradewind.energy import Host
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering import MIN_ROWS, find_tiers
 from tradewind.learning.in_force import InForce, SeenRows
@@ -120,6 +122,7 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce
         observed=_observed(axes, rows, columns, power_w),
         partitions=solve_partitions(table),
         load_effect=fitted.load_effect(),
+        power_by_end=_power_by_end(columns) if fitted.power else {},
         accuracy=validation.to_dict(),
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
@@ -153,12 +156,33 @@ def _power(columns: _Columns) -> tuple[FloatArray, float | None]:
     Power of one end and of both ends are different quantities; a missing end is not zero.
     """
     meters = columns["meters"]
-    metered = meters[meters > 0]
-    if not len(metered):
+    if not (meters > 0).any():
         return np.full(len(meters), np.nan), None
-    kinds, counts = np.unique(metered, return_counts=True)
-    usual = meters == kinds[np.argmax(counts)]
+    usual = _usually_metered(meters)
     return np.where(usual, columns["power_w"], np.nan), _quantile(columns["base_power_w"][usual], 0.5)
+
+
+def _power_by_end(columns: _Columns) -> PowerByEnd:
+    """Return the median power of each end in the rows that `_power` takes; an end that they do not meter is absent."""
+    usual = _usually_metered(columns["meters"])
+    source = columns["source_power_w"][usual], columns["source_base_w"][usual]
+    # What is known of the source alone is the sum of the ends that are known.
+    others_w = columns["power_w"][usual] - np.nan_to_num(source[0])
+    others_base_w = columns["base_power_w"][usual] - np.nan_to_num(source[1])
+    meters = int(columns["meters"][usual][0])
+    by_host = {Host.SOURCE: (1, *source), Host.DESTINATION: (2, others_w, others_base_w)}
+    return {
+        host: EndPower(power_w, _quantile(base_w, 0.5))
+        for host, (bit, watts, base_w) in by_host.items()
+        if meters & bit and (power_w := _quantile(watts, 0.5)) is not None
+    }
+
+
+def _usually_metered(meters: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which rows were metered at the ends that most metered rows have; there must be a metered row."""
+    kinds, counts = np.unique(meters[meters > 0], return_counts=True)
+    usual: npt.NDArray[np.bool_] = np.asarray(meters == kinds[np.argmax(counts)])
+    return usual
 
 
 def _quantile(values: FloatArray, q: float) -> float | None:

@@ -23,6 +23,8 @@ VALUES = (
     "throughput_bps",
     "power_w",
     "base_power_w",
+    "source_power_w",
+    "source_base_w",
     "load",
     "start_s",
     "queueing_delay_s",
@@ -199,7 +201,9 @@ def _clustered(log: LinkLog, load: FloatArray) -> Rows:
     values = {
         "throughput_bps": log.throughput_bps,
         "power_w": np.where(meters > 0, _sum_known(log.source_power_w, log.destination_power_w), np.nan),
-        "base_power_w": _sum_known(log.source_base_w, log.destination_base_w),
+        "base_power_w": _base_power_w(log),
+        "source_power_w": log.source_power_w,
+        "source_base_w": log.source_base_w,
         "load": load,
         "start_s": log.start_s,
         "queueing_delay_s": log.rtt_s - log.min_rtt_s,
@@ -217,6 +221,17 @@ def _clustered(log: LinkLog, load: FloatArray) -> Rows:
         row_hash=hash_of(log.id_high, log.id_low),
         values=np.stack([values[name] for name in VALUES], axis=1),
     )
+
+
+def _base_power_w(log: LinkLog) -> FloatArray:
+    """Return the base power of the metered ends; NaN where one of them does not know its own."""
+    base_w = _sum_known(log.source_base_w, log.destination_base_w)
+    for power_w, own_base_w in (
+        (log.source_power_w, log.source_base_w),
+        (log.destination_power_w, log.destination_base_w),
+    ):
+        base_w[np.isfinite(power_w) & ~np.isfinite(own_base_w)] = np.nan
+    return base_w
 
 
 def _sum_known(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tradewind.dataset import ChunkKind
+from tradewind.end_power import BOTH_ENDS, PowerByEnd
+from tradewind.energy import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
@@ -113,6 +115,17 @@ class Basis:
         told = [chunk.table.bank_limit_bits for chunk in self.chunks if chunk.table is not None]
         known = [bits for bits in told if bits is not None]
         return sum(known) if known else None
+
+    @cached_property
+    def power_by_end(self) -> PowerByEnd:
+        """What each end takes in the tables' history; empty where no table says."""
+        known = (chunk.table.power_by_end for chunk in self.chunks if chunk.table is not None)
+        return max(known, key=len, default={})
+
+    @cached_property
+    def counted_ends(self) -> frozenset[Host]:
+        """Return the ends whose power the target counts: those that the tables learned, both where no table says."""
+        return frozenset(self.power_by_end) or BOTH_ENDS
 
     @cached_property
     def idle_power_w(self) -> float | None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tradewind.parameters import Parameters
+from tradewind.sla import ENERGY_KINDS
 from tradewind.tuning.bank import Goal, balance, estimated, goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.change import ChangeDetector
@@ -232,7 +233,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     decision = Decision(
         chunks=chunks,
         changed=chunks != before.chunks,
-        reason=proposal.reason,
+        reason=_reason(basis, proposal, seen),
         kind=proposal.kind,
         sla_bank=balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
     )
@@ -260,6 +261,13 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         rest=state.rest,
     )
     return concluded, decision
+
+
+def _reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
+    """Return the rule's reason; under an agreement on energy or power it says which power was estimated."""
+    if seen.power_note and basis.sla.kind in ENERGY_KINDS:
+        return f"{proposal.reason}; {seen.power_note}"
+    return proposal.reason
 
 
 def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:

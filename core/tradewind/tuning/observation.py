@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from tradewind.dataset import ChunkKind
+from tradewind.end_power import count_power
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.recommendation import CompactTable
@@ -44,8 +45,9 @@ class Observation(NamedTuple):
     where it did not speak of a chunk, what is in force. ``streams`` : in force.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
-    measured or else expected; ``j_per_byte`` of it. ``base_rtt`` : with this tick; ``is_longer`` : it shows the path
-    to be longer than was known. ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
+    measured or else expected, of the ends that the target counts; ``power_note`` says what of it is estimated.
+    ``j_per_byte`` of it. ``base_rtt`` : with this tick; ``is_longer`` : it shows the path to be longer than was known.
+    ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
     """
 
     sample: Sample
@@ -64,6 +66,7 @@ class Observation(NamedTuple):
     slow_start: float
     forecaster: Forecaster | None
     power_w: float | None
+    power_note: str
     base_rtt: BaseRtt
     is_longer: bool
     ceiling_bps: float | None = None
@@ -114,6 +117,7 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
     before_cuts = max(streams, state.limit.before)
     told_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
     base_rtt = state.base_rtt.seen(sample, state.limit.cut_bps)
+    sample, power_note = _with_counted_power(basis, sample)
     sample = base_rtt.shown_in(_with_shortest_rtt(basis, sample, tables, before_cuts))
     expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(told_min_rtt_s, base_rtt.found_s))
     longer_by_s = base_rtt.found_s - max(told_min_rtt_s, state.base_rtt.found_s)
@@ -145,10 +149,19 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
         slow_start=_slow_start(state, interval_s, rtt_s),
         forecaster=view,
         power_w=power_w,
+        power_note=power_note,
         ceiling_bps=basis.ceiling_bps,
         base_rtt=base_rtt,
         is_longer=longer_by_s > congestion.dead_band_s(expected_delay_s),
     )
+
+
+def _with_counted_power(basis: Basis, sample: Sample) -> tuple[Sample, str]:
+    """Return the sample with power of the ends that the target counts, and what of that is estimated."""
+    if not sample.power_ends:
+        return sample, ""
+    counted = count_power(sample.power_ends, basis.counted_ends, basis.power_by_end)
+    return replace(sample, power_w=counted.power_w), counted.note
 
 
 def _with_shortest_rtt(basis: Basis, sample: Sample, tables: Sequence[CompactTable], streams: int) -> Sample:

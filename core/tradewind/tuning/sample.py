@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tradewind.dataset import ChunkKind
+from tradewind.end_power import LivePower
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import BITS_PER_BYTE
@@ -59,7 +60,8 @@ class Sample:
     Rates are means over the last ``interval_s`` seconds. ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes``
     count from the transfer's start, so that a lost tick loses nothing. ``at_s`` is any clock in seconds: it may jump,
     the controller then counts intervals. Sequence 0 precedes the first byte and has an interval of 0. Where ``chunks``
-    is empty, as of a tool that tells only sums, the sums are split over the chunks of the plan.
+    is empty, as of a tool that tells only sums, the sums are split over the chunks of the plan. ``power_ends``
+    tells power by end; where it is empty, ``power_w`` is of all the ends that the agreement counts.
 
     Raises
     ------
@@ -78,6 +80,7 @@ class Sample:
     sent_bytes: int | None = None
     retransmitted_bytes: int | None = None
     power_w: float | None = None
+    power_ends: tuple[LivePower, ...] = ()
     chunks: tuple[ChunkProgress, ...] = ()
 
     def __post_init__(self) -> None:
@@ -89,7 +92,16 @@ class Sample:
                 raise InvalidValue(name, f"must {reason}, got {value:g}")
         if self.sent_bytes is not None and (self.retransmitted_bytes or 0) > self.sent_bytes:
             raise InvalidValue("retransmitted_bytes", "is more than sent_bytes")
+        self._check_power_ends()
         self._check_chunks()
+
+    def _check_power_ends(self) -> None:
+        hosts = [each.host for each in self.power_ends]
+        if len(set(hosts)) < len(hosts) or (None in hosts and len(hosts) > 1):
+            raise InvalidValue("power_ends", "must name each end once")
+        for i, each in enumerate(self.power_ends):
+            if not 0 <= each.power_w <= HIGHEST_BPS:
+                raise InvalidValue(f"power_ends.{i}.power_w", f"cannot be {each.power_w:g}")
 
     def _check_chunks(self) -> None:
         streams = sum(chunk.parameters.streams for chunk in self.chunks)

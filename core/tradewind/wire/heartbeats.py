@@ -7,7 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from tradewind.dataset import ChunkKind
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.end_power import LivePower
+from tradewind.energy import EnergyMethod, EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status
@@ -17,6 +18,7 @@ from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireParameters, WireRecord, WireUsage
 
 MAX_CHUNKS = 4
+MAX_ENDS = len(Host)
 MAX_LATE_HEARTBEATS = 20_000
 """Heartbeats that may come with a completion; more come in several."""
 
@@ -34,6 +36,15 @@ class ChunkSample(Strict):
     parameters: WireParameters
     throughput_bps: NonNegative
     remaining_bytes: Count
+
+
+class EndPowerSample(Strict):
+    """Power of one metered end in the tick, W; an end without one was not measured, which is never zero."""
+
+    host: Host
+    power_w: NonNegative
+    method: EnergyMethod | None = None
+    quality: EnergyQuality | None = None
 
 
 class WantedShare(Strict):
@@ -56,6 +67,9 @@ class Heartbeat(Strict):
     ``enquiry`` is what the recommendation answered. With it each heartbeat stands for itself: a session that the
     service lost is made again from it. ``wanted`` is claimed whatever is decided. A transfer that follows no decision
     names no ``chunks``: it asks for its share alone.
+
+    ``power_w`` is of the end that sends the heartbeat. ``power_ends`` names that end, and the other one where its
+    server reports its meter; without it ``power_w`` is of one end, nobody knows which.
     """
 
     sequence: Sequence
@@ -73,6 +87,7 @@ class Heartbeat(Strict):
     power_w: NonNegative | None = None
     power_method: EnergyMethod | None = None
     power_quality: EnergyQuality | None = None
+    power_ends: tuple[EndPowerSample, ...] = Field(default=(), max_length=MAX_ENDS)
     usage: WireUsage | None = None
     chunks: tuple[ChunkSample, ...] = Field(default=(), max_length=MAX_CHUNKS)
     wanted: WantedShare | None = None
@@ -98,6 +113,7 @@ class Heartbeat(Strict):
             sent_bytes=self.sent_bytes,
             retransmitted_bytes=self.retransmitted_bytes,
             power_w=self.power_w,
+            power_ends=self._live_power(),
             chunks=tuple(
                 [
                     ChunkProgress(
@@ -110,6 +126,11 @@ class Heartbeat(Strict):
                 ]
             ),
         )
+
+    def _live_power(self) -> tuple[LivePower, ...]:
+        if self.power_ends:
+            return tuple([LivePower(each.host, each.power_w) for each in self.power_ends])
+        return () if self.power_w is None else (LivePower(None, self.power_w),)
 
 
 @lru_cache(maxsize=SETTINGS_KEPT)

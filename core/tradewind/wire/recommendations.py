@@ -9,6 +9,8 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.end_power import EndPower
+from tradewind.energy import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
@@ -218,12 +220,22 @@ class WireTableSetting(Open):
         )
 
 
+class WireEndPower(Open):
+    """Mean power of one end in a table's history, W, and its base power where that is known."""
+
+    power_w: NonNegative
+    base_w: NonNegative | None = None
+
+
 class WireTable(Open):
+    """``power_ends`` : the ends that the table's power is of; ``None`` where a service does not say."""
+
     settings: tuple[WireTableSetting, ...]
     base_power_w: float | None = None
     queueing_delay_p90_s: dict[int, float] = Field(default_factory=dict)
     loss_baseline: float | None = None
     bank_limit_bits: float | None = None
+    power_ends: dict[Host, WireEndPower] | None = None
 
     def to_table(self) -> CompactTable:
         settings = tuple(setting.to_setting() for setting in self.settings)
@@ -232,6 +244,7 @@ class WireTable(Open):
             queueing_delay_p90_s=self.queueing_delay_p90_s,
             loss_baseline=self.loss_baseline,
             bank_limit_bits=self.bank_limit_bits,
+            power_by_end={host: EndPower(each.power_w, each.base_w) for host, each in (self.power_ends or {}).items()},
         )
 
 
@@ -267,6 +280,7 @@ def table_json(table: CompactTable) -> bytes:
             "queueing_delay_p90_s": dict(table.queueing_delay_p90_s),
             "loss_baseline": table.loss_baseline,
             "bank_limit_bits": table.bank_limit_bits,
+            "power_ends": {host: each._asdict() for host, each in table.power_by_end.items()} or None,
         }
     )
 

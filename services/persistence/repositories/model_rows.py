@@ -9,6 +9,8 @@ from sqlalchemy import Row
 
 from services.application.learned import ClusterOutline, ModelOutline, StoredLeaf, StoredModel, Tier
 from tradewind.cluster import Leaf
+from tradewind.end_power import EndPower
+from tradewind.energy import Host
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import UNKNOWN_PARAMETERS, Lattice, Parameters
@@ -56,6 +58,7 @@ def surface_row(leaf: LeafModel) -> dict[str, Any]:
         ],
         "base_power_w": leaf.table.base_power_w,
         "load_effect": None if leaf.load_effect is None else asdict(leaf.load_effect),
+        "power_by_end": {host: each._asdict() for host, each in leaf.power_by_end.items()} or None,
     }
 
 
@@ -154,6 +157,7 @@ def stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
         load_effect=_load_effect(row.load_effect),
+        power_by_end={Host(host): EndPower(**each) for host, each in (row.power_by_end or {}).items()},
     )
     return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
 

@@ -125,6 +125,7 @@ surfaces = Table(
     Column("observed", JSONB, nullable=False),
     quantity("base_power_w"),
     Column("load_effect", JSONB(none_as_null=True)),
+    Column("power_by_end", JSONB(none_as_null=True)),
 )
 
 # Bounds are in bit/s, joules a byte or watts by kind; half-open, unless closed.

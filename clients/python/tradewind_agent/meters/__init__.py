@@ -13,7 +13,7 @@ from tradewind_agent.meters.cpu_model import (
 )
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
-from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, measure_base_power
+from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, OtherEndSample, measure_base_power
 from tradewind_agent.meters.utilisation import HostCounters, HostReader, usage_between
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "MeterResult",
     "MeterSession",
     "MeterUnavailable",
+    "OtherEndSample",
     "PowerProfile",
     "RaplMeter",
     "assumed_profile",

@@ -17,13 +17,25 @@ DEFAULT_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveSample:
-    """The last interval, as a heartbeat reports it."""
+class OtherEndSample:
+    """Mean power at the other end lately, W, as its server tells it."""
 
+    host: Host
+    power_w: float
+    method: EnergyMethod
+    quality: EnergyQuality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSample:
+    """The last interval at the ``host`` end, as a heartbeat reports it; ``other`` is of the server at the other end."""
+
+    host: Host
     usage: Usage
     power_w: float | None
     method: EnergyMethod
     quality: EnergyQuality
+    other: OtherEndSample | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +127,7 @@ class MeterSession:
         if len(self._samples) < 2:
             return None
         return LiveSample(
+            host=self._host,
             usage=usage_between(self._samples[-2], self._samples[-1]),
             power_w=None if self._failure else self.trace.mean_power_w(over_s),
             method=self._meter.method,

@@ -12,7 +12,7 @@ from tradewind_agent.serve.packed_upload import packing_offered
 from tradewind_agent.serve.packing_turns import PackingTurns
 from tradewind_agent.serve.receiver import Receiver
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.transfer_naming import TRANSFERS_PATH, transfer_named
+from tradewind_agent.transfer_naming import TRANSFERS_PATH, running_transfer_named, transfer_named
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 
@@ -82,7 +82,10 @@ async def _answer_report(meters: TransferMeters, target: str) -> Response:
     if target == TRANSFERS_PATH:
         return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
     transfer_id = transfer_named(target)
-    report = None if transfer_id is None else await meters.report(transfer_id)
+    if (running_id := running_transfer_named(target)) is not None:
+        report = await meters.report(running_id, is_over=False)
+    else:
+        report = None if transfer_id is None else await meters.report(transfer_id)
     if report is None:
         raise Refused(HTTPStatus.NOT_FOUND, "no such transfer came by here lately")
     if isinstance(report, str):

@@ -76,8 +76,11 @@ class TransferMeters:
         account.open_requests -= 1
         account.active_s = self._clock()
 
-    async def report(self, transfer_id: UUID) -> EndReport | str | None:
-        """What a transfer took, which is over now; why that is not known; or ``None`` for one that never came by."""
+    async def report(self, transfer_id: UUID, *, is_over: bool = True) -> EndReport | str | None:
+        """What a transfer took; why that is not known; or ``None`` for one that never came by.
+
+        ``is_over`` : no more is counted, unless another request of the transfer comes.
+        """
         account = self._accounts.get(str(transfer_id))
         if account is None:
             return None
@@ -90,8 +93,9 @@ class TransferMeters:
         ):
             self._due.set()
             await self._sampled.wait()
-        account.over = True
-        self._due.set()
+        if is_over:
+            account.over = True
+            self._due.set()
         if account.failure is not None or not account.duration_s:
             return account.failure or "it could not be metered"
         return self._reported(transfer_id, account)

@@ -17,7 +17,7 @@ from tradewind.units import format_count
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed
-from tradewind_agent.meters import MeterSession
+from tradewind_agent.other_end_power import LiveMeter
 from tradewind_agent.planning import set_by_hand
 from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.following import Nonsense, plan_of
@@ -115,7 +115,7 @@ class Tuning:
         verdict = await self._granted(beat) if self._answered else None
         self._follow(engine, beat, verdict or self._alone(beat), elapsed_s=0.0)
 
-    async def run(self, engine: Tunable, meter: MeterSession | None) -> None:
+    async def run(self, engine: Tunable, meter: LiveMeter | None) -> None:
         """A tick after the other, until cancelled."""
         due_s = self._pace.clock_s()
         while True:
@@ -126,7 +126,7 @@ class Tuning:
             except Exception as defect:  # noqa: BLE001 -- whatever is wrong with tuning, the files are moved
                 self._say(f"this tick is not tuned: {defect!r}")
 
-    def end(self, last: Snapshot, meter: MeterSession | None) -> None:
+    def end(self, last: Snapshot, meter: LiveMeter | None) -> None:
         """The transfer is over: its last sample, on which nothing is decided any more."""
         if self._correspondence is not None:
             self._correspondence.leave()
@@ -134,7 +134,7 @@ class Tuning:
         beat = self._sampling.next(last, meter.latest() if meter is not None else None)
         self._note_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
 
-    async def _tick(self, engine: Tunable, meter: MeterSession | None) -> None:
+    async def _tick(self, engine: Tunable, meter: LiveMeter | None) -> None:
         now = engine.snapshot()
         if not now.remaining_files:
             return
@@ -218,7 +218,12 @@ class Tuning:
             return None
         self._lone.stand_by()
         return Verdict(
-            chunks=chunks, changed=answer.changed, kind=answer.kind, reason=answer.reason, by=DecidedBy.SERVICE
+            chunks=chunks,
+            changed=answer.changed,
+            kind=answer.kind,
+            reason=answer.reason,
+            by=DecidedBy.SERVICE,
+            sla_bank=answer.sla_bank,
         )
 
     def _alone(self, beat: Heartbeat) -> Verdict:
@@ -234,6 +239,7 @@ class Tuning:
             kind=str(decision.kind),
             reason=decision.reason,
             by=DecidedBy.AGENT,
+            sla_bank=decision.sla_bank,
         )
 
     # What comes of it.

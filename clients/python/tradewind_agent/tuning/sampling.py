@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind.tuning import Basis
 from tradewind.units import throughput_bps
-from tradewind.wire.heartbeats import ChunkSample, Heartbeat
+from tradewind.wire.heartbeats import ChunkSample, EndPowerSample, Heartbeat
 from tradewind.wire.recommendations import RecommendRequest, wire_parameters
 from tradewind.wire.records import WireUsage
 from tradewind_agent.engine.path_sample import PathSample
@@ -119,6 +119,11 @@ def _metered(live: LiveSample | None) -> dict[str, Any]:
         return {}
     usage = {name: getattr(live.usage, name) for name in ("cpu", "memory", "disk", "nic")}
     told: dict[str, Any] = {"usage": WireUsage(**usage)}
-    if live.power_w is None or live.power_w < 0:
-        return told
-    return told | {"power_w": live.power_w, "power_method": live.method, "power_quality": live.quality}
+    if live.power_w is not None and live.power_w >= 0:
+        told |= {"power_w": live.power_w, "power_method": live.method, "power_quality": live.quality}
+    ends = tuple(
+        EndPowerSample(host=end.host, power_w=end.power_w, method=end.method, quality=end.quality)
+        for end in (live, live.other)
+        if end is not None and end.power_w is not None and end.power_w >= 0
+    )
+    return told | {"power_ends": ends} if ends else told

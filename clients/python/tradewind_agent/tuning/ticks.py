@@ -19,13 +19,14 @@ class DecidedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What to do until the next tick, whoever has decided it."""
+    """What to do until the next tick, whoever has decided it; see ``Decision`` for ``sla_bank``."""
 
     chunks: tuple[ChunkPlan, ...]
     changed: bool
     kind: str
     reason: str
     by: DecidedBy
+    sla_bank: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Tick:
             changed=self.verdict.changed,
             kind=self.verdict.kind,
             reason=self.verdict.reason,
+            sla_bank=self.verdict.sla_bank,
         )
 
     def document(self) -> dict[str, Any]:
@@ -61,6 +63,7 @@ class Tick:
             "kind": self.verdict.kind,
             "changed": self.verdict.changed,
             "reason": self.verdict.reason,
+            "sla_bank": self.verdict.sla_bank,
             "parameters": _whole(self.verdict.chunks).known(),
             "chunks": [
                 {"chunk": str(each.chunk), "parameters": each.parameters.known()} for each in self.verdict.chunks
