@@ -12,6 +12,7 @@ from itertools import chain
 
 from tradewind import prior
 from tradewind.dataset import DataSet
+from tradewind.end_power import PowerByEnd
 from tradewind.model import LeafModel, compacted
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -103,8 +104,10 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
     """
     expected_bps = prior.rate(path, dataset, load)
+    powered = _lenders_of_power(lenders)
     known = [
         (
+            each.weight if each in powered else 0.0,
             each.weight,
             each.log_variance,
             each.leaf.table.settings,
@@ -116,12 +119,39 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     settings = []
     for candidate in _candidates(lenders, expected_bps):
         lent = [
-            (weight, variance, theirs[place], theirs[place].log_throughput_mean - math.log(their_bps(candidate)))
-            for weight, variance, theirs, place_of, their_bps in known
+            (
+                power_weight,
+                weight,
+                variance,
+                theirs[place],
+                theirs[place].log_throughput_mean - math.log(their_bps(candidate)),
+            )
+            for power_weight, weight, variance, theirs, place_of, their_bps in known
             if (place := place_of(candidate)) is not None and theirs[place].certified
         ]
         settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
-    return SettingTable(tuple(settings))
+    return SettingTable(tuple(settings), _base_power_w(powered))
+
+
+def power_by_end_of(lenders: Sequence[Lender]) -> PowerByEnd:
+    """Return the ends that a borrowed table's power is of; empty where no lender says."""
+    powered = _lenders_of_power(lenders)
+    return powered[0].leaf.power_by_end if powered else {}
+
+
+def _lenders_of_power(lenders: Sequence[Lender]) -> list[Lender]:
+    """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs."""
+    powered = [each for each in lenders if each.leaf.table.knows_power]
+    return [each for each in powered if each.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
+
+
+def _base_power_w(powered: Sequence[Lender]) -> float | None:
+    """Return the lenders' base power by their weights; ``None`` where one of them does not know it."""
+    known = [(each.weight, each.leaf.table.base_power_w) for each in powered]
+    bases = [(weight, base_w) for weight, base_w in known if base_w is not None]
+    if not bases or len(bases) < len(known):
+        return None
+    return sum(weight * base_w for weight, base_w in bases) / sum(weight for weight, _ in bases)
 
 
 def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], float]) -> Iterable[Parameters]:
@@ -136,18 +166,18 @@ def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], 
 
 
 def _borrowed_setting(
-    setting: Parameters, lent: Sequence[tuple[float, float, PredictedSetting, float]], log_prior: float
+    setting: Parameters, lent: Sequence[tuple[float, float, float, PredictedSetting, float]], log_prior: float
 ) -> PredictedSetting:
-    """From (weight, variance added, the leaf's entry, its residual) of each lender of this setting."""
+    """From (weight of its power, weight, variance added, its entry, its residual) of each lender of this setting."""
     total = mean = squares = own = powered = log_power = 0.0
-    for weight, variance, entry, residual in lent:
+    for power_weight, weight, variance, entry, residual in lent:
         total += weight
         mean += weight * residual
         squares += weight * residual * residual
         own += weight * (entry.log_throughput_sd**2 + variance)
-        if entry.log_power_mean is not None:
-            powered += weight
-            log_power += weight * entry.log_power_mean
+        if power_weight and entry.log_power_mean is not None:
+            powered += power_weight
+            log_power += power_weight * entry.log_power_mean
     mean /= total
     disagreement = max(squares / total - mean * mean, 0.0)
     return PredictedSetting(

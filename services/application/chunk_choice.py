@@ -10,10 +10,9 @@ from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import ChunkPlan
 from tradewind.selection import QUANTITY_OF, SettingTable, choose, unit_target
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.shared_pipe import shared_duration_s
+from tradewind.sla import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
-
-_ON_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ def planned(chunk: Chunk, solution: Solution) -> ChunkPlan:
 
 def needs_power(sla: Sla) -> bool:
     """Whether an agreement can be solved only where the logs tell power."""
-    return sla.kind in _ON_ENERGY
+    return sla.kind in ENERGY_KINDS
 
 
 def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
@@ -115,21 +114,6 @@ def together(
         energy_j=_widened(power_w * duration_s, energies, weights),
         power_w=_widened(power_w, powers, weights),
     )
-
-
-def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> float:
-    """Time until chunks that run together are all done, s.
-
-    Each goes at its own rate, all scaled alike to ``ceiling_bps`` together; when one is done the others take its room.
-    """
-    alone = sorted([(BITS_PER_BYTE * size / rate, rate) for size, rate in zip(sizes_bytes, rates_bps, strict=True)])
-    running_bps = sum(rates_bps)
-    taken_s = before_s = 0.0
-    for alone_s, rate in alone:  # scaled alike, they finish in the order in which they would alone
-        taken_s += (alone_s - before_s) * max(1.0, running_bps / ceiling_bps)
-        running_bps -= rate
-        before_s = alone_s
-    return taken_s
 
 
 def kept_together(

@@ -24,18 +24,21 @@ from services.application.served_model import ServedModel
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import prior
-from tradewind.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed
+from tradewind.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed, power_by_end_of
 from tradewind.cold_start import assuming, cold_start, completed
 from tradewind.dataset import Chunk
+from tradewind.end_power import PowerByEnd
 from tradewind.model import compacted
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting, Quantity, predict
+from tradewind.prediction import PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable
-from tradewind.sla import Sla
+from tradewind.sla import Sla, SlaKind
 from tradewind.transfer import LinkKey
-from tradewind.units import format_bps
+from tradewind.units import format_bps, format_joules
 from tradewind.wire.recommendations import table_json
+
+_LEAST_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class _Grounds:
     source: AnswerSource
     solutions: Sequence[Solution]
     tables: Sequence[SettingTable]
+    power_by_end: Sequence[PowerByEnd]
     origin: str
     distance: float | None = None
 
@@ -62,11 +66,10 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
+    grounds = _no_dearer_than_fastest(enquiry, grounds, snapshot, chunks, path)
     solutions = grounds.solutions
     plan = tuple(map(planned, chunks, solutions))
-    ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
-    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, ceiling_bps)
-    predicted = within_pipe(predicted, path.bandwidth_bps)
+    predicted = _predict(enquiry, chunks, solutions, path)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -83,10 +86,43 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         nearest_data_distance=grounds.distance,
     )
     compact = {
-        chunk.kind: table_json(CompactTable(predicted=SettingTable(compacted(table.settings))))
-        for chunk, table in zip(chunks, grounds.tables, strict=True)
+        chunk.kind: table_json(
+            CompactTable(
+                predicted=SettingTable(compacted(table.settings), table.base_power_w), power_by_end=power_by_end
+            )
+        )
+        for chunk, table, power_by_end in zip(chunks, grounds.tables, grounds.power_by_end, strict=True)
     }
     return Offer(recommendation, compact)
+
+
+def _predict(enquiry: Enquiry, chunks: Sequence[Chunk], solutions: Sequence[Solution], path: Path) -> Prediction:
+    ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - (enquiry.load or 0.0))
+    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, ceiling_bps)
+    return within_pipe(predicted, path.bandwidth_bps)
+
+
+def _no_dearer_than_fastest(
+    enquiry: Enquiry, grounds: _Grounds, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
+) -> _Grounds:
+    """Return the grounds, or those of the fastest plan where least energy was asked for and that takes less.
+
+    Each chunk's most frugal setting is chosen as if it were alone; together they may take longer, and so more energy.
+    """
+    if enquiry.sla.kind not in _LEAST_ENERGY or grounds.source is not AnswerSource.NEIGHBOUR:
+        return grounds
+    energy_j = _predict(enquiry, chunks, grounds.solutions, path).energy_j
+    for_speed = replace(enquiry, sla=replace(enquiry.sla, kind=SlaKind.MAX_THROUGHPUT))
+    nearest = _nearest(for_speed, snapshot, chunks, path)
+    if all(any(each.model.powered[each.ordinal] for each in found) for found in nearest):
+        fastest = _by_neighbours(for_speed, snapshot, chunks, path)
+    else:  # whoever asks for speed is told no energy; of the neighbours here it is known
+        fastest = replace(grounds, solutions=_solve_each(for_speed, chunks, grounds.tables))
+    fastest_j = None if fastest is None else _predict(enquiry, chunks, fastest.solutions, path).energy_j
+    if fastest is None or energy_j is None or fastest_j is None or energy_j.mean <= fastest_j.mean:
+        return grounds
+    saved = f"the fastest plan is taken, which needs {format_joules(fastest_j.mean)} instead of"
+    return replace(fastest, origin=f"{fastest.origin}; {saved} {format_joules(energy_j.mean)}")
 
 
 def path_told(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
@@ -102,21 +138,13 @@ def path_told(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
 
 def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> _Grounds | None:
     """From the nearest leaves of each chunk; ``None`` where a chunk has none that certifies any setting."""
-    of_mover = snapshot.index.neighbourhoods.get(enquiry.link.mover)
-    others = Neighbourhood(snapshot.by_other_movers(enquiry.link).items())
-    powered = needs_power(enquiry.sla)
-    nearest = [
-        nearest_with_other_movers(of_mover, others, position(path, chunk.dataset.mean_file_bytes), powered=powered)
-        for chunk in chunks
-    ]
+    nearest = _nearest(enquiry, snapshot, chunks, path)
     if not all(nearest):
         return None
     models = snapshot.require(each.model for found in nearest for each in found)
     load = enquiry.load or 0.0
-    tables = [
-        borrowed([_lender(each, models[each.model.id], enquiry) for each in found], path, chunk.dataset, load)
-        for found, chunk in zip(nearest, chunks, strict=True)
-    ]
+    lenders = [[_lender(each, models[each.model.id], enquiry) for each in found] for found in nearest]
+    tables = [borrowed(of_chunk, path, chunk.dataset, load) for of_chunk, chunk in zip(lenders, chunks, strict=True)]
     if not all(table.settings for table in tables):
         return None
     tables = [table.below(path.bandwidth_bps or math.inf) for table in tables]
@@ -129,9 +157,21 @@ def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk]
         AnswerSource.NEIGHBOUR,
         _solve_each(enquiry, chunks, tables),
         tables,
+        [power_by_end_of(of_chunk) for of_chunk in lenders],
         f"residuals of the nearest links ({names}) on the prior{assuming(enquiry.path)}",
         max(found[0].distance for found in nearest),
     )
+
+
+def _nearest(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> list[list[Neighbour]]:
+    """Return the nearest leaves of each chunk, of those that know power where the agreement needs it."""
+    of_mover = snapshot.index.neighbourhoods.get(enquiry.link.mover)
+    others = Neighbourhood(snapshot.by_other_movers(enquiry.link).items())
+    powered = needs_power(enquiry.sla)
+    return [
+        nearest_with_other_movers(of_mover, others, position(path, chunk.dataset.mean_file_bytes), powered=powered)
+        for chunk in chunks
+    ]
 
 
 def _lender(neighbour: Neighbour, model: ServedModel, enquiry: Enquiry) -> Lender:
@@ -165,6 +205,7 @@ def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds
         AnswerSource.HEURISTIC,
         [_expected(enquiry, chunk, plan, path) for chunk, plan in zip(chunks, ruled.plan, strict=True)],
         [prior.table(path, chunk.dataset, load=load) for chunk in chunks],
+        [{} for _ in chunks],
         f"none to borrow from; {ruled.rationale}",
     )
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.application.chunk_choice import shared_duration_s
 from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import MAX_OCTAVES
 from services.application.shelf import NotInMemory, Shelf
@@ -20,6 +19,7 @@ from tradewind.heuristics import MAX_CHANNELS
 from tradewind.parameters import Caps, Lattice
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
+from tradewind.shared_pipe import shared_duration_s
 from tradewind.sla import SlaKind
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import WireTable
