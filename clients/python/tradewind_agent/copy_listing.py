@@ -17,7 +17,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote_tree import OnFolders
 from tradewind_agent.engine.source import Downloads, list_downloads, list_manifest, list_uploads
 from tradewind_agent.engine.tcp_info import TcpInfo
-from tradewind_agent.errors import CopyFailed, FileFault
+from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
 from tradewind_agent.system_errors import in_words
 from tradewind_agent.transfer_naming import TRANSFERS_PATH
 
@@ -91,9 +91,27 @@ def list_files(
     slash = "" if manifest is None else "/"
     urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
     listing = asyncio.run(
-        _downloads(urls, _local(destination), manifest, options, ask_for_meter=ask_for_meter, on_folders=on_folders)
+        _downloads(
+            urls,
+            _Target(_local(destination), is_folder=destination.endswith("/")),
+            manifest,
+            options,
+            ask_for_meter=ask_for_meter,
+            on_folders=on_folders,
+        )
     )
     return _by_rules(listing, rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where downloads go.
+
+    ``is_folder`` : the user says so by a slash at its end, also of a folder that does not exist yet.
+    """
+
+    path: Path
+    is_folder: bool
 
 
 def _by_rules(listing: Listing, rules: ListingRules) -> Listing:
@@ -122,6 +140,7 @@ def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> L
     found = list_uploads([_local(source) for source in sources], destination, links=rules.links)
     jobs = found.jobs
     _check_any(jobs, found.omissions)
+    _check_distinct(jobs)
     listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
@@ -135,7 +154,7 @@ def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> L
 
 async def _downloads(
     urls: Sequence[Url],
-    folder: Path,
+    target: _Target,
     manifest: str | None,
     options: EngineOptions,
     *,
@@ -148,7 +167,7 @@ async def _downloads(
     if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
         asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _jobs(urls, folder, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
         jobs = await with_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _see_handshake(remote, beginning, options, round_trips)
@@ -197,7 +216,7 @@ async def _see_handshake(
 
 async def _jobs(
     urls: Sequence[Url],
-    folder: Path,
+    target: _Target,
     manifest: str | None,
     options: EngineOptions,
     *,
@@ -205,15 +224,23 @@ async def _jobs(
     on_folders: OnFolders,
 ) -> Downloads:
     if manifest is None:
-        found = await list_downloads(urls, folder, options, seen=round_trips.see, on_folders=on_folders)
+        found = await list_downloads(
+            urls,
+            target.path,
+            options,
+            seen=round_trips.see,
+            on_folders=on_folders,
+            into_folder=target.is_folder,
+        )
     elif len(urls) <= 1:
         # Beside, so that connections begin before thousands of lines are read.
         found = Downloads(
-            await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, folder))
+            await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, target.path))
         )
     else:
         raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
     _check_any(found.jobs, found.omissions)
+    _check_distinct(found.jobs)
     return found
 
 
@@ -235,6 +262,14 @@ def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
         raise CopyFailed("nothing to copy: the sources hold no files")
     more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
     raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
+
+
+def _check_distinct(jobs: Sequence[Job]) -> None:
+    """See that no file would replace another one of the same copy, however its files are moved."""
+    first: dict[str, Job] = {}
+    for job in jobs:
+        if (other := first.setdefault(str(job.destination), job)) is not job:
+            raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
 
 
 def _read(manifest: str) -> str:

@@ -44,12 +44,14 @@ async def list_downloads(
     *,
     seen: Seen | None = None,
     on_folders: OnFolders = lambda _: None,
+    into_folder: bool = False,
 ) -> Downloads:
     """List files to fetch: a URL that ends with a slash is a folder, with all below it; any other is one file.
 
     One without a slash that the server redirects to itself with a slash is a folder too.
 
-    ``destination`` is the file's own name for a single file, unless it is an existing folder; else the folder to fill.
+    ``destination`` is the file's own name for a single file, unless it is a folder or ``into_folder`` says it is to be;
+    else the folder to fill.
     ``seen`` is told of each connection that an index came over, ``on_folders`` of how many more folders are read.
 
     Raises
@@ -59,7 +61,8 @@ async def list_downloads(
     """
     client = IndexClient(options, seen)
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
-    if len(sources) == 1 and sources[0].name and not destination.is_dir():  # noqa: ASYNC240  # one stat
+    is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
+    if len(sources) == 1 and sources[0].name and not is_folder:
         return Downloads([DownloadJob(source=sources[0], destination=destination)])
     tree = RemoteTree(client, on_folders)
     for source in sources:
