@@ -202,3 +202,41 @@ def test_connections_of_an_upload_are_concurrency_times_parallelism(tmp_path: Pa
             assert (await task).files_done == 6
 
     asyncio.run(story())
+
+
+def rewrite_unseen(path: Path, content: bytes) -> None:
+    """Other bytes of the same size and time."""
+    found = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def test_a_source_that_changes_under_its_time_is_not_gone_on_with(served: Path, source: Path):
+    async def story() -> TransferResult:
+        async with receiver(served) as server:
+            engine = TransferEngine(plan(1, 2), options(rate_bytes_per_s=20e6))
+            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url))))
+            await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 2)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            rewrite_unseen(source, CONTENT[::-1])
+            return await send(source, server.url)
+
+    assert asyncio.run(story()).succeeded
+    assert (served / "file.bin").read_bytes() == CONTENT[::-1]
+
+
+def test_a_source_that_changes_while_it_is_sent_gets_no_name(served: Path, source: Path):
+    async def story() -> TransferResult:
+        async with receiver(served) as server:
+            engine = TransferEngine(plan(1), options(rate_bytes_per_s=20e6))
+            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url))))
+            await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 4)
+            with source.open("r+b") as file:
+                file.write(CONTENT[::-1])
+            return await task
+
+    (failure,) = asyncio.run(story()).failures
+    assert "changed while it was sent" in failure.reason
+    assert not (served / "file.bin").exists()

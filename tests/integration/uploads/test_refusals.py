@@ -36,6 +36,18 @@ def test_a_link_in_place_of_the_file_is_replaced_not_followed(server: Server, ro
     assert not (root / "f").is_symlink()
 
 
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "part"])
+def test_what_is_no_file_is_never_replaced(server: Server, root: Path, linked: bool, in_parts: bool):
+    os.mkfifo(root / ("there" if linked else "f"))
+    if linked:
+        (root / "f").symlink_to("there")
+    before = (root / "f").lstat()
+    fields = {"Content_Range": "bytes 0-3/4", "Tradewind_Upload": "u"} if in_parts else {}
+    assert ask(server.port, "PUT", "/f", b"data", **fields).status == 409
+    assert (root / "f").lstat() == before
+
+
 def test_part_files_are_neither_served_nor_listed(server: Server, root: Path):
     with Wire(server.port) as wire:
         send_part(wire, PARTS[0])

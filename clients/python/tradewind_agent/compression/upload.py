@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from http.client import HTTPResponse
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.part_write import upload_id
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
 
@@ -62,7 +62,8 @@ def _sent(
     job: UploadJob, source: _Source, packing: Packing, used: InUse, moved: Callable[[int], None]
 ) -> PackedOutcome:
     connection, options = used.connection, used.options
-    headers = {"Tradewind-Upload": upload_id(job), CODECS_HEADER: ",".join(sorted(available_codecs()))}
+    named = upload_id(job, source.status, "packed")
+    headers = {"Tradewind-Upload": named, CODECS_HEADER: ",".join(sorted(available_codecs()))}
     answer = used.heard("HEAD", headers)
     if answer.headers.get("Tradewind-Complete") == "true":
         used.over(answer)
@@ -79,7 +80,7 @@ def _sent(
         "Content-Encoding": PACKED_CODING,
         "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
         "Transfer-Encoding": "chunked",
-        "Tradewind-Upload": upload_id(job),
+        "Tradewind-Upload": named,
     }
     broken: BaseException | None = None
     try:
@@ -126,8 +127,3 @@ def _codecs_told(answer: HTTPResponse) -> frozenset[Codec]:
     if told is None:
         raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
     return codecs_of_both(told)
-
-
-def upload_id(job: UploadJob) -> str:
-    """The same for the same source file in every run: name, size and time."""
-    return sha256(f"{job.source.resolve()}\0{job.size_bytes}\0{job.modified_at_ns}\0packed".encode()).hexdigest()[:32]

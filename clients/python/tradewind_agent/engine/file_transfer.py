@@ -19,6 +19,7 @@ from tradewind_agent.engine.origin_limits import (
 )
 from tradewind_agent.engine.pipelining import PipelinedExchange
 from tradewind_agent.engine.publishing import Publication, Told
+from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.errors import (
@@ -124,6 +125,7 @@ class FileTransfer(ABC):
         self.progress = 0
         self._refusals = self._extra_tries = self._refusals_alone = 0
         self._others_progress = 0
+        self._even_share = (0, 0)  # streams, bytes
 
     @abstractmethod
     def take(self, streams: int, most_bytes: int) -> FileExchange | None:
@@ -163,6 +165,12 @@ class FileTransfer(ABC):
     def request(self, method: str, headers: Mapping[str, str]) -> Request:
         """A request to where the file is now."""
         return request_for(method, self.url, self.host.options, headers)
+
+    def next_length(self, undealt: RangeSet, streams: int, most_bytes: int) -> int:
+        """Length of the next range to deal."""
+        if self._even_share[0] != streams:
+            self._even_share = (streams, -(-undealt.total_bytes // streams))
+        return share_bytes(undealt.total_bytes, self._even_share[1], streams, most_bytes)
 
     def progressed(self) -> None:
         """More of the file than ever is safely moved: a later fault starts counting tries afresh."""

@@ -1,16 +1,31 @@
 """Requests of an upload: how much the receiver has, and PUTs of (a part of) a file."""
 
+import os
+import socket
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Protocol
 
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
 from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin_limits import SentUnder
 from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedStored
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
+
+
+def upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str:
+    """Name the upload of an open source file, in every run alike as long as it has the same bytes.
+
+    Size and time can be set, and hosts may have files of one name: inode, last change of any kind and host tell such
+    files apart, whose parts must not meet in one file. ``form`` : in which the bytes are sent.
+    """
+    at = (socket.gethostname(), str(job.source.resolve()), found.st_dev, found.st_ino)
+    version = (job.size_bytes, job.modified_at_ns, found.st_ctime_ns)
+    return sha256(repr((*at, *version, form)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 class FileSlice:

@@ -8,12 +8,12 @@ import os
 import re
 from asyncio import Future
 from collections.abc import Callable
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, share_bytes
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.engine.part_write import FileSlice, UploadExchange
+from tradewind_agent.engine.part_write import FileSlice, UploadExchange, upload_id
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
@@ -31,6 +31,7 @@ class FileUpload(FileTransfer):
     def __init__(self, job: UploadJob, host: TransferHost) -> None:
         super().__init__(job, job.destination, host)
         self._fd: int | None = None
+        self._upload_id = ""
         self._digest: str | None = None
         self._received = RangeSet()
         self._undealt = RangeSet([(0, job.size_bytes - 1)])
@@ -38,7 +39,6 @@ class FileUpload(FileTransfer):
         self._preparing = False
         self._in_parts: bool | None = None  # None: not decided; whole if False
         self._must_ask = False
-        self._even_share = (0, 0)  # streams, bytes
 
     @property
     def size_bytes(self) -> int:
@@ -62,7 +62,7 @@ class FileUpload(FileTransfer):
             return None
         if not self.has_undealt:
             return None
-        length = self._next_length(streams, most_bytes)
+        length = self.next_length(self._undealt, streams, most_bytes)
         if self._in_parts is None:
             self._in_parts = self._must_ask = length < self.job.size_bytes
         if self._must_ask:
@@ -74,12 +74,6 @@ class FileUpload(FileTransfer):
             return None if self._in_flight else self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
         return self._put_part(*self._undealt.take(length))
 
-    def _next_length(self, streams: int, most_bytes: int) -> int:
-        undealt = self._undealt.total_bytes
-        if self._even_share[0] != streams:
-            self._even_share = (streams, -(-undealt // streams))
-        return share_bytes(undealt, self._even_share[1], streams, most_bytes)
-
     # The source.
 
     def _open(self) -> bool:
@@ -90,9 +84,10 @@ class FileUpload(FileTransfer):
         except OSError as error:
             self.give_up(f"cannot read {self.job.source}: {in_words(error)}")
             return False
-        if (found.st_size, found.st_mtime_ns) != (self.job.size_bytes, self.job.modified_at_ns):
+        if not self._is_as_listed(found):
             self.give_up(f"{self.job.source} has changed since it was listed")
             return False
+        self._upload_id = upload_id(self.job, found)
         if self.host.options.checksum:
             self._preparing = True
             self.host.run_blocking(self._sum).add_done_callback(self._summed)
@@ -124,16 +119,16 @@ class FileUpload(FileTransfer):
         if not block:
             self.give_up(f"{self.job.source} became shorter while it was sent")
             raise FileFault("the source became shorter")
+        if not self._is_as_listed(os.fstat(self._fd)):
+            self.give_up(f"{self.job.source} changed while it was sent; copy it again when it is at rest")
+            raise FileFault("the source changed")
         self.host.moved(self, len(block))
         return block
 
-    # Requests.
+    def _is_as_listed(self, found: os.stat_result) -> bool:
+        return (found.st_size, found.st_mtime_ns) == (self.job.size_bytes, self.job.modified_at_ns)
 
-    @property
-    def _upload_id(self) -> str:
-        """The same for the same source file in every run: name, size and time."""
-        job = self.job
-        return sha256(f"{job.source.resolve()}\0{job.size_bytes}\0{job.modified_at_ns}".encode()).hexdigest()[:32]
+    # Requests.
 
     def _ask_received(self) -> UploadExchange:
         return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)

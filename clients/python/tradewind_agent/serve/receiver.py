@@ -10,7 +10,7 @@ from http import HTTPStatus
 from tradewind.units import MIB
 from tradewind_agent.compression.naming import CODECS_HEADER
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
-from tradewind_agent.serve.folder import ServedFolder, is_folder, path_of, refusal_of
+from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of, refusal_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import Limits
 from tradewind_agent.serve.packed_upload import PackedBody, packing_offered, unpacked
@@ -223,8 +223,19 @@ def _check_replacement(request: Request, folder: int, name: str) -> None:
         return
     if is_folder(status) or request.target.partition("?")[0].endswith("/"):
         raise Refused(HTTPStatus.CONFLICT, "a folder stands where the file should go")
+    if _is_special(folder, name):
+        raise Refused(HTTPStatus.CONFLICT, "a device, pipe or socket stands where the file should go")
     if refused_by_condition(request.headers, etag_of(status), status.st_mtime) is not None:
         raise Refused(HTTPStatus.PRECONDITION_FAILED, "the file there is not the one that the condition names")
+
+
+def _is_special(folder: int, name: str) -> bool:
+    """Whether a name is, or leads to, what is neither file nor folder: a file must not replace it."""
+    try:
+        status = os.stat(name, dir_fd=folder)
+    except OSError:
+        return False  # a link that leads nowhere
+    return not is_file(status) and not is_folder(status)
 
 
 def _check_size(size_bytes: int | None, limit_bytes: int | None) -> None:
