@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +28,7 @@ from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.storage import PartFile
-from tradewind_agent.errors import AgentError, CopyFailed
+from tradewind_agent.errors import AgentError, CopyFailed, FileFault
 from tradewind_agent.giving_back import give_back
 from tradewind_agent.live_ticks import LiveTicks
 from tradewind_agent.logbook import Logbook
@@ -267,7 +267,8 @@ def _discard_parts(listing: Listing) -> None:
     for job in listing.jobs:
         if not isinstance(job, DownloadJob):
             raise CopyFailed("unfinished uploads are kept by the receiver, which always goes on with them")
-        PartFile(job.destination).discard()
+        with suppress(FileFault):  # another run holds it, or it cannot be removed: the file's own copy says so
+            PartFile(job.destination).discard()
 
 
 def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:

@@ -1,9 +1,16 @@
+import errno
+import fcntl
+import os
+import stat
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from tradewind_agent.engine.identity import Identity
+from tradewind_agent.engine.journal import journal_path, part_path, read_journal
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.storage import Identity, PartFile, journal_path, part_path, read_journal
+from tradewind_agent.engine.storage import PartFile, PartInUse
 from tradewind_agent.errors import FileFault, StorageFailed
 
 IDENTITY = Identity(10, '"v1"', "Sat, 21 Nov 2026 03:58:33 GMT")
@@ -101,7 +108,122 @@ def test_versions_of_a_file(one: Identity, other: Identity, differs: bool):
     assert one.contradicts(other) is differs
 
 
-def test_a_weak_etag_is_no_validator():
-    assert Identity(1, 'W/"a"', "date").validator == "date"
-    assert Identity(1, '"a"', "date").validator == '"a"'
-    assert Identity(1).validator is None
+@pytest.mark.parametrize(
+    ("identity", "validator"),
+    [
+        (Identity(1, '"a"', "date", has_strong_time=True), '"a"'),
+        (Identity(1, 'W/"a"', "date", has_strong_time=True), None),
+        (Identity(1, None, "date", has_strong_time=True), "date"),
+        (Identity(1, None, "date"), None),
+        (Identity(1), None),
+    ],
+)
+def test_only_what_names_one_version_is_a_validator(identity: Identity, validator: str | None):
+    assert identity.validator == validator
+
+
+@pytest.mark.parametrize(
+    ("date", "arrived", "is_strong"),
+    [
+        ("Sat, 21 Nov 2026 03:58:34 GMT", "03:58:34", True),
+        ("Sat, 21 Nov 2026 03:58:33 GMT", "09:00:00", False),
+        ("Sat, 21 Nov 2026 03:58:32 GMT", "09:00:00", False),
+        (None, "03:59:33", True),
+        (None, "03:59:32", False),
+        ("no date", "03:59:32", False),
+    ],
+)
+def test_a_time_of_modification_is_strong_once_it_is_past(date: str | None, arrived: str, is_strong: bool):
+    fields = {"last-modified": "Sat, 21 Nov 2026 03:58:33 GMT"} | ({"date": date} if date else {})
+    answered = Identity.of_answer(fields, 1, now=datetime.fromisoformat(f"2026-11-21T{arrived}+00:00"))
+    assert answered.has_strong_time is is_strong
+
+
+def test_a_part_that_another_run_writes_is_refused_and_left_alone(tmp_path: Path):
+    destination = tmp_path / "file"
+    part, rival = PartFile(destination), PartFile(destination)
+    part.write(0, b"mine")
+    for attempt in (rival.resume, rival.discard, lambda: rival.write(0, b"other")):
+        with pytest.raises(PartInUse, match="another copy is writing"):
+            attempt()
+    rival.close()
+    part.complete(4, None)
+    part.name()
+    assert destination.read_bytes() == b"mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_part_without_a_journal_is_not_written_into(tmp_path: Path):
+    part_path(tmp_path / "file").write_bytes(b"of a run that crashed")
+    part = PartFile(tmp_path / "file")
+    assert part.resume() is None
+    part.write(0, b"x")
+    part.complete(1, None)
+    part.name()
+    assert (tmp_path / "file").read_bytes() == b"x"
+
+
+def test_a_part_that_another_run_took_while_it_was_closed_gets_no_name(tmp_path: Path):
+    destination = tmp_path / "file"
+    part, rival = PartFile(destination), PartFile(destination)
+    part.write(0, b"mine")
+    part.close()
+    rival.write(0, b"other")
+    rival.close()
+    with pytest.raises(FileFault, match="was taken away"):
+        part.name()
+    assert not destination.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "identity"),
+    [
+        ("http://a/other", IDENTITY),
+        ("http://a/file?version=2", IDENTITY),
+        ("http://b/file", Identity(10, None, "Sat, 21 Nov 2026 03:58:33 GMT", has_strong_time=True)),
+    ],
+)
+def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: str, identity: Identity):
+    destination = tmp_path / "file"
+    part = PartFile(destination, "http://a/file")
+    part.write(0, b"0123456789")
+    part.leave(identity, RangeSet([(0, 9)]))
+    assert PartFile(destination, source).resume() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_one_path_and_strong_etag_is_gone_on_with_by_another_name_of_the_host(tmp_path: Path):
+    part = PartFile(tmp_path / "file", "http://a/file")
+    part.write(0, b"0123456789")
+    part.leave(IDENTITY, RangeSet([(0, 9)]))
+    assert PartFile(tmp_path / "file", "http://a:8080/file").resume() == (IDENTITY, RangeSet([(0, 9)]))
+
+
+def test_runs_without_locks_have_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    destination = tmp_path / "file"
+    one, other = PartFile(destination), PartFile(destination)
+    for part, content in ((one, b"one"), (other, b"two")):
+        assert part.resume() is None
+        part.write(0, content)
+    other.leave(IDENTITY, RangeSet([(0, 2)]))
+    one.complete(3, None)
+    one.name()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"one"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_file_is_never_replaced(tmp_path: Path, linked: bool):
+    destination = tmp_path / "pipe"
+    os.mkfifo(tmp_path / "there" if linked else destination)
+    if linked:
+        destination.symlink_to(tmp_path / "there")
+    part = PartFile(destination)
+    part.write(0, b"x")
+    part.complete(1, None)
+    with pytest.raises(FileFault, match="is a pipe; a copy replaces only files"):
+        part.name()
+    assert stat.S_ISFIFO(destination.stat().st_mode)

@@ -19,12 +19,14 @@ from tradewind_agent.compression.unpacking import Unpacker
 from tradewind_agent.compression.web_codings import web_codings, web_unpacked
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.http1 import ContentRange
+from tradewind_agent.engine.identity import Identity
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
+from tradewind_agent.engine.local_copy import LocalState, has_sum, is_here, look_at
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.publishing import Publication, publish_together, sha256_of
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.storage import Identity, PartFile
+from tradewind_agent.engine.storage import PartFile
 from tradewind_agent.errors import FileFault, FolderFound, MalformedResponse, StorageFailed
 
 READ_BYTES = 256 * 1024
@@ -58,7 +60,7 @@ class PackedDownload:
         self._job, self._packing, self._options, self._moved = job, packing, options, moved
         self._connections = connections
         self._url: Url = job.source
-        self._part = PartFile(job.destination)
+        self._part = PartFile(job.destination, str(job.source))
         self._plain_bytes = self._noted_bytes = self._came_bytes = 0
         self.begun_anew = 0
         self._identity = Identity()
@@ -94,7 +96,7 @@ class PackedDownload:
         FileFault : retryable where the rest may be asked for; nothing shows half-way.
         StorageFailed : no file can be written.
         """
-        if self._local is LocalState.CURRENT:
+        if self._local is LocalState.CURRENT and self._is_current():
             return PackedOutcome(skipped=True)
         try:
             try:
@@ -114,8 +116,9 @@ class PackedDownload:
         ):
             self._check_status(answer, by_range=by_range)
             self._identity = self._told(answer)
-            if self._local is LocalState.PRESENT and is_here(self._job, self._identity):
+            if self._local is LocalState.PRESENT and self._is_here(answer):
                 return PackedOutcome(skipped=True)
+            self._check_version(answer)
             rest_has_come = by_range or not self._sends_again(answer)
             if rest_has_come:
                 self._receive(answer)
@@ -124,6 +127,29 @@ class PackedDownload:
             return self._run(by_range=True)
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning, sample=self._sample)
+
+    def _is_current(self) -> bool:
+        """Whether the file that is here may stay unasked, as far as its sum is to be compared."""
+        if self._job.sha256 is not None and not has_sum(self._job, self._job.sha256):
+            self._local = None
+        elif self._job.sha256 is None and self._options.checksum:
+            self._local = LocalState.PRESENT
+        return self._local is LocalState.CURRENT
+
+    def _is_here(self, answer: HTTPResponse) -> bool:
+        """Whether the file that is here is the one on the server, by its sum where sums are to be compared."""
+        digest = self._digest if self._coding(answer) == IDENTITY else self._job.sha256
+        if digest is None and not self._options.checksum:
+            return is_here(self._job, self._identity)
+        is_of_size = is_here(self._job, self._identity, at_any_time=True)
+        return is_of_size and digest is not None and has_sum(self._job, digest)
+
+    def _check_version(self, answer: HTTPResponse) -> None:
+        """See that what comes belongs behind what has come."""
+        goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._coding(answer) == PACKED_CODING)
+        if goes_on and self._identity.etag != self._etag:
+            self.discard()
+            raise FileFault("it changed while it was fetched; begun anew")
 
     def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
         if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
@@ -136,7 +162,8 @@ class PackedDownload:
             self.discard()
             raise FileFault("it changed while it was fetched; begun anew")
         if answer.status == _PARTIAL and by_range:
-            if not answer.headers.get("Content-Range", "").startswith(f"bytes {self._plain_bytes}-"):
+            part = ContentRange.parse(answer.headers.get("Content-Range", ""))
+            if part is None or part.first != self._plain_bytes or part.total is None:
                 self.discard()
                 raise MalformedResponse("another range came than was asked for")
         elif answer.status != _OK:
@@ -195,8 +222,6 @@ class PackedDownload:
         """Close the part; whole blocks of a version that can be named are kept for the next try, or the next run."""
         keep = self._received() if self._etag is not None else RangeSet()
         self._part.leave(self._identity, keep)
-        if not keep and self._wire_bytes:
-            self._part.discard()
 
     def discard(self) -> None:
         """Forget what has come."""
@@ -236,8 +261,10 @@ class PackedDownload:
         told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
         if told.isdecimal():
             size_bytes = int(told)
+        elif answer.status == _PARTIAL and (part := ContentRange.parse(answer.headers.get("Content-Range", ""))):
+            size_bytes = part.total
         elif self._coding(answer) == IDENTITY and answer.length is not None:
-            size_bytes = answer.length + (self._plain_bytes if answer.status == _PARTIAL else 0)
+            size_bytes = answer.length
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
             raise FileFault(reason, retryable=False)
@@ -245,7 +272,7 @@ class PackedDownload:
             size_bytes = self._job.size_bytes
         if self._options.checksum and self._job.sha256 is None:
             self._digest = sha256_of(answer.headers.get("Repr-Digest", ""))
-        return Identity(size_bytes, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
+        return Identity.of_answer(answer.headers, size_bytes)
 
     def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
         coding = self._coding(answer)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from tradewind_agent.copy_resources import HeldResources, holding
 from tradewind_agent.copying import PreparedCopy, agent_version, keep_records, prepare_listed
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.storage import PartFile
-from tradewind_agent.errors import SpoolFailed
+from tradewind_agent.errors import FileFault, SpoolFailed
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult
@@ -101,7 +102,8 @@ def run_packed_copy(
     if not options.resume:
         for job in listing.jobs:
             if isinstance(job, DownloadJob):
-                PartFile(job.destination).discard()
+                with suppress(FileFault):  # another run holds it, or it cannot be removed: the file's own copy says so
+                    PartFile(job.destination).discard()
     by_hand = Parameters(concurrency=min(chosen.at_once, len(listing.jobs)), parallelism=1, pipelining=1)
     prepared = prepare_listed(listing, options=replace(options, by_hand=by_hand))
     with holding(prepared.plan, listing.direction, options, limiter) as held:

@@ -1,19 +1,19 @@
 """Download of one file: byte ranges dealt to any number of connections, checked, stored, published when complete."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from tradewind.units import format_count
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, share_bytes
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.file_version import FileVersion
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.identity import Identity
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
+from tradewind_agent.engine.local_first import LocalFirst
 from tradewind_agent.engine.pipelining import ExpectedFile
-from tradewind_agent.engine.publishing import Publication, sha256_of
+from tradewind_agent.engine.publishing import Publication
 from tradewind_agent.engine.range_read import RangeRead, Settlement
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.storage import Identity, PartFile
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
@@ -23,32 +23,22 @@ class Unwanted(FileFault):
     """The answer is for a file that is over, or for an outdated version of it: its connection is not kept."""
 
 
-class FileDownload(FileTransfer):
+class FileDownload(LocalFirst):
     """State of one file: what is received, what is still to be dealt, and which version of it this is."""
 
-    job: DownloadJob
-
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
-        super().__init__(job, job.source, host)
-        self._identity = Identity(_trusted_size(job), job.etag, None)
-        self._part = PartFile(job.destination)
-        self._received = RangeSet()
-        self._undealt = RangeSet()
+        super().__init__(job, host)
         self._reads: set[RangeRead] = set()
-        self._local: LocalState | None = None
-        self._opened = False
         self._publishing = False
         self._sole: RangeRead | None = None  # carries the whole file, where ranges do not work
-        self._digest = job.sha256
-        self._generation = 0
-        self._even_share = (0, 0)  # streams, bytes
+        self._most_received_bytes = 0
         self._unsynced_bytes = 0
 
     # What is left to do.
 
     @property
     def size_bytes(self) -> int | None:
-        return self._identity.size_bytes if self._identity.size_bytes is not None else self.job.size_bytes
+        return self._version.size_bytes if self._version.size_bytes is not None else self.job.size_bytes
 
     @property
     def remaining_bytes(self) -> int:
@@ -59,7 +49,7 @@ class FileDownload(FileTransfer):
 
     @property
     def has_undealt(self) -> bool:
-        if self.over or self.waiting or self._publishing or self._sole is not None:
+        if self.over or self.waiting or self._publishing or self._comparing or self._sole is not None:
             return False
         return bool(self._undealt) or not self._opened or not self._reads
 
@@ -70,29 +60,32 @@ class FileDownload(FileTransfer):
             return None
         if self._local is not None:
             return None if self._reads else self._ask(0, 0, peek=True)
-        size = self._identity.size_bytes
-        if not self.traits.ranges:
-            return None if self._reads else self._ask(0, None if size is None else size - 1)
+        size = self._version.size_bytes
+        if self._version.in_one_answer or not self.traits.ranges:
+            return None if self._reads else self._ask_in_one(size)
         if size is None:
             return None if self._reads else self._ask(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
         if not self._undealt:
-            return None
-        return self._ask(*self._undealt.take(self._next_length(streams, most_bytes)))
+            # An empty file has no range that could be missing, also after an answer with bytes that it must not have.
+            return None if self._reads or size else self._ask(0, -1)
+        return self._ask(*self._undealt.take(self.next_length(self._undealt, streams, most_bytes)))
 
-    def _next_length(self, streams: int, most_bytes: int) -> int:
-        undealt = self._undealt.total_bytes
-        if self._even_share[0] != streams:
-            self._even_share = (streams, -(-undealt // streams))
-        return share_bytes(undealt, self._even_share[1], streams, most_bytes)
+    def _ask_in_one(self, size_bytes: int | None) -> RangeRead:
+        """Ask for all that is missing at once, behind what has come where its version can be named."""
+        last = None if size_bytes is None else size_bytes - 1
+        if last is None or self._version.validator is None or not self.traits.ranges or not self._undealt:
+            return self._ask(0, last, ranged=False)
+        first, self._undealt = next(iter(self._undealt)).first, RangeSet()
+        return self._ask(first, last)
 
     def _ask(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
-        is_whole = first == 0 and last is not None and self._identity.size_bytes == last + 1 and not self._received
+        is_whole = first == 0 and last is not None and self._version.size_bytes == last + 1 and not self._received
         if ranged and self.traits.ranges and not is_whole:
             headers["Range"] = f"bytes={first}-{last}"
-            if self._received and self._identity.validator is not None and not peek:
-                headers["If-Range"] = self._identity.validator
-        if self.host.options.checksum and self._digest is None:
+            if self._received and self._version.validator is not None and not peek:
+                headers["If-Range"] = self._version.validator
+        if self.host.options.checksum and self._version.sha256 is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
         request = self.request("GET", headers)
         expected = ExpectedFile(last + 1, ranged=False) if is_whole and last is not None and not peek else None
@@ -110,30 +103,6 @@ class FileDownload(FileTransfer):
             self._undealt = RangeSet()
         self._reads.add(read)
         return read
-
-    # What is here already.
-
-    def _open(self) -> None:
-        self._opened = True
-        self._local, self._received, identity = look_at(self.job, self._identity, self._part)
-        self._identity = identity.completed_by(self._identity)
-        if self._identity.size_bytes is not None:
-            self._undealt = self._received.missing_of(self._identity.size_bytes)
-        if self._local is LocalState.CURRENT:
-            self.over = True
-            self.host.done(self, skipped=True)
-
-    def _compare_local(self) -> None:
-        """A peek has told the version on the server: keep what is here, or go on and fetch."""
-        state, self._local = self._local, None
-        size = self._identity.size_bytes
-        if self._generation == 0 and state is LocalState.PRESENT and is_here(self.job, self._identity):
-            self.over = True
-            self.host.done(self, skipped=True)
-        elif size is not None and self._received.covers(size) and state is LocalState.RECEIVED:
-            self._publish()
-        else:
-            self.host.available(self)
 
     # What comes back.
 
@@ -155,65 +124,98 @@ class FileDownload(FileTransfer):
         if got is None or (last_bytes := read.answered_by(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
         last, total = last_bytes
-        was_unknown = self._identity.size_bytes is None
-        self._learn(head, total)
+        was_unknown = self._version.size_bytes is None
+        answered = self._learn(head, total)
         if read.peek:
             return self._compare_local
+        self._match_parts(answered, is_all=read.first == 0 and last == total - 1)
         asked_last, read.last = read.last, last
         self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
         if self._undealt:
             self.host.available(self)
         return None
 
+    def _match_parts(self, answered: Identity, *, is_all: bool) -> None:
+        """See that a part may stand in one file with all other bytes of it: a strong validator says that they belong
+        together (RFC 9110 §15.3.7.3); without one, only a single answer does.
+        """
+        if not is_all and answered.validator is None:
+            if self._version.in_one_answer:
+                raise MalformedResponse("a part where the whole file was asked for")
+            self._version.in_one_answer = True
+            self._forget(answered)
+            self.host.available(self)
+            raise Unwanted("a part of a version without a name")
+        self._version.validator = answered.validator
+
     def _judge_whole(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
         total = head.content_length
-        self._learn(head, total)
+        answered = self._learn(head, total, is_whole=not read.peek)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
-        if read.ranged and not covers_all:
+        if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False
         if read.peek:
             return self._compare_local
         if self._sole is not None:
             raise Unwanted("the whole file is on its way already")
-        self._sole = read
-        self._undealt = RangeSet()
-        read.first = read.position = 0
-        read.last = total - 1 if total is not None else None
+        self._take_whole(read, answered)
         return None
 
-    def _learn(self, head: ResponseHead, size_bytes: int | None) -> None:
-        """Note size and version that the server tells; another version than before starts the file afresh."""
-        told = Identity(size_bytes, head.headers.get("etag"), head.headers.get("last-modified"))
-        if self.job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self.job.size_bytes):
-            self.give_up(f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self.job.size_bytes}")
-            raise Unwanted("not the file that was wanted")
-        if self._identity.contradicts(told):
-            self._restart(told)
-            raise Unwanted("another version of the file than before")
-        self._identity = told.completed_by(self._identity)
-        if self.host.options.checksum and self._digest is None:
-            self._digest = sha256_of(head.headers.get("repr-digest", ""))
-
-    def _restart(self, told: Identity) -> None:
-        """Forget everything received: the file on the server is another one now."""
+    def _take_whole(self, read: RangeRead, answered: Identity) -> None:
+        """Have this answer bring the whole file: what other answers bring is wanted no more."""
+        if self._version.validator is None or answered.validator != self._version.validator:
+            self._received = RangeSet()
         self._generation += 1
-        self._identity = told
-        self._part.discard()
+        read.generation = self._generation
+        self._reads = {read}
+        self._sole, self._undealt = read, RangeSet()
+        self._version.validator = answered.validator
+        read.first = read.position = 0
+        read.last = None
+        if (due_bytes := self._version.due_bytes) is not None:
+            read.last, self._version.size_bytes = due_bytes - 1, due_bytes
+
+    def _learn(self, head: ResponseHead, size_bytes: int | None, *, is_whole: bool = False) -> Identity:
+        """Note size and version that the server tells, and return them; another version starts the file afresh."""
+        if (objection := self._version.objection(head, size_bytes)) is not None:
+            self.give_up(objection)
+            raise Unwanted("not the file that was wanted")
+        answered = Identity.of_answer(head.headers, size_bytes)
+        is_other = self._version.is_other(answered, is_whole=is_whole)
+        if is_other and not (is_whole and self._version.in_one_answer):
+            self._restart(answered)
+            raise Unwanted("another version of the file than before")
+        self._version.learn(answered, head, is_other=is_other)
+        return answered
+
+    def _restart(self, answered: Identity) -> None:
+        """Fetch afresh: the file on the server is another one now."""
+        self._version.count_change()
+        self._forget(answered)
+        self._progressed = False  # a file that changes all the time shall not be fetched for ever
+        self.fault(FileFault("the file changed on the server while it was fetched"))
+
+    def _forget(self, answered: Identity) -> None:
+        """Forget everything received."""
+        self._generation += 1
+        self._version.forget(answered)
+        try:
+            self._part.discard()
+        except StorageFailed as error:
+            self.host.stop(error)
         self._received, self._undealt = RangeSet(), RangeSet()
         self._reads.clear()
         self._sole = self._local = None
-        if told.size_bytes is not None:
-            self._undealt.add(0, told.size_bytes - 1)
-        self._progressed = False  # a file that changes all the time shall not be fetched for ever
-        self.fault(FileFault("the file changed on the server while it was fetched"))
+        if answered.size_bytes is not None:
+            self._undealt.add(0, answered.size_bytes - 1)
 
     def _resize(self, head: ResponseHead) -> None:
         """416: the file is shorter than we thought, or the server does not do this range."""
         total = head.content_range.total if head.content_range is not None else None
-        if total is None or total == self._identity.size_bytes:
+        if total is None or total == self._version.size_bytes:
             self._go_without_ranges("the server refused the range (416)")
-        elif total == 0 and self._identity.size_bytes is None and self.job.size_trust is not SizeTrust.BINDING:
-            self._identity = replace(self._identity, size_bytes=0)
+        elif total == 0 and self._version.size_bytes is None and self.job.size_trust is not SizeTrust.BINDING:
+            self._version.size_bytes = 0
             self._publish()
         else:
             self._restart(Identity(total))
@@ -240,23 +242,26 @@ class FileDownload(FileTransfer):
         self.host.moved(self, len(data))
 
     def read_complete(self, read: RangeRead) -> None:
+        if read not in self._reads:
+            return  # of an outdated version
         if read.last is None:
-            self._identity = replace(self._identity, size_bytes=read.position)
+            self._version.size_bytes = read.position
         elif read.position <= read.last:
-            self.read_lost(read, MalformedResponse("the body was shorter than announced"))
+            due, came = read.last + 1 - read.first, read.position - read.first
+            self.read_lost(read, MalformedResponse(f"the body ended after {came} of {format_count(due, 'byte')}"))
             return
         self._settle_read(read)
-        size = self._identity.size_bytes
-        if size is not None and self._received.covers(size) and not self._publishing and not self.over:
+        if self._is_all_received and not self._publishing and not self.over:
             self._publish()
 
     def forget(self, read: RangeRead) -> None:
         """Drop what a read of the whole file has brought, and what it told: all of it may be another file's."""
         if read.generation == self._generation and not self.over:
-            self._identity = Identity(_trusted_size(self.job), self.job.etag, None)
-            self._digest = self.job.sha256
+            self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
 
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
+        if read not in self._reads:
+            return  # of an outdated version: what becomes of it is no fault of this one
         self._settle_read(read)
         if fault is not None:
             self.fault(fault)
@@ -264,32 +269,33 @@ class FileDownload(FileTransfer):
             self.host.available(self)
 
     def read_refused(self, read: RangeRead, settle: Settlement) -> None:
-        self._settle_read(read)
-        settle()
+        if read in self._reads:
+            self._settle_read(read)
+            settle()
 
     def _settle_read(self, read: RangeRead) -> None:
         """Keep what a read brought and hand back the rest to be dealt again."""
-        if read not in self._reads:
-            return  # of an outdated version
         self._reads.discard(read)
         if read is self._sole:
             self._sole = None
         if not read.peek:
-            known_bytes = self._received.total_bytes
             self._received.add(read.first, read.position - 1)
-            if self._received.total_bytes > known_bytes:
-                self.progressed()
-        if self._identity.size_bytes is not None:
+        if self._version.validator is None and not self._is_all_received:
+            self._received = RangeSet()  # nothing could be put behind it
+        if self._version.size_bytes is not None:
             self._undealt = self._missing()
+        if self._received.total_bytes > self._most_received_bytes:
+            self._most_received_bytes = self._received.total_bytes
+            self.progressed()
 
     def _missing(self) -> RangeSet:
         """What nobody has received or been asked for."""
-        assert self._identity.size_bytes is not None
+        assert self._version.size_bytes is not None
         spoken_for = RangeSet(self._received)
         for read in self._reads:
             if not read.peek and read.last is not None:
                 spoken_for.add(read.first, read.last)
-        return spoken_for.missing_of(self._identity.size_bytes)
+        return spoken_for.missing_of(self._version.size_bytes)
 
     # Safely on disk.
 
@@ -297,7 +303,7 @@ class FileDownload(FileTransfer):
         if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.over:
             return
         self._unsynced_bytes = 0
-        self.host.in_background(partial(self._part.checkpoint, self._identity, self._arrived()))
+        self.host.in_background(partial(self._part.checkpoint, self._version.as_answered, self._arrived()))
 
     def _arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
@@ -308,7 +314,7 @@ class FileDownload(FileTransfer):
 
     def _publish(self) -> None:
         self._publishing = True
-        self.host.publish(Publication(self._part, self._identity, self._digest), self._published)
+        self.host.publish(Publication(self._part, self._version.identity, self._version.sha256), self._published)
 
     def _published(self, error: BaseException | None) -> None:
         if isinstance(error, StorageFailed):
@@ -320,9 +326,4 @@ class FileDownload(FileTransfer):
             self.host.done(self)
 
     def closing(self) -> Callable[[], None]:
-        return partial(self._part.leave, self._identity, self._arrived())
-
-
-def _trusted_size(job: DownloadJob) -> int | None:
-    """The size to plan ranges by; an empty file is asked for like one of unknown size."""
-    return None if job.size_trust is SizeTrust.ROUNDED else job.size_bytes or None
+        return partial(self._part.leave, self._version.as_answered, self._arrived())

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, Self
 
 import httptools
 
@@ -51,6 +51,15 @@ class ContentRange:
     last: int | None
     total: int | None
 
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read the field; ``None`` where it is not understood."""
+        match = _CONTENT_RANGE.fullmatch(text.strip())
+        if match is None:
+            return None
+        first, last, total = match.groups()
+        return cls(int(first) if first else None, int(last) if last else None, int(total) if total != "*" else None)
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
@@ -73,13 +82,7 @@ class ResponseHead:
 
     @property
     def content_range(self) -> ContentRange | None:
-        match = _CONTENT_RANGE.fullmatch(self.headers.get("content-range", "").strip())
-        if match is None:
-            return None
-        first, last, total = match.groups()
-        return ContentRange(
-            int(first) if first else None, int(last) if last else None, int(total) if total != "*" else None
-        )
+        return ContentRange.parse(self.headers.get("content-range", ""))
 
     @property
     def until_close(self) -> bool:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tradewind_agent.engine.identity import Identity
+from tradewind_agent.engine.local_files import storage_error, sync_folder
 from tradewind_agent.engine.retry import parse_http_date
-from tradewind_agent.engine.storage import Identity, PartFile, storage_error, sync_folder
+from tradewind_agent.engine.storage import PartFile
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
 
 _TOGETHER_BYTES = 1 << 20
@@ -20,6 +22,8 @@ _TOGETHER_BYTES = 1 << 20
 
 _MOST_TOGETHER = 64
 """Files published at once, and files kept open while they wait: a process may have few hundred open."""
+
+_SHA256_BYTES = 32
 
 Outcomes = list[AgentError | None]
 """What went wrong with each of several files, in their order."""
@@ -162,7 +166,8 @@ def sha256_of(repr_digest: str) -> str | None:
         name, _, value = member.strip().partition("=")
         if name.lower() == "sha-256":
             try:
-                return b64decode(value.strip(":"), validate=True).hex()
+                digest = b64decode(value.strip(":"), validate=True)
             except ValueError:
                 return None
+            return digest.hex() if len(digest) == _SHA256_BYTES else None
     return None

@@ -117,6 +117,7 @@ class RangeRead:
     def on_data(self, data: memoryview | bytes) -> None:
         if self._settle is None:
             if self.last is not None and self.position + len(data) > self.last + 1:
+                self.position = self.first  # whoever sends too much may have sent anything
                 raise MalformedResponse("more bytes than were announced")
             self.file.store(self, data)
             return

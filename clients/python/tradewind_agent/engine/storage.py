@@ -1,106 +1,50 @@
-"""Files under way on the local disk: a part file, a journal of what it holds, the final name only when complete.
+"""Files under way on the local disk: a part that one run alone writes, the final name only when it is complete.
 
-``.name.tradewind-part`` holds the bytes, ``.name.tradewind-journal`` what identifies them and which ranges are safely
-on disk: a header line, then one line ``[first, last]`` a range. It is replaced as a whole, after the bytes it speaks of
-were synced.
+A run holds its part by a lock: a part that a crash has left is free, one that another run is writing is not. Where the
+file system has no locks each run has a part of its own, which no later run goes on with.
 """
 
-import errno
-import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Self
+from uuid import uuid4
 
+from tradewind_agent.engine.held_file import (
+    HeldElsewhere,
+    LocksMissing,
+    create_held,
+    create_own,
+    is_named,
+    open_held,
+    open_own,
+    state_of,
+)
+from tradewind_agent.engine.identity import Identity
+from tradewind_agent.engine.journal import journal_path, part_path, read_journal, write_journal
+from tradewind_agent.engine.local_files import make_folder, reject_special_file, sha256_of_open, storage_error
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.errors import FileFault, StorageFailed
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.errors import FileFault
 
-_FORMAT = 1
-_HASH_BLOCK_BYTES = 1 << 20
-_OPEN_PART = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+_MOST_CREATIONS = 8
+"""Parts that are created until one can be held: rivals that start at the same moment take turns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What tells one version of a remote file from another; ``None`` where the server does not say."""
+class PartInUse(FileFault):
+    """Another run writes the same file."""
 
-    size_bytes: int | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-
-    def contradicts(self, other: Self) -> bool:
-        """Whether both say something about the same thing and differ. An ETag outweighs the time."""
-        if self.size_bytes is not None and other.size_bytes is not None and self.size_bytes != other.size_bytes:
-            return True
-        if self.etag is not None and other.etag is not None:
-            return self.etag != other.etag
-        return None not in (self.last_modified, other.last_modified) and self.last_modified != other.last_modified
-
-    def completed_by(self, other: Self) -> "Identity":
-        """The same with its gaps filled from ``other``."""
-        return Identity(
-            self.size_bytes if self.size_bytes is not None else other.size_bytes,
-            self.etag or other.etag,
-            self.last_modified or other.last_modified,
-        )
-
-    @property
-    def validator(self) -> str | None:
-        """Value for If-Range: a strong ETag, else the time of modification (RFC 9110 §13.1.5)."""
-        if self.etag is not None and not self.etag.startswith("W/"):
-            return self.etag
-        return self.last_modified
-
-
-def part_path(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.tradewind-part")
-
-
-def journal_path(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.tradewind-journal")
-
-
-def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
-    """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
-    told = in_words(error)
-    if error.errno in _STOPPING:
-        advice = "make room and run the same command again, what was received is kept"
-        return StorageFailed(f"cannot write {path}: {told.what}; {advice}")
-    return FileFault(f"cannot write {path}: {told}", retryable=False)
-
-
-def read_journal(destination: Path) -> tuple[Identity, RangeSet] | None:
-    """What an earlier run left of this file; ``None`` where nothing usable is left."""
-    try:
-        lines = journal_path(destination).read_text("utf-8").splitlines()
-        part_bytes = part_path(destination).stat().st_size
-        header = json.loads(lines[0])
-        identity = Identity(header["size_bytes"], header["etag"], header["last_modified"])
-        if header["format"] != _FORMAT:
-            return None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    ranges = RangeSet()
-    for line in lines[1:]:
-        try:
-            first, last = json.loads(line)
-        except (ValueError, TypeError):
-            break
-        if not 0 <= first <= last < part_bytes:
-            break
-        ranges.add(first, last)
-    return identity, ranges
+    def __init__(self, destination: Path) -> None:
+        super().__init__(f"another copy is writing {destination}; let it end, or copy to another name", retryable=False)
 
 
 class PartFile:
     """The open part of one file. Positions are absolute; parallel ranges write into the same file.
+
+    Parameters
+    ----------
+    source : address that the bytes come from; the journal names it.
 
     Attributes
     ----------
@@ -108,11 +52,14 @@ class PartFile:
     grown_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
     """
 
-    def __init__(self, destination: Path) -> None:
+    def __init__(self, destination: Path, source: str = "") -> None:
         self.destination = destination
+        self.source = source
         self.journalled = True
         self.grown_folders: tuple[Path, ...] = ()
         self._fd: int | None = None
+        self._closed: tuple[int, ...] | None = None  # as the part with this run's bytes was when it was closed
+        self._has_locks = True
         self._lock = Lock()  # checkpoints and publishing run in threads
 
     @cached_property
@@ -120,21 +67,71 @@ class PartFile:
         """Made when the file is begun: of thousands that are to come it would take longer than to ask for the first."""
         return part_path(self.destination)
 
+    def resume(self) -> tuple[Identity, RangeSet] | None:
+        """Hold the part that an earlier run left and return what is in it; throw it away if that is not known.
+
+        Raises
+        ------
+        PartInUse : another run is writing it.
+        FileFault, StorageFailed : it cannot be opened.
+        """
+        self.journalled = os.path.lexists(journal_path(self.destination))
+        with self._in_words(), suppress(LocksMissing):
+            if not self._hold_left():
+                return None
+            left = read_journal(self.destination, self.source)
+            if left is not None and left[0].validator is not None:
+                return left
+            self._remove()
+        return None
+
     def _open(self) -> int:
         if self._fd is None:
-            try:
-                self._fd = os.open(self._path, _OPEN_PART, 0o666)
-            except FileNotFoundError:  # the first file of its folder
-                self.grown_folders = _make_folder(self._path.parent)
-                self._fd = os.open(self._path, _OPEN_PART, 0o666)
+            if self._closed is None:
+                self._create()
+            else:
+                self._reopen(self._closed)
+        assert self._fd is not None
         return self._fd
+
+    def _create(self) -> None:
+        """Create a part that this run holds; one that a crash has left without a journal goes."""
+        for _ in range(_MOST_CREATIONS):
+            try:
+                self._fd = create_held(self._path)
+                if self._fd is not None:
+                    return
+                if self._hold_left():
+                    self._remove()
+            except FileNotFoundError:  # the first file of its folder
+                self.grown_folders = make_folder(self._path.parent)
+            except LocksMissing:
+                self._has_locks = False
+                self._path = self._path.with_name(f"{self._path.name}-{uuid4().hex[:8]}")
+                self._fd = create_own(self._path)
+                return
+        raise HeldElsewhere
+
+    def _reopen(self, closed: tuple[int, ...]) -> None:
+        """Open the part again that this run has closed for a while."""
+        with suppress(FileNotFoundError, LocksMissing):
+            self._fd = open_held(self._path) if self._has_locks else open_own(self._path)
+        if self._fd is None or state_of(self._fd) != closed:
+            self._close()
+            self._closed = closed
+            raise FileFault(f"the part of {self.destination} was taken away; copy it again", retryable=False)
+
+    def _hold_left(self) -> bool:
+        """Hold the part that is there, if there is one."""
+        self._fd = open_held(self._path)
+        return self._fd is not None
 
     def write(self, position: int, data: memoryview | bytes) -> None:
         """Write all of ``data`` at ``position``.
 
         Raises
         ------
-        StorageFailed, FileFault : the disk refuses.
+        StorageFailed, FileFault : the disk refuses, or another run writes the same file.
         """
         try:
             fd = self._fd if self._fd is not None else self._open()
@@ -143,34 +140,32 @@ class PartFile:
                 written += os.pwrite(fd, data[written:], position + written)
         except OSError as error:
             raise storage_error(error, self.destination) from error
+        except HeldElsewhere:
+            raise PartInUse(self.destination) from None
 
     def checkpoint(self, identity: Identity, received: RangeSet) -> None:
-        """Sync the part, then note in the journal what it holds; nothing once the file is published or closed."""
-        try:
-            with self._lock:
-                if self._fd is None:
-                    return
-                os.fdatasync(self._fd)
-                lines = [json.dumps({"format": _FORMAT, **asdict(identity)}), *(json.dumps(each) for each in received)]
-                self.journalled = True
-                _replace(journal_path(self.destination), "\n".join(lines) + "\n")
-        except OSError as error:
-            raise storage_error(error, self.destination) from error
+        """Sync the part, then note in the journal what it holds; nothing once the file is published or closed.
+
+        Nothing is noted either of bytes that no later run could go on with.
+        """
+        with self._in_words(), self._lock:
+            if self._fd is None or not self._has_locks or identity.validator is None:
+                return
+            os.fdatasync(self._fd)
+            self.journalled = True
+            write_journal(self.destination, self.source, identity, received)
 
     def leave(self, identity: Identity, received: RangeSet) -> None:
-        """Close; what was received is noted for another run."""
-        if received:
-            self.checkpoint(identity, received)
+        """Close; what was received is noted for another run, or goes where none could use it."""
+        if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
+            self.discard()
+        self.checkpoint(identity, received)
         self.close()
 
     def sha256(self) -> str:
         """Hex digest of the whole part, read back from disk or page cache."""
-        digest = sha256()
-        fd, position = self._open(), 0
-        while block := os.pread(fd, _HASH_BLOCK_BYTES, position):
-            digest.update(block)
-            position += len(block)
-        return digest.hexdigest()
+        with self._for_good() as fd:
+            return sha256_of_open(fd)
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
         """Every byte is written: make the part what the file is to be.
@@ -201,53 +196,68 @@ class PartFile:
             os.fsync(fd)
 
     def name(self) -> None:
-        """Give the complete part its final name."""
-        with self._for_good():
+        """Give the complete part its final name.
+
+        Raises
+        ------
+        FileFault : something that is no file has come to stand there, or the part is not this run's any more.
+        """
+        with self._for_good() as fd:
+            reject_special_file(self.destination)
+            if not is_named(self._path, fd):
+                raise FileFault(f"the part of {self.destination} was replaced; copy it again", retryable=False)
             self._path.replace(self.destination)
+            if self.journalled and self._has_locks:  # while the lock is held: then it is no other run's
+                journal_path(self.destination).unlink(missing_ok=True)
         self.close()
-        if self.journalled:
-            journal_path(self.destination).unlink(missing_ok=True)
 
     @contextmanager
     def _for_good(self) -> Iterator[int]:
         """The part's descriptor, for one step of its publishing."""
+        with self._in_words(), self._lock:
+            yield self._open()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Have what the system refuses raised as the agent's own errors."""
         try:
-            with self._lock:
-                yield self._open()
+            yield
         except OSError as error:
             raise storage_error(error, self.destination) from error
+        except HeldElsewhere:
+            raise PartInUse(self.destination) from None
 
     def discard(self) -> None:
-        """Throw the part and its journal away: another version of the file is to be received."""
-        self.close()
-        journal_path(self.destination).unlink(missing_ok=True)
-        self._path.unlink(missing_ok=True)
+        """Throw the part and its journal away: another version of the file is to be received.
+
+        Raises
+        ------
+        PartInUse : another run is writing it.
+        FileFault, StorageFailed : it cannot be removed.
+        """
+        with self._in_words(), self._lock, suppress(LocksMissing):
+            if self._fd is not None or self._hold_left():
+                self._remove()
+            else:
+                journal_path(self.destination).unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        """Remove the part that this run holds, and close it last: until then nobody else takes its name."""
+        assert self._fd is not None
+        if is_named(self._path, self._fd):
+            if self._has_locks:
+                journal_path(self.destination).unlink(missing_ok=True)
+            self._path.unlink(missing_ok=True)
+        self._close()
+        self._closed = None
 
     def close(self) -> None:
+        """Close the part, which frees it for other runs."""
         with self._lock:
-            if self._fd is not None:
-                os.close(self._fd)
-                self._fd = None
+            self._close()
 
-
-def _replace(path: Path, text: str) -> None:
-    """Write ``path`` as a whole: a reader sees the old text or the new one."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(path)
-
-
-def _make_folder(folder: Path) -> tuple[Path, ...]:
-    """Make a folder and those above it that are missing; where they were made."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return tuple(each.parent for each in missing)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` survive a power cut."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    def _close(self) -> None:
+        if self._fd is not None:
+            self._closed = state_of(self._fd)
+            os.close(self._fd)
+            self._fd = None

@@ -13,6 +13,7 @@ from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.local_files import reject_special_file
 from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl import CurlMover
@@ -54,6 +55,7 @@ def prepare_copy_by(
     ------
     InvalidValue : an unknown tool, or a copy that it cannot do.
     ToolUnusable : the tool is missing or too old.
+    FileFault : a device, pipe or folder stands where a file should go.
     """
     mover = next((each for each in known_movers() if each.tuned and each.name == name), None)
     if mover is None:
@@ -99,6 +101,7 @@ def _downloads(name: str, listing: Listing) -> list[DownloadJob]:
         raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
     for job in jobs:
         _require_listable(job.destination, name)
+        reject_special_file(job.destination)
     return jobs
 
 

@@ -1,0 +1,88 @@
+"""The local disk under a download: its errors in words, sums of files, folders, and names that may be given."""
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+
+from tradewind_agent.errors import FileFault, StorageFailed
+from tradewind_agent.system_errors import in_words
+
+_HASH_BLOCK_BYTES = 1 << 20
+_STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+_KINDS: Mapping[int, str] = MappingProxyType(
+    {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+)
+
+
+def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
+    """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
+    told = in_words(error)
+    if error.errno in _STOPPING:
+        advice = "make room and run the same command again, what was received is kept"
+        return StorageFailed(f"cannot write {path}: {told.what}; {advice}")
+    return FileFault(f"cannot write {path}: {told}", retryable=False)
+
+
+def reject_special_file(destination: Path) -> None:
+    """See that ``destination`` is free or a regular file, also where a link leads: nothing else may be replaced.
+
+    Raises
+    ------
+    FileFault : a device, pipe, socket or folder stands there.
+    """
+    try:
+        mode = destination.stat().st_mode
+    except OSError:
+        return  # nothing there, or nothing that can be reached: writing says why
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise FileFault(f"{destination} is {kind}; a copy replaces only files, name another one", retryable=False)
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hex digest of a file.
+
+    Raises
+    ------
+    OSError
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return sha256_of_open(fd)
+    finally:
+        os.close(fd)
+
+
+def sha256_of_open(fd: int) -> str:
+    """Hex digest of an open file, from its first byte."""
+    digest, position = sha256(), 0
+    while block := os.pread(fd, _HASH_BLOCK_BYTES, position):
+        digest.update(block)
+        position += len(block)
+    return digest.hexdigest()
+
+
+def make_folder(folder: Path) -> tuple[Path, ...]:
+    """Make a folder and those above it that are missing; where they were made."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return tuple(each.parent for each in missing)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` survive a power cut."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
