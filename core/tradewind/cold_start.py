@@ -31,9 +31,6 @@ STREAM_POWER = 0.01
 
 Where it is more, plans with few streams gain more."""
 
-ABOUT_AS_LONG = 0.01
-"""Share of a duration that the closed-form rules' expectations cannot tell apart."""
-
 ROUNDING = 1e-9
 """Relative; figures that differ by less are equal."""
 
@@ -106,9 +103,9 @@ class _Rated(NamedTuple):
         return self.duration_s + STREAM_POWER * self.stream_s
 
     def is_no_dearer_than(self, other: "_Rated") -> bool:
-        """Whether this plan is expected to take no more energy on either basis, and about no more time."""
+        """Whether this plan is expected to take no more energy, whatever share of it goes with time or with streams."""
         return (
-            self.duration_s <= other.duration_s * (1 + ABOUT_AS_LONG)
+            _is_at_most(self.duration_s, other.duration_s)
             and _is_at_most(self.modelled_energy, other.modelled_energy)
             and _is_at_most(self.stream_s, other.stream_s)
         )

