@@ -22,8 +22,9 @@ from services.admin.navigation import sections_for
 from services.admin.no_model import no_model
 from services.admin.price_forms import decimal_in_words, price_in_words
 from services.admin.static_files import address_of
-from services.admin.visitors import OwnForm, SentElsewhere, Visit
+from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.cluster_in_force import ClusterSuperseded
+from services.sent_once import give_up, settle
 from services.statuses import status_of
 from tradewind.errors import TradewindError
 from tradewind.parameters import Parameters
@@ -188,20 +189,39 @@ class PageRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
+            response = None
             try:
-                return await answer(request)
-            except SentElsewhere as elsewhere:
-                return go_to(request, elsewhere.address)
-            except ClusterSuperseded as gone:
-                if request.method != "GET":
-                    return refused(request, gone)
-                return done(request, f"/admin/links/{gone.link_id}", f"{str(gone).capitalize()}.")
-            except RequestValidationError as error:
-                return refused(request, reason_of(_of_form(error)))
-            except TradewindError as error:
-                return refused(request, error)
+                response = await answer(request)
+            except SentBefore as before:
+                return before.response
+            except (TradewindError, RequestValidationError) as error:
+                return _explained(request, error)
+            finally:
+                await _settle(request, response)
+            return response
 
         return handle
+
+
+def _explained(request: Request, error: TradewindError | RequestValidationError) -> Response:
+    """Return the page that tells what kept a page or a form from being answered."""
+    if isinstance(error, SentElsewhere):
+        return go_to(request, error.address)
+    if isinstance(error, ClusterSuperseded) and request.method == "GET":
+        return done(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
+    return refused(request, reason_of(_of_form(error)) if isinstance(error, RequestValidationError) else error)
+
+
+async def _settle(request: Request, response: Response | None) -> None:
+    """Keep how a form with a token of its own was answered; ``None`` where it was refused."""
+    claimed: Claimed | None = getattr(request.state, "claimed", None)
+    if claimed is None:
+        return
+    parts = request.app.state.container
+    if response is None:
+        await give_up(parts, claimed.tenant_id, claimed.key)
+    else:
+        await settle(parts, claimed.tenant_id, claimed.key, response)
 
 
 def _of_form(error: RequestValidationError) -> Any:

@@ -1,21 +1,26 @@
 """Who is looking at a page, and whether what is sent comes from a page of ours."""
 
+import json
+import secrets
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote, urlsplit
+from uuid import UUID
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from structlog.contextvars import bind_contextvars
 
 from services.application.authenticate import Scope
 from services.application.sign_in import SignIns, Visitor, form_token, is_form_token
+from services.application.submissions import SubmissionKey
 from services.bootstrap import Container
+from services.sent_once import LONGEST_TOKEN, claim, submission_key
 from tradewind.errors import NotPermitted, TradewindError
 
 COOKIE = "tradewind_session"
 HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
-TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+TOKEN_FIELD, TOKEN_HEADER, ONCE_FIELD = "form_token", "x-form-token", "once"
 LONGEST_ADDRESS = 2000
 """Of a page to come back to, which is kept for strangers, too, while they sign in."""
 
@@ -67,6 +72,10 @@ class Visit:
         """What every form carries."""
         return form_token(self.secret)
 
+    def new_once(self) -> str:
+        """Return a token for one form, by which it is recognised when it comes twice."""
+        return secrets.token_urlsafe(16)
+
 
 async def _own_form(request: Request) -> None:
     """Refuse what another site made the browser send.
@@ -86,6 +95,41 @@ async def _own_form(request: Request) -> None:
 OwnForm = Depends(_own_form)
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A form with a token of its own, which this request is the first to send."""
+
+    tenant_id: UUID
+    key: SubmissionKey
+
+
+class SentBefore(TradewindError):
+    """The very same form was sent before; ``response`` is how it was answered."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__("this form was sent before")
+        self.response = response
+
+
+async def _claim_form(request: Request, visit: Visit, parts: Container) -> None:
+    """Claim a form that has a token of its own, so that it is done once.
+
+    Other content with the same token is another form: its page may have been gone back to.
+    """
+    if TOKEN_HEADER in request.headers:
+        return
+    form = await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)
+    token = form.get(ONCE_FIELD)
+    if not isinstance(token, str) or not 0 < len(token) <= LONGEST_TOKEN:
+        return
+    content = json.dumps([(name, str(value)) for name, value in form.multi_items() if name != TOKEN_FIELD])
+    key = submission_key(visit.secret, f"{request.url.path}\0{content}", token, content.encode())
+    tenant_id = visit.visitor.tenant_id
+    if (response := await claim(parts, tenant_id, key)) is not None:
+        raise SentBefore(response)
+    request.state.claimed = Claimed(tenant_id, key)
+
+
 async def _token_sent(request: Request) -> str:
     if TOKEN_HEADER in request.headers:
         return request.headers[TOKEN_HEADER]
@@ -103,13 +147,15 @@ def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
 MaybeVisit = Annotated[Visit | None, Depends(_find)]
 
 
-async def anyone_signed_in(request: Request, visit: MaybeVisit) -> Visit:
+async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) -> Visit:
     """The signed-in person, on a form of theirs if it changes anything."""
     if visit is None:
         raise SentElsewhere(sign_in_address(request))
     if request.method not in SAFE_METHODS and not is_form_token(await _token_sent(request), visit.secret):
         raise NotPermitted("this form is not of your session; load the page again")
     bind_contextvars(tenant_id=str(visit.visitor.tenant_id))
+    if request.method not in SAFE_METHODS:
+        await _claim_form(request, visit, parts)
     return visit
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.routing import v1_router
+from services.api.routing import OnceRoute, v1_router
 from services.api.told_prices import told_price
 from services.application.authenticate import Principal, Scope
 from services.application.price_books import (
@@ -36,7 +36,7 @@ from tradewind.wire.pricing import (
     WireWhatIf,
 )
 
-router = v1_router("/price-books", "prices")
+router = v1_router("/price-books", "prices", OnceRoute)
 
 IfMatch = Annotated[
     str | None,

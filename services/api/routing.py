@@ -1,15 +1,20 @@
 """The routers of v1: each request needs a key, and is held to the query parameters that its operation has."""
 
-from functools import cached_property
+from collections.abc import Callable, Coroutine
+from functools import cached_property, partial
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, params
+from fastapi import APIRouter, Depends, Header, Request, Response, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
-from services.api.dependencies import authenticate
+from services.api.dependencies import PRINCIPAL, authenticate
 from services.api.problems import PROBLEM_RESPONSES
+from services.application.authenticate import Principal
+from services.bootstrap import Container
+from services.sent_once import LONGEST_TOKEN, answer_once, submission_key
 from tradewind.errors import InvalidValue
 
 
@@ -37,6 +42,42 @@ class StrictRoute(APIRoute):
             if name not in self._known:
                 known = ", ".join(sorted(self._known)) or "none"
                 raise InvalidValue(name, f"is no parameter here; there are {known}")
+
+
+class OnceRoute(StrictRoute):
+    """Does a POST with an ``Idempotency-Key`` once: sent again by the same API key, it gets the same answer."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if "POST" in (options.get("methods") or ()):
+            options["dependencies"] = [*(options.get("dependencies") or ()), Depends(_idempotency_key)]
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            token = request.headers.get("idempotency-key", "")
+            if request.method != "POST" or not 0 < len(token) <= LONGEST_TOKEN:
+                return await answer(request)
+            principal: Principal = request.scope[PRINCIPAL]
+            secret = request.headers["authorization"].partition(" ")[2]
+            key = submission_key(secret, request.url.path, token, await request.body())
+            parts: Container = request.app.state.container
+            return await answer_once(parts, principal.tenant_id, key, partial(answer, request))
+
+        return handle
+
+
+async def _idempotency_key(
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=LONGEST_TOKEN,
+            description="New for each request. The same request sent again within a day is done once.",
+        ),
+    ] = None,
+) -> None: ...
 
 
 def v1_router(below: str, tag: str, route_class: type[APIRoute] = StrictRoute) -> APIRouter:

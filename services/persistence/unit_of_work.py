@@ -41,6 +41,7 @@ from services.persistence.repositories.rollups import Rollups
 from services.persistence.repositories.saved_queries import SavedQueries
 from services.persistence.repositories.sign_in_networks import SignInNetworks
 from services.persistence.repositories.sla_tiers import SlaTiers
+from services.persistence.repositories.submissions import Submissions
 from services.persistence.repositories.tenants import Tenants
 from services.persistence.repositories.tier_decisions import TierDecisions
 from services.persistence.repositories.usage import Usage
@@ -170,6 +171,10 @@ class UnitOfWork:
     @cached_property
     def own_tiers(self) -> OwnTiers:
         return OwnTiers(self.connection, self.tenant_id)
+
+    @cached_property
+    def submissions(self) -> Submissions:
+        return Submissions(self.connection, self.tenant_id)
 
     @cached_property
     def tier_decisions(self) -> TierDecisions:

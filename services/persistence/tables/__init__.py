@@ -23,6 +23,7 @@ from services.persistence.tables.people import audit_log, sign_in_networks, user
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_decisions, tier_names
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
+from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 from services.persistence.tables.warehouse import personal_logins, saved_queries, warehouse_logins
@@ -67,6 +68,7 @@ __all__ = [
     "sealed_usage",
     "sign_in_networks",
     "sla_partitions",
+    "submissions",
     "surfaces",
     "tenants",
     "tier_decisions",

@@ -1,0 +1,29 @@
+"""Requests that carry a token of their own, so that a double click, or a resend after a lost answer, does them once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+
+class Submission(NamedTuple):
+    """What is known of a request: the hash of its content, when it came, and its answer once it is there."""
+
+    content_sha256: bytes
+    at: datetime
+    answer: str | None
+
+
+class Submissions(Protocol):
+    def claim(self, digest: bytes, content_sha256: bytes, at: datetime) -> Submission | None: ...
+    def find(self, digest: bytes) -> Submission | None: ...
+    def settle(self, digest: bytes, answer: str) -> None: ...
+    def give_up(self, digest: bytes) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionKey:
+    """Names one request. ``digest`` : of who sends it, where to, and its token. ``seal`` : 32 bytes for its answer."""
+
+    digest: bytes
+    content_sha256: bytes
+    seal: bytes

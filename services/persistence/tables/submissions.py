@@ -1,0 +1,17 @@
+"""Forms and requests that carry a token of their own, each done once."""
+
+from sqlalchemy import Column, Index, LargeBinary, Table
+
+from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+
+# The answer is sealed with a key that only who sent the request can derive; absent while it is worked out.
+submissions = Table(
+    "submissions",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    Column("content_sha256", LargeBinary, nullable=False),
+    instant("at"),
+    label("answer", nullable=True),
+    Index(None, "tenant_id", "at"),
+)
