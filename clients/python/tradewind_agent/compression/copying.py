@@ -14,6 +14,7 @@ from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.download import PackedDownload
 from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.permits import Permits, Tries
 from tradewind_agent.compression.planning import Advised, Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.compression.upload import upload_packed
@@ -108,6 +109,7 @@ class PackedCopy:
         self._held_bytes = 0
         self._lock = Lock()
         self._over = Event()
+        self._permits = Permits(self._files_at_once, self._over)
 
     def stop(self) -> None:
         """End it as the user wishes: `run` returns once the files under way have noticed."""
@@ -128,6 +130,7 @@ class PackedCopy:
                     self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
             except KeyboardInterrupt:
                 self.stop()
+        self.report.permitted = self._permits.permitted
         self.report.duration_s = time.monotonic() - begun_s
         return self.report
 
@@ -208,6 +211,10 @@ class PackedCopy:
         except Exception as defect:  # noqa: BLE001 -- it is told with the file
             return f"cannot be copied: {defect!r}"
 
+    def _stop_if_over(self) -> None:
+        if self._over.is_set():
+            raise Stopped("stopped", retryable=False)
+
     def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
         """One file, tried again within bounds."""
         packing = Packing(
@@ -219,17 +226,23 @@ class PackedCopy:
         )
         how = packing, self.options, self._connections, self._moved
         download = PackedDownload(job, *how) if isinstance(job, DownloadJob) else None
-        tried = 0
+        tries = Tries(TRIES, self._permits)
         while True:
             try:
-                outcome = download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
+                with self._permits.turn(alone=tries.needs_to_be_alone) as permit:
+                    self._stop_if_over()
+                    outcome = (
+                        download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
+                    )
+            except Stopped:
+                raise
             except FileFault as fault:
-                tried += 1
-                if not fault.retryable or tried == TRIES:
+                if not tries.may_go_on(fault, permit, self.options.retry.longest_wait_s):
                     raise
-                if self._over.wait(min(2.0 ** (tried - 2), LONGEST_PAUSE_S)):
+                if self._over.wait(min(2.0 ** (tries.failed - 2), LONGEST_PAUSE_S)):
                     raise Stopped("stopped", retryable=False) from fault
             else:
+                tries.note_served(permit)
                 if download is not None and download.begun_anew:
                     with self._lock:
                         self.report.begun_anew.append(str(job))

@@ -9,6 +9,7 @@ from tradewind.units import KIB
 from tradewind_agent.compression.naming import IDENTITY
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.retry import retry_after_s
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
 from tradewind_agent.system_errors import in_words
 
@@ -17,7 +18,7 @@ LOST = (OSError, HTTPException)
 
 _MOST_REASON_BYTES = 2000
 _MOST_FORGOTTEN_BYTES = 64 * KIB
-_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
 
 def connect(url: Url, options: EngineOptions) -> HTTPConnection:
@@ -41,7 +42,8 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
         connection.connect()
     except LOST as error:
         connection.close()
-        raise ConnectionFault(f"cannot connect to {first.host}:{first.port}: {_in_words(error)}") from error
+        reason = f"cannot connect to {first.host}:{first.port}: {_in_words(error)}"
+        raise ConnectionFault(reason, before_answer=True) from error
     connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     if options.congestion_control is not None:
         from tradewind_agent.transport.choosing import choose  # noqa: PLC0415 -- few wish for it
@@ -75,7 +77,7 @@ def asked(
         begin(connection, method, url, headers, options)
         return connection.getresponse()
     except LOST as error:
-        raise lost(error) from error
+        raise lost(error, before_answer=True) from error
 
 
 def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
@@ -110,8 +112,8 @@ def coding_of(answer: HTTPResponse) -> str:
     return answer.headers.get("Content-Encoding", IDENTITY).strip().lower()
 
 
-def lost(error: BaseException) -> ConnectionFault:
-    return ConnectionFault(f"the connection broke: {_in_words(error)}")
+def lost(error: BaseException, *, before_answer: bool = False) -> ConnectionFault:
+    return ConnectionFault(f"the connection broke: {_in_words(error)}", before_answer=before_answer)
 
 
 def _in_words(error: BaseException) -> str:
@@ -131,4 +133,7 @@ def refusal(answer: HTTPResponse) -> FileFault:
     except (ValueError, LookupError, TypeError):
         detail = ""
     reason = f"the server answered {answer.status} {answer.reason}{detail}"
-    return RefusedByServer(reason, retryable=answer.status in _RETRYABLE)
+    fields = {name.lower(): value for name, value in answer.headers.items()}
+    return RefusedByServer(
+        reason, retryable=answer.status in _RETRYABLE, retry_after_s=retry_after_s(fields), status=answer.status
+    )

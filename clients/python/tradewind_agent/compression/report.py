@@ -20,6 +20,7 @@ class PackedReport:
     ``moved_bytes`` : plain bytes that went over the path, of files that were not finished, too, but without what was
     given up of those that have ``begun_anew``, having changed on the way, or come damaged.
     ``used`` : plain bytes by setting; ``None`` of those that were sent as they are.
+    ``permitted`` : files at once, of a server that has refused more.
     ``stopped`` : what ended all of it early, such as a full disk; ``cancelled`` : the user.
     """
 
@@ -33,6 +34,7 @@ class PackedReport:
     used: dict[Setting | None, int] = field(default_factory=dict)
     failures: list[tuple[str, str]] = field(default_factory=list)
     begun_anew: list[str] = field(default_factory=list)
+    permitted: int | None = None
     stopped: "AgentError | None" = None
     cancelled: bool = False
 
@@ -51,10 +53,12 @@ class PackedReport:
 
     def notes(self) -> tuple[str, ...]:
         """What the user should know beside the figures."""
+        permitted = () if self.permitted is None else (f"the server permits {self.permitted} packed at once",)
         if not self.begun_anew:
-            return ()
+            return permitted
         files, first = format_count(len(self.begun_anew), "file"), self.begun_anew[0]
         return (
+            *permitted,
             f"{files} changed on the way or came damaged, and began anew, first {first}: its time counts in the rate",
         )
 

@@ -14,6 +14,7 @@ from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.origin_limits import LOAD_STATUSES
 from tradewind_agent.engine.part_write import upload_id
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
@@ -70,7 +71,12 @@ def _sent(
         return PackedOutcome(skipped=True)
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
     if not is_ours or answer.status not in (204, 404):
-        raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
+        may_be_load = answer.status in LOAD_STATUSES  # a front may refuse in the receiver's place
+        raise (
+            refusal(answer)
+            if is_ours or may_be_load
+            else FileFault("the server takes no packed uploads", retryable=False)
+        )
     if not job.size_bytes:
         return _sent_empty(used)
     codecs = packing.codecs() or _codecs_told(answer)
