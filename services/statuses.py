@@ -15,8 +15,10 @@ STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingPr
         errors.Conflict: (HTTPStatus.CONFLICT, "Conflict"),
         errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),
         errors.TooOften: (HTTPStatus.TOO_MANY_REQUESTS, "Too many calls"),
+        errors.TooManyLive: (HTTPStatus.TOO_MANY_REQUESTS, "Too many live transfers"),
         errors.QueryRefused: (HTTPStatus.UNPROCESSABLE_ENTITY, "Query refused"),
         errors.CannotFit: (HTTPStatus.UNPROCESSABLE_ENTITY, "Cannot fit"),
+        errors.TooManyAttempts: (HTTPStatus.TOO_MANY_REQUESTS, "Too many failed sign-ins"),
         errors.Unavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "Unavailable for now"),
     }
 )

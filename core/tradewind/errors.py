@@ -93,6 +93,24 @@ class TooOften(TradewindError):
         self.retry_after_s = retry_after_s
 
 
+class TooManyLive(TradewindError):
+    """A key, or all keys of its tenant, have as many live transfers as they may; those go on.
+
+    Attributes
+    ----------
+    retry_after_s : when to ask again, s.
+    """
+
+    retryable = True
+
+    def __init__(self, whose: str, *, retry_after_s: int) -> None:
+        super().__init__(
+            f"{whose} may not have more live transfers at once: wait {retry_after_s} s for one to end, or ask the"
+            " operator for more"
+        )
+        self.retry_after_s = retry_after_s
+
+
 class QueryRefused(TradewindError):
     """SQL of an analyst that is wrong, not permitted, or took too long.
 
@@ -116,6 +134,10 @@ class Unavailable(TradewindError):
     """A dependency does not answer now; the same call may succeed later."""
 
     retryable = True
+
+
+class TooManyAttempts(Unavailable):
+    """Too many passwords from one network were wrong: those of people who are not known there are not looked at."""
 
 
 class Deadlocked(Unavailable):

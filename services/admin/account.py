@@ -24,6 +24,7 @@ from services.application.sign_in import LONGEST_SESSION
 from services.application.sign_in_networks import network_of
 from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.bootstrap import Container
+from services.statuses import status_of
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
 
 router = page_router()
@@ -50,11 +51,10 @@ def not_signed_in(
     login: str = "",
 ) -> Response:
     """The form again, with what is wrong with the attempt. Logged without the login: some type passwords there."""
-    away = isinstance(reason, Unavailable)
     visitor = request.client.host if request.client else None
     parts.metrics.sign_ins_refused.inc()
     parts.refused_sign_ins.add(visitor, path=request.url.path, reason=str(reason))
-    status = HTTPStatus.SERVICE_UNAVAILABLE if away else HTTPStatus.UNAUTHORIZED
+    status = status_of(reason)[0]
     return _sign_in_form(request, parts, next, login=login, problem=str(reason), status=status)
 
 

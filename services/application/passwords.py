@@ -1,32 +1,38 @@
 """Passwords of people: hashed by argon2id, never kept, and slow to guess."""
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from functools import cached_property
-from threading import BoundedSemaphore
 
 from pwdlib import PasswordHash
 
-from tradewind.errors import InvalidValue, Unavailable
+from services.application.hashing_slots import AT_ONCE, MOST_WAITING, Attempt, FailedAttempts, HashingSlots
+from services.application.sign_in_networks import IN_A_SESSION
+from tradewind.errors import InvalidValue
+
+__all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Passwords", "initial_password"]
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
-AT_ONCE = 2
-"""Hashes computed at the same time: each takes 64 MiB and tens of milliseconds, and anybody may ask for one."""
 
-MOST_WAITING = 8
-"""For their turn: each keeps a thread from answering other requests."""
+SIGNED_IN = Attempt(IN_A_SESSION, is_known=True)
+"""Of somebody who is signed in and gives a password out."""
 
 INITIAL_BYTES = 15
 
 
 class Passwords:
-    """Hashes passwords, and knows them again: a few at once of the process that has it."""
+    """Hashes passwords, and knows them again: a few at once of the process that has it.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    monotonic : seconds of a clock that never goes back.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._hasher = PasswordHash.recommended()
-        self._turns = BoundedSemaphore(AT_ONCE)
-        self._places = BoundedSemaphore(AT_ONCE + MOST_WAITING)
+        self._slots = HashingSlots()
+        self._failed = FailedAttempts(monotonic)
 
     def hashed(self, password: str) -> str:
         """The hash to keep.
@@ -40,34 +46,34 @@ class Passwords:
             raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
         if not password.strip():
             raise InvalidValue("password", "must have other characters than blanks")
-        with self._turn():
+        with self._slots.slot(SIGNED_IN):
             return self._hasher.hash(password)
 
-    def matches(self, password: str, kept: str | None) -> bool:
+    def matches(self, password: str, kept: str | None, attempt: Attempt = Attempt()) -> bool:  # noqa: B008 -- frozen
         """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing.
+
+        Parameters
+        ----------
+        attempt : whose; only those who are known where they ask are looked at after too many wrong ones from there.
 
         Raises
         ------
         Unavailable : too many wait for theirs.
+        TooManyAttempts : too many passwords from this network were wrong of late.
         """
         if len(password) > MAX_LENGTH:
             return False
-        with self._turn():
-            return self._hasher.verify(password, kept or self._of_nobody) and kept is not None
+        if not attempt.is_known:
+            self._failed.require_few(attempt.network)
+        with self._slots.slot(attempt):
+            is_right = self._hasher.verify(password, kept or self._of_nobody) and kept is not None
+        if not is_right and attempt.network != IN_A_SESSION:
+            self._failed.add(attempt.network)
+        return is_right
 
     @cached_property
     def _of_nobody(self) -> str:
         return self._hasher.hash(initial_password())
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._places.acquire(blocking=False):
-            raise Unavailable("many sign in at this moment; try again in a few seconds")
-        try:
-            with self._turns:
-                yield
-        finally:
-            self._places.release()
 
 
 def initial_password() -> str:

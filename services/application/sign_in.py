@@ -12,7 +12,7 @@ from uuid import UUID
 
 from services.application.audit import SERVICE, Actor, ActorKind, Audit
 from services.application.authenticate import Scope, sha256_of
-from services.application.passwords import Passwords
+from services.application.passwords import Attempt, Passwords
 from services.application.ports import Clock
 from services.application.sign_in_networks import (
     FAILURES_BEFORE_LOCK,
@@ -123,15 +123,19 @@ class SignIns:
         Raises
         ------
         Unauthenticated : with one message for every reason.
+        Unavailable : many sign in at this moment.
+        TooManyAttempts : many passwords from this network were wrong, and nobody of this login has signed in there.
         """
         found = self.find_user(login.strip())
         user, standing = (None, Standing()) if found is None else self._user(found, network)
         now = self.clock.now()
         known = user.password_hash if user is not None else None
-        right = self.passwords.matches(password, known)
+        is_locked = user is not None and standing.is_locked(now, everywhere_until=user.locked_until)
+        attempt = Attempt(network, login.strip(), is_known=standing.is_known(now) and not is_locked)
+        right = self.passwords.matches(password, known, attempt)
         if found is None or user is None:
             raise Unauthenticated(REFUSED)
-        if user.disabled_at is not None or standing.is_locked(now, everywhere_until=user.locked_until):
+        if user.disabled_at is not None or is_locked:
             raise Unauthenticated(REFUSED)
         if not right:
             self._failed(found, user, network, now)
@@ -176,7 +180,7 @@ class SignIns:
         found = FoundUser(user.id, visitor.tenant_id)
         if _is_locked_in_session(self._user(found, IN_A_SESSION)[1], now):
             raise InvalidValue("old", LOCKED)
-        if not self.passwords.matches(old, user.password_hash):
+        if not self.passwords.matches(old, user.password_hash, Attempt(IN_A_SESSION, user.login, is_known=True)):
             self._failed(found, user, IN_A_SESSION, now)
             raise InvalidValue("old", "is not your password")
         if old == new:
