@@ -119,18 +119,19 @@ class HeartbeatEcho:
     def __init__(self, parts: Container, sessions: RedisSessions, echoed: "dict[UUID, _Echoed]") -> None:
         self._sending = sessions
         self._sessions = _Recording(parts.session_client)
-        self._recorded = replace(parts, tuner=Tuner(self._sessions))
+        self._recorded = replace(parts, tuner=Tuner(self._sessions, parts.owners))
         self._echoed = echoed
 
     async def answer(self, transfer_id: UUID, beat: Heartbeat, body: Body, principal: AgentKey) -> Response:
         """One heartbeat."""
         echoed = self._echoed.get(transfer_id)
         if echoed is None or echoed.times < REALLY_ANSWERED:
-            return await self._decided(transfer_id, beat, body, principal)
+            return await self._decided(transfer_id, beat, principal)
         tick = echoed.tick
         sent = Tick(
             sequence=beat.sequence,
             known=NOT_OVERTAKEN,
+            owner=tick.owner,
             state=tick.state,
             enquiry=tick.enquiry,
             heartbeat=body,
@@ -140,7 +141,6 @@ class HeartbeatEcho:
             wanted=tick.wanted,
             weight=tick.weight,
             silent_after_s=tick.silent_after_s,
-            tells_enquiry=tick.tells_enquiry,
         )
         try:
             exchanged = await self._sending.exchange(echoed.key, sent)
@@ -149,9 +149,9 @@ class HeartbeatEcho:
         assert exchanged.outcome is Outcome.STORED
         return Response(echoed.answer, media_type="application/json")
 
-    async def _decided(self, transfer_id: UUID, beat: Heartbeat, body: bytes, principal: AgentKey) -> Response:
+    async def _decided(self, transfer_id: UUID, beat: Heartbeat, principal: AgentKey) -> Response:
         own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
-        answer = await heartbeat(own, beat, body, self._recorded, principal)
+        answer = await heartbeat(own, beat, self._recorded, principal)
         key = TransferKey(principal.tenant_id, own)
         if (tick := self._sessions.sent.pop(key, None)) is not None:  # one told twice sends nothing
             before = self._echoed.get(transfer_id)

@@ -118,6 +118,7 @@ def app_from_environment() -> FastAPI:
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,
             call_limits=settings.call_limits,
+            session_limits=settings.session_limits,
             tracing=tracing_from(
                 os.environ, service="tradewind-api", log=logger("api", output=sys.stderr), trusted=False
             ),

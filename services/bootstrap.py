@@ -29,7 +29,9 @@ from services.application.refused_sign_ins import RefusedSignIn, RefusedSignIns
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
+from services.application.transfer_owners import OwnerLookups
 from services.application.tune_transfer import Tuner
+from services.application.tuning_sessions import SessionLimits
 from services.application.turns import Turns
 from services.application.watch_service import ServiceWatch
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
@@ -84,6 +86,7 @@ class Options:
     sign_on : the OpenID provider at which people may sign in; None: by password alone.
     notice : at the head of every page.
     call_limits : how often a key and a tenant may call.
+    session_limits : how many transfers may be live at once.
     tracing : where spans go; None: nowhere.
     patience : with locks and statements of the database.
     """
@@ -95,6 +98,7 @@ class Options:
     sign_on: SignOn | None = None
     notice: str = ""
     call_limits: CallLimits = field(default_factory=CallLimits.usual)
+    session_limits: SessionLimits = field(default_factory=SessionLimits)
     tracing: Tracing | None = None
     patience: Patience = PATIENCE_OF_REQUESTS
 
@@ -119,6 +123,7 @@ class Container:
     client: redis.Redis
     session_client: redis.asyncio.Redis
     sessions: RedisSessions
+    owners: OwnerLookups
     tuner: Tuner
     live_shares: LiveShares
     quotes: QuoteRecorder
@@ -162,7 +167,11 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
         store = closing.enter_context(Store(database_url, dispatcher, options.patience))
         keyring = Keyring(store.registry.find_key, time.monotonic)
         snapshots = Snapshots(store.index, store.model, time.monotonic)
-        sessions = RedisSessions(session_client, trace=lambda: carried().get("traceparent", ""))
+        sessions = RedisSessions(
+            session_client, limits=options.session_limits, trace=lambda: carried().get("traceparent", "")
+        )
+        lookups = SingleFlight()
+        owners = OwnerLookups(store.unit_of_work, lookups, time.monotonic)
         yield Container(
             store=store,
             warehouse=_warehouse(options, store, database_url),
@@ -170,7 +179,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             rate_limits=_rate_limits(options, session_client, log),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
-            lookups=SingleFlight(),
+            lookups=lookups,
             unseen_turns=asyncio.Lock(),
             analysis_turns=Turns("logs of browsers", done="analysed", at_once=1),
             completion_turns=Turns("ends of transfers"),
@@ -180,7 +189,8 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             client=client,
             session_client=session_client,
             sessions=sessions,
-            tuner=Tuner(sessions),
+            owners=owners,
+            tuner=Tuner(sessions, owners),
             live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
             quotes=QuoteRecorder(session_client, partial(_tell_waiting_quotes, log)),
             notices=listener(client, keyring, Renewals(snapshots, log, closing), log),

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from services.application.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
 from services.application.single_sign_on import Provider, SignOnRules
+from services.application.tuning_sessions import KEYS_AT_ONCE, MOST_LIVE_OF_KEY, SessionLimits
 from services.listening import MAX_PORT, proxies_from
 from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
@@ -22,6 +23,7 @@ MAX_KEPT_RELEASES = 10_000
 MAX_QUERY_ROWS = 10**12
 MAX_QUERY_BYTES = 10**15
 MAX_LOG_MONTHS = 1_200
+MAX_LIVE_TRANSFERS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,10 @@ class Settings:
     that are not named keep what is usual, and ``query=off`` or ``off`` sets no limit.
     TRADEWIND_TENANT_CALLS: likewise for all keys of a tenant together; by itself four times what a key may."""
 
+    session_limits: SessionLimits = field(default_factory=SessionLimits)
+    """TRADEWIND_LIVE_TRANSFERS: so many transfers of one key may be live at once.
+    TRADEWIND_TENANT_LIVE_TRANSFERS: likewise of all keys of a tenant together; by itself four times as many."""
+
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
 
@@ -188,6 +194,7 @@ class Settings:
 
         limits = CallLimits.usual(read("TRADEWIND_CALLS", calls_from, USUAL_CALLS_PER_S))
         of_tenant = partial(calls_from, usual=limits.of_tenant)
+        live = read("TRADEWIND_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
             port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
@@ -211,6 +218,9 @@ class Settings:
             export_place=read("TRADEWIND_EXPORT", _place, None),
             sign_on=sign_on_from(read),
             call_limits=limits._replace(of_tenant=read("TRADEWIND_TENANT_CALLS", of_tenant, limits.of_tenant)),
+            session_limits=SessionLimits(
+                live, read("TRADEWIND_TENANT_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live)
+            ),
             log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),

@@ -72,7 +72,8 @@ async def complete(
     """End a transfer: store its records as an upload of logs does, and the heartbeats that are not stored yet.
 
     What is acknowledged is durable. The same completion twice stores nothing twice; how the transfer went is what its
-    first record told that was stored. 409 for a transfer that another key began, unless that key was revoked since.
+    first record told that was stored. 409 for a transfer that another key began, unless this one replaces it: a new
+    key of the same name, or one that is no customer's, after that key was revoked.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     async with parts.completion_turns.turn():

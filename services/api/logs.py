@@ -76,9 +76,9 @@ async def upload_logs(
 
 @router.get("/batches/{batch_id}")
 def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
-    """The receipt of an upload, later."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        receipt = uow.batches.find(batch_id)
+    """The receipt of an upload, later. A customer's key reads those of its own uploads."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        receipt = uow.batches.find(batch_id, brought_by=uow.owners.own_keys() if principal.is_customer else None)
     if receipt is None:
         raise NotFound("no such batch")
     return _wire(receipt)

@@ -95,6 +95,8 @@ def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | N
             "RateLimit-Policy": f'"{error.kind}";q={error.calls};w={error.window_s}',
             "RateLimit": f'"{error.kind}";r=0;t={error.retry_after_s}',
         }
+    if isinstance(error, errors.TooManyLive):
+        return {"Retry-After": str(error.retry_after_s)}
     return {
         401: {"WWW-Authenticate": 'Bearer realm="tradewind"'},
         503: {"Retry-After": str(RETRY_AFTER_S)},

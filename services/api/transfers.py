@@ -1,6 +1,7 @@
 """``/v1/transfers``: heartbeats of live transfers, and what they and their ends have told."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Annotated
 from uuid import UUID
@@ -10,13 +11,13 @@ from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from services.api.dependencies import AgentKey, AnyKey, Body, Parts
+from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
 from services.application.authenticate import Principal
 from services.application.enquiry import Offer
-from services.application.told_first import timeline_of, told_first
+from services.application.told_first import begun_by, timeline_of, told_first
 from services.application.transfer_journal import Begun, Wanted
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
@@ -61,14 +62,15 @@ def list_transfers(
     before: Before = None,
     limit: PageSize = USUAL_PAGE,
 ) -> Sequence[TransferSummary]:
-    """Transfers live and past, the newest first; those before the last of an answer are the next page."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return uow.journal.page(
-            now=parts.clock.now(),
-            limit=limit,
-            before=before,
-            wanted=Wanted(state=state, source=source, destination=destination, sla=sla, since=since, until=until),
-        )
+    """Transfers live and past, the newest first; those before the last of an answer are the next page.
+
+    A customer's key reads those that it began.
+    """
+    wanted = Wanted(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        if principal.is_customer:
+            wanted = replace(wanted, key_ids=uow.owners.own_keys())
+        return uow.journal.page(now=parts.clock.now(), limit=limit, before=before, wanted=wanted)
 
 
 @router.get("/{transfer_id}")
@@ -77,21 +79,26 @@ async def read_transfer(
 ) -> TransferTimeline:
     """A transfer with its samples and decisions; those after the last of an answer are the next page.
 
-    One that has just begun has no samples yet: they are stored together, some seconds after they came.
+    One that has just begun has no samples yet: they are stored together, some seconds after they came. A customer's key
+    reads those that it began.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     try:
-        return await run_in_threadpool(_stored_timeline, parts, key, after, limit)
+        return await run_in_threadpool(_stored_timeline, parts, principal, transfer_id, after, limit)
     except NotFound:
         told = await told_first(key, parts.sessions)
-        if told is None:
+        if told is None or (principal.is_customer and begun_by(told) != principal.key_id):
             raise
         return timeline_of(transfer_id, told, parts.clock.now())
 
 
-def _stored_timeline(parts: Container, key: TransferKey, after: int, limit: int) -> TransferTimeline:
-    with parts.store.unit_of_work(key.tenant_id) as uow:
-        known = uow.journal.get(key.transfer_id, now=parts.clock.now())
+def _stored_timeline(
+    parts: Container, principal: Principal, transfer_id: UUID, after: int, limit: int
+) -> TransferTimeline:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        known = uow.journal.get(transfer_id, now=parts.clock.now())
+        if principal.is_customer and known.owner not in uow.owners.own_keys():
+            raise NotFound("no such transfer")
         samples = uow.journal.samples(known.summary, after=after, limit=limit)
     return TransferTimeline(
         transfer=known.summary,
@@ -104,13 +111,17 @@ def _stored_timeline(parts: Container, key: TransferKey, after: int, limit: int)
 
 
 @live_router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
-async def heartbeat(transfer_id: UUID, beat: Heartbeat, body: Body, parts: Parts, principal: AgentKey) -> Response:
-    """What to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes nothing."""
+async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal: AgentKey) -> Response:
+    """What to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes nothing.
+
+    409 for a transfer that another key began, and for one that is over. 429 with Retry-After for a new transfer of a
+    key or tenant that has as many live ones as it may; the transfer may go on untuned meanwhile.
+    """
     snapshot = await snapshot_for(parts, principal.tenant_id)
     answer = await parts.tuner.answer(
         TransferKey(principal.tenant_id, transfer_id),
         beat,
-        body,
+        key_id=principal.key_id,
         weight=principal.weight,
         claims=snapshot.claims,
         open_=partial(_opening, parts, principal),

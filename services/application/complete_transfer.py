@@ -1,6 +1,7 @@
 """The end of a transfer: its records join the logs, and what its agent kept of its heartbeats joins the journal."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from typing import NamedTuple, Protocol
@@ -10,10 +11,11 @@ from services.application.ingest_logs import IngestUnitOfWork, LogBatch, store_b
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.ports import Clock
 from services.application.transfer_journal import TransferBeats, TransferEnd, TransferJournal, TransferNews, Workload
+from services.application.transfer_owners import TransferOwners, refuse_anothers
 from tradewind.agreement import kept
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyReading
-from tradewind.errors import Conflict, InvalidValue
+from tradewind.errors import InvalidValue
 from tradewind.sla import Sla
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
@@ -26,6 +28,8 @@ class CompletionUnitOfWork(IngestUnitOfWork, Protocol):
 
     @property
     def journal(self) -> TransferJournal: ...
+    @property
+    def owners(self) -> TransferOwners: ...
 
 
 class Completed(NamedTuple):
@@ -56,7 +60,7 @@ def complete_transfer(
 
     Raises
     ------
-    Conflict : another key began it, which is in force.
+    Conflict : it belongs to another key.
     InvalidValue : a record is of another transfer.
     """
     for number, record in enumerate(completion.records):
@@ -67,7 +71,7 @@ def complete_transfer(
     whole, now = _whole(completion.records), clock.now()
     news = _news(transfer_id, whole, completion.heartbeats, now)
     with uow:
-        _hold_to_its_key(transfer_id, uow, begun_by)
+        news = replace(news, owner=_require_own(transfer_id, uow, begun_by))
         receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         new_heartbeats = _journalled(news, uow)
         is_stored = receipt.accepted == len(completion.records)
@@ -82,12 +86,12 @@ def complete_transfer(
     return Completed(told, whole.outcome.status, ended_at == now, agreement_kept)
 
 
-def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUID | None) -> None:
-    if uow.journal.is_anothers(transfer_id, begun_by=begun_by):
-        raise Conflict(
-            f"transfer {transfer_id} was begun with another key: end it with that one, or revoke that one first;"
-            " records alone may be uploaded as logs"
-        )
+def _require_own(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUID | None) -> UUID | None:
+    """Return the owner of a transfer that the acting key may end, ``None`` of one that is new."""
+    known = uow.owners.find(transfer_id, begun_by=begun_by)
+    if known.is_anothers:
+        raise refuse_anothers(transfer_id)
+    return known.owner
 
 
 def _journalled(news: TransferNews, uow: CompletionUnitOfWork) -> int:
@@ -126,10 +130,11 @@ def _unlogged(
     beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
     asked = _enquiry_of(beats)
     with uow:
-        _hold_to_its_key(transfer_id, uow, begun_by)
+        owner = _require_own(transfer_id, uow, begun_by)
         if asked is not None:
             news = TransferNews(
                 transfer_id=transfer_id,
+                owner=owner,
                 workload=Workload.asked(asked),
                 started_at=now,
                 heard_at=None,

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from services.application.jobs import Event, RefreshModels
 from services.application.log_lines import Line, UploadedBody
-from services.application.log_rows import AcceptedRow, Block, LinkBook, Links, RejectedRow
+from services.application.log_rows import AcceptedRow, Block, LinkBook, Links, OwnerBook, RejectedRow
 from services.application.ports import Clock, Transaction
+from services.application.transfer_owners import TransferOwners
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.units import MIB
 from tradewind.wire.logs import MAX_REJECTIONS_SHOWN, Rejection
@@ -116,6 +117,8 @@ class IngestUnitOfWork(Transaction, Protocol):
     @property
     def links(self) -> Links: ...
     @property
+    def owners(self) -> TransferOwners: ...
+    @property
     def transfers(self) -> Transfers: ...
     @property
     def quarantine(self) -> Quarantine: ...
@@ -167,8 +170,9 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: IngestUnitOfWor
     earliest = uow.closed_months.hold()
     storing = _Storing(uow)
     links = LinkBook(uow.links, before_asking=storing.wait)
+    owners = OwnerBook(uow.owners, before_asking=storing.wait)
     for lines in _blocks(body.lines()):
-        block = Block(lines, links, earliest=earliest, latest=latest)
+        block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
         receipt = storing.settle(receipt)
         storing.begin(block, rendered)

@@ -32,13 +32,17 @@ class JournalUnitOfWork(Transaction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells of its begin."""
+    """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells of its begin.
+
+    ``owner`` : key that its session belongs to, ``None`` of entries that say nothing of it.
+    """
 
     entry: Entry
     key: TransferKey
     workload: Workload
     beat: SpooledHeartbeat
     begun: Begun | None
+    owner: UUID | None
 
     @property
     def tenant_id(self) -> UUID:
@@ -64,21 +68,22 @@ class HeartbeatJournal(StreamJournal[Answered]):
 
 
 def news_of(answered: Sequence[Answered], now: datetime) -> Sequence[TransferNews]:
-    """By transfer; of a sequence number that came twice the one heard last stands.
+    """By transfer and owner; of a sequence number that came twice the one heard last stands.
 
     In the order of their hearing, which a batch need not have: what another taker left behind comes first in it.
     """
-    by_transfer: dict[UUID, list[Answered]] = {}
+    by_transfer: dict[tuple[UUID, UUID | None], list[Answered]] = {}
     for each in sorted(answered, key=lambda each: each.entry.heard_at):
-        by_transfer.setdefault(each.key.transfer_id, []).append(each)
-    return [_news(transfer_id, told, now) for transfer_id, told in by_transfer.items()]
+        by_transfer.setdefault((each.key.transfer_id, each.owner), []).append(each)
+    return [_news(transfer_id, owner, told, now) for (transfer_id, owner), told in by_transfer.items()]
 
 
-def _news(transfer_id: UUID, told: Sequence[Answered], now: datetime) -> TransferNews:
+def _news(transfer_id: UUID, owner: UUID | None, told: Sequence[Answered], now: datetime) -> TransferNews:
     first, last = told[0], told[-1]
     heard_at = _believed(last.entry.heard_at, now)
     return TransferNews(
         transfer_id=transfer_id,
+        owner=owner,
         workload=first.workload,
         started_at=_believed(first.entry.heard_at, now),
         heard_at=heard_at,
@@ -107,7 +112,8 @@ def read(entry: Entry) -> Answered:
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
         enquiry = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
         begun = Begun.model_validate_json(fields["begun"]) if "begun" in fields else None
-        return Answered(entry, key, Workload.asked(enquiry), beat, begun)
+        owner = UUID(fields["owner"].decode()) if "owner" in fields else None
+        return Answered(entry, key, Workload.asked(enquiry), beat, begun, owner)
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.log_lines import Line
+from services.application.transfer_owners import TransferOwners
 from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
@@ -91,6 +92,8 @@ class LinkBook:
     def look_up(self, rows: Iterable[WireRecord]) -> None:
         """Know the links of these records from now on."""
         unknown = {names: record.ended_at for record in rows if (names := _link_names(record)) not in self._known}
+        if not unknown:
+            return
         keys = {names: LinkKey(*names) for names in unknown}
         self._before_asking()
         found = self._links.resolve(keys.values())
@@ -108,6 +111,49 @@ class LinkBook:
         return totals
 
 
+ROWS_AT_ONCE = 200
+"""Rows that wait for one look-up, so that few records are alive together."""
+
+MOST_REMEMBERED = 100_000
+"""Transfers of one upload; those before are looked up again."""
+
+OF_ANOTHER_KEY = "is of a transfer that another key began: upload its log with that key"
+
+
+class OwnerBook:
+    """Transfers that a batch has met, by whether they are another key's.
+
+    Parameters
+    ----------
+    before_asking : returns when ``owners`` may be asked.
+    """
+
+    def __init__(self, owners: TransferOwners, *, before_asking: Callable[[], None]) -> None:
+        self._owners = owners
+        self._before_asking = before_asking
+        self._known: dict[UUID, bool] = {}
+
+    def is_known(self, transfer_id: UUID | None) -> bool:
+        """Return whether the transfer was looked up, or the record names none."""
+        return transfer_id is None or transfer_id in self._known
+
+    def look_up(self, rows: Iterable[WireRecord]) -> None:
+        """Look up whose the transfers of these records are."""
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
+        unknown = {row.transfer_id for row in rows if row.transfer_id is not None} - self._known.keys()
+        if not unknown:
+            return
+        self._before_asking()
+        others = self._owners.select_others_logs(unknown)
+        self._known |= {transfer_id: transfer_id in others for transfer_id in unknown}
+
+    def require_own(self, record: WireRecord) -> None:
+        """Raise ``InvalidValue`` where the record is of a transfer that another key began."""
+        if record.transfer_id is not None and self._known[record.transfer_id]:
+            raise InvalidValue("transfer_id", OF_ANOTHER_KEY)
+
+
 class Block:
     """Lines on their way to be stored: iterating parses them one by one, and puts aside what is refused.
 
@@ -119,9 +165,18 @@ class Block:
     earliest, latest : what began before the one, or ended after the other, is refused.
     """
 
-    def __init__(self, lines: Iterable[Line], links: LinkBook, *, earliest: datetime | None, latest: datetime) -> None:
+    def __init__(
+        self,
+        lines: Iterable[Line],
+        links: LinkBook,
+        owners: OwnerBook,
+        *,
+        earliest: datetime | None,
+        latest: datetime,
+    ) -> None:
         self._lines = lines
         self._links = links
+        self._owners = owners
         self._earliest = earliest
         self._latest = latest
         self._tallies: dict[int, LinkTally] = {}
@@ -132,26 +187,32 @@ class Block:
         return len(self._tallies)
 
     def __iter__(self) -> Iterator[AcceptedRow]:
-        of_unknown_links: list[tuple[Line, WireRecord]] = []
+        waiting: list[tuple[Line, WireRecord]] = []
         for line in self._lines:
             try:
                 record = _parse(line, self._earliest, self._latest)
                 tally = self._links.recall(_link_names(record))
-                if tally is None:
-                    of_unknown_links.append((line, record))
+                if tally is None or not self._owners.is_known(record.transfer_id):
+                    waiting.append((line, record))
                 else:
+                    self._owners.require_own(record)
                     yield self._accept(line, record, tally)
             except InvalidValue as wrong:
                 self._reject(line, wrong)
-        if of_unknown_links:
-            yield from self._once_looked_up(of_unknown_links)
+            if len(waiting) >= ROWS_AT_ONCE:
+                yield from self._once_looked_up(waiting)
+                waiting = []
+        if waiting:
+            yield from self._once_looked_up(waiting)
 
     def _once_looked_up(self, rows: Sequence[tuple[Line, WireRecord]]) -> Iterator[AcceptedRow]:
         self._links.look_up(record for _, record in rows)
+        self._owners.look_up(record for _, record in rows)
         for line, record in rows:
             tally = self._links.recall(_link_names(record))
             assert tally is not None
             try:
+                self._owners.require_own(record)
                 yield self._accept(line, record, tally)
             except InvalidValue as wrong:
                 self._reject(line, wrong)

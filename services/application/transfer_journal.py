@@ -56,10 +56,13 @@ class Begun(Open):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferBeats:
-    """Heartbeats of one transfer. ``beats`` : one a sequence number."""
+    """Heartbeats of one transfer. ``beats`` : one a sequence number. ``owner`` : key that it belongs to, as its session
+    or its end says; what is told of another key's transfer is left out. ``None`` where that was checked before.
+    """
 
     transfer_id: UUID
     beats: Mapping[int, SpooledHeartbeat]
+    owner: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +104,17 @@ class TransferEnd:
 
 
 class Journalled(NamedTuple):
-    """What is stored of one transfer beside its samples; ``duration_s`` and ``energy`` once it has ended."""
+    """What is stored of one transfer beside its samples; ``duration_s`` and ``energy`` once it has ended.
+
+    ``owner`` : key that it belongs to, ``None`` where that is not known.
+    """
 
     summary: TransferSummary
     enquiry: dict[str, Any] | None
     expected: Expected | None
     duration_s: float | None
     energy: tuple[WireEnergy, ...]
+    owner: UUID | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +147,6 @@ class TransferJournal(Protocol):
 
     def agreement(self, transfer_id: UUID) -> Sla | None:
         """What was agreed on for a noted transfer, as far as it is known."""
-
-    def is_anothers(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> bool:
-        """Whether a key other than the one that acts began the transfer, and is in force.
-
-        ``begun_by`` : the key that began it, for a transfer that is not noted, or whose key is not.
-        """
 
     def is_logged(self, record: WireRecord) -> bool:
         """Whether a row of the logs tells how it ended as the record does."""

@@ -43,14 +43,16 @@ class Tick:
     """A heartbeat with what was decided on it.
 
     ``known`` : sequence of the state that the decision was computed from, −1 for none. ``state``, ``enquiry``,
-    ``heartbeat``, ``decision`` : JSON; ``tells_enquiry`` where the heartbeat holds the enquiry, too. ``begun`` :
-    what is told with its first heartbeat, JSON, empty once that is done. ``used``, ``wanted`` : files and streams in
-    force, and those that the next tick may ask for. ``silent_after_s`` : without a heartbeat for so long the share goes
-    to others.
+    ``heartbeat``, ``decision`` : JSON, the heartbeat without its enquiry. ``begun`` :
+    what is told with its first heartbeat, JSON, empty once that is done. ``owner`` : key that the transfer belongs to;
+    ``is_owner_known`` where the database says so, against which no session stands. ``used``, ``wanted`` : files and
+    streams in force, and those that the next tick may ask for. ``silent_after_s`` : without a heartbeat for so long the
+    share goes to others.
     """
 
     sequence: int
     known: int
+    owner: UUID
     state: bytes
     enquiry: bytes
     heartbeat: bytes
@@ -60,8 +62,8 @@ class Tick:
     wanted: tuple[int, int]
     weight: float
     silent_after_s: float
-    tells_enquiry: bool = False
     begun: bytes = b""
+    is_owner_known: bool = False
 
 
 class Outcome(StrEnum):
@@ -70,16 +72,42 @@ class Outcome(StrEnum):
     """Another process has gone on with the transfer: its state comes back, nothing was stored."""
     ENDED = "ended"
     """The transfer is over."""
+    ANOTHERS = "anothers"
+    """The session belongs to another key: nothing was stored."""
+    FULL = "full"
+    """The key, or all keys of its tenant, have as many sessions as they may: no session was begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged:
-    """``share`` : granted now, or to the session that has overtaken this one; ``state`` : of that session, JSON."""
+    """``share`` : granted now, or to the session that has overtaken this one; ``state`` : of that session, JSON.
+
+    ``owner`` : of a session that is another key's. ``is_of_tenant``, ``retry_after_s`` : whose sessions are too many,
+    all keys' of the tenant or this key's, and when the first of them will be forgotten.
+    """
 
     outcome: Outcome
     journalled_sequence: int = -1
     share: Share = UNLIMITED
     state: bytes | None = None
+    owner: UUID | None = None
+    is_of_tenant: bool = False
+    retry_after_s: float = 0.0
+
+
+MOST_LIVE_OF_KEY = 4_000
+"""Transfers: four times the thousand agents that one organisation may have under one key."""
+
+KEYS_AT_ONCE = 4
+"""All keys of a tenant together may have so many times as many as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """How many transfers may be live at once, of one key and of all keys of a tenant."""
+
+    of_key: int = MOST_LIVE_OF_KEY
+    of_tenant: int = KEYS_AT_ONCE * MOST_LIVE_OF_KEY
 
 
 class SessionsAway(Exception):

@@ -44,6 +44,7 @@ from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.submissions import Submissions
 from services.persistence.repositories.tenants import Tenants
 from services.persistence.repositories.tier_decisions import TierDecisions
+from services.persistence.repositories.transfer_owners import TransferOwners
 from services.persistence.repositories.usage import Usage
 from services.persistence.repositories.warehouse_logins import WarehouseLogins
 
@@ -254,6 +255,10 @@ class UnitOfWork:
     def journal(self) -> TransferJournal:
         partitions = self._partitions("transfer_samples")
         return TransferJournal(self.connection, self.tenant_id, self.closed_months, partitions, self._key_id)
+
+    @cached_property
+    def owners(self) -> TransferOwners:
+        return TransferOwners(self.connection, self.tenant_id, self._key_id)
 
     @property
     def _key_id(self) -> UUID | None:

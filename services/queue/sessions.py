@@ -15,6 +15,7 @@ from services.application.told_first import ToldFirst
 from services.application.tuning_sessions import (
     Exchanged,
     Outcome,
+    SessionLimits,
     SessionsAway,
     Share,
     Tick,
@@ -34,7 +35,8 @@ _LONGEST_SILENCE_MS = round(1000 * LONGEST_SILENCE_S)
 _COMING_BACK_MS = round(1000 * COMING_BACK_S)
 
 SESSION_TTL_S = 900
-ENDED_TTL_S = 3600
+ENDED_TTL_S = 300
+"""Longer than any heartbeat is under way; later ones find in the database that the transfer is over."""
 
 WATCH = "tradewind:watch"
 """Mark of the time in which the store was there for claims without a break."""
@@ -53,9 +55,14 @@ class RedisSessions:
         client: redis.asyncio.Redis,
         *,
         journal_bytes: int = JOURNAL_BYTES,
+        limits: SessionLimits = SessionLimits(),  # noqa: B008 -- frozen
         trace: Callable[[], str] = lambda: "",
     ) -> None:
-        """``trace`` : what the heartbeat that goes on belongs to, for who stores it; nothing where none is traced."""
+        """``limits`` : of sessions at once, beyond which none is begun; those there are go on.
+
+        ``trace`` : what the heartbeat that goes on belongs to, for who stores it; nothing where none is traced.
+        """
+        self._limits = limits
         self._client = client
         self._trace = trace
         self._journal_bytes = journal_bytes
@@ -68,7 +75,14 @@ class RedisSessions:
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
-        keys = [session_key(key), JOURNAL, WATCH, *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims)]
+        counted = (_live_key(key.tenant_id, tick.owner), _live_key(key.tenant_id))
+        keys = [
+            session_key(key),
+            JOURNAL,
+            WATCH,
+            *counted,
+            *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims),
+        ]
         arguments: list[bytes | str | float] = [
             tick.known,
             tick.sequence,
@@ -84,11 +98,14 @@ class RedisSessions:
             *tick.wanted,
             *tick.used,
             round(1000 * tick.silent_after_s),
-            "" if tick.tells_enquiry else "1",
+            str(tick.owner),
             _LONGEST_GAP_MS,
             _COMING_BACK_MS,
             tick.begun,
             self._trace(),
+            "1" if tick.is_owner_known else "",
+            self._limits.of_key,
+            self._limits.of_tenant,
             *caps,
         ]
         try:
@@ -98,6 +115,13 @@ class RedisSessions:
         match Outcome(outcome.decode()):
             case Outcome.ENDED:
                 return Exchanged(outcome=Outcome.ENDED)
+            case Outcome.ANOTHERS:
+                return Exchanged(outcome=Outcome.ANOTHERS, owner=UUID(told[0].decode()))
+            case Outcome.FULL:
+                whose, free_in_ms = told
+                return Exchanged(
+                    outcome=Outcome.FULL, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
+                )
             case Outcome.OVERTAKEN:
                 state, journalled, *granted = told
                 return Exchanged(
@@ -151,7 +175,8 @@ class RedisSessions:
 
     async def end(self, key: TransferKey) -> None:
         try:
-            await self._end(keys=[session_key(key)], args=[str(key.transfer_id), ENDED_TTL_S])
+            live = _live_key(key.tenant_id)
+            await self._end(keys=[session_key(key), live], args=[str(key.transfer_id), ENDED_TTL_S])
         except (RedisError, OSError) as away:
             raise SessionsAway(str(away)) from away
 
@@ -162,6 +187,11 @@ def session_key(key: TransferKey) -> str:
 
 def _scope_key(tenant_id: UUID, scope: str) -> str:
     return f"tradewind:shares:{tenant_id}:{scope}"
+
+
+def _live_key(tenant_id: UUID, key_id: UUID | None = None) -> str:
+    """Return the sorted set of the sessions of a tenant, or of one of its keys, by when they are forgotten."""
+    return f"tradewind:live:{tenant_id}" if key_id is None else f"tradewind:live:{tenant_id}:{key_id}"
 
 
 def _at(milliseconds: bytes) -> datetime:

@@ -72,19 +72,20 @@ def test_another_key_does_not_end_a_transfer_that_is_not_journalled_yet(
     assert timeline(client, transfer)["transfer"]["status"] == "succeeded"
 
 
-def test_a_heartbeat_of_another_key_does_not_make_a_transfer_its_own(
+def test_a_heartbeat_of_another_key_is_refused_by_a_process_that_does_not_know_the_transfer(
     transfer: Transfer, client: httpx.Client, other: httpx.Client, database_url: str, redis_url: str
 ) -> None:
     transfer.beat(0)
     elsewhere = container(database_url=database_url, redis_url=redis_url)
     with elsewhere as unknowing, serving(unknowing) as second:  # a process that does not know the transfer
         other.base_url = httpx.URL(second)
-        transfer.beat(1, client=other)
+        for sequence in (0, 1):
+            assert transfer.send(transfer.body(sequence), client=other).status_code == 409
         assert other.post(f"/v1/transfers/{transfer.id}/complete", json={"records": []}).status_code == 409
     complete(client, transfer.id, completion(transfer.id))
 
 
-def test_a_new_key_ends_what_a_revoked_one_began(
+def test_a_new_key_of_the_same_name_ends_what_a_revoked_one_began(
     api: str, other: httpx.Client, learned: Tenant, parts: Container
 ) -> None:
     with parts.store.unit_of_work(learned.id) as uow:
@@ -94,5 +95,10 @@ def test_a_new_key_ends_what_a_revoked_one_began(
         cancelled = complete(before, begun.id, {"heartbeats": [{"heartbeat": begun.body(0)}]})
     with parts.store.unit_of_work(learned.id) as uow:
         revoke_key(UUID(str(old.id)), uow=uow, clock=parts.clock)
-    assert complete(other, begun.id, completion(begun.id))["ended_at"] == cancelled["ended_at"]
-    assert timeline(other, begun)["transfer"]["status"] == "succeeded"
+    with parts.store.unit_of_work(learned.id) as uow:
+        new = create_key(NewKey(name="old", scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock)
+    refused = other.post(f"/v1/transfers/{begun.id}/complete", json=completion(begun.id))
+    assert (refused.status_code, "of the same name" in refused.json()["detail"]) == (409, True)
+    with httpx.Client(base_url=api, headers={"Authorization": f"Bearer {new.secret}"}) as after:
+        assert complete(after, begun.id, completion(begun.id))["ended_at"] == cancelled["ended_at"]
+        assert timeline(after, begun)["transfer"]["status"] == "succeeded"

@@ -64,7 +64,14 @@ def batch_of(tenant: Tenant, *records: dict[str, Any]) -> LogBatch:
 
 
 def ingested(tenant: Tenant, *records: dict[str, Any], hours: int) -> IngestReceipt:
-    return ingest_logs(batch_of(tenant, *records), uow=tenant.parts.store.unit_of_work(tenant.id), clock=Later(hours))
+    """The receipt of an upload by the newest key, which brought the last refused row, at a later time."""
+    uow = tenant.parts.store.unit_of_work(tenant.id, agent_of(tenant))
+    return ingest_logs(batch_of(tenant, *records), uow=uow, clock=Later(hours))
+
+
+def agent_of(tenant: Tenant) -> Actor:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        return Actor(ActorKind.KEY, max(each.id for each in uow.keys.all()))
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one", "all"])
@@ -95,7 +102,8 @@ def test_a_batch_of_which_nothing_was_taken_is_looked_at_again(api: str, tenant:
 def test_a_batch_that_comes_again_twice_at_once_keeps_the_receipt_of_what_was_stored(api: str, tenant: Tenant) -> None:
     told = of_the_future()
     refused(api, tenant, told)
-    with tenant.parts.store.unit_of_work(tenant.id) as uow, ThreadPoolExecutor(1) as threads:
+    agent = agent_of(tenant)
+    with tenant.parts.store.unit_of_work(tenant.id, agent) as uow, ThreadPoolExecutor(1) as threads:
         batch = batch_of(tenant, told)
         assert uow.batches.claim(f"sha256:{batch.body.sha256().hex()}", at=Later(2).now()).nothing_valid
         second = threads.submit(ingested, tenant, told, hours=2)

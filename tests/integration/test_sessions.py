@@ -10,17 +10,28 @@ from uuid import UUID, uuid4
 import pytest
 import redis.asyncio
 
-from services.application.tuning_sessions import Claim, Exchanged, Outcome, SessionsAway, Share, Tick, TransferKey
-from services.queue.sessions import JOURNAL, RedisSessions
+from services.application.tuning_sessions import (
+    Claim,
+    Exchanged,
+    Outcome,
+    SessionLimits,
+    SessionsAway,
+    Share,
+    Tick,
+    TransferKey,
+)
+from services.queue.sessions import JOURNAL, SESSION_TTL_S, RedisSessions
 from tradewind.units import KIB, MIB
 
 TENANT = UUID(int=7)
+OWNER = UUID(int=8)
 
 
 def tick(sequence: int, *, known: int | None = None, **changes: Any) -> Tick:
     values: dict[str, Any] = {
         "sequence": sequence,
         "known": sequence - 1 if known is None else known,
+        "owner": OWNER,
         "state": b'{"sequence": %d}' % sequence,
         "enquiry": b"{}",
         "heartbeat": b"{}",
@@ -47,16 +58,19 @@ def run(redis_url: str) -> Callable[[Callable[[RedisSessions], Coroutine[Any, An
     """Runs a story with the sessions of a store."""
 
     @asynccontextmanager
-    async def sessions() -> AsyncIterator[RedisSessions]:
+    async def sessions(limits: SessionLimits) -> AsyncIterator[RedisSessions]:
         client = redis.asyncio.Redis.from_url(redis_url)
         try:
-            yield RedisSessions(client)
+            yield RedisSessions(client, limits=limits)
         finally:
             await client.aclose()
 
-    def runner(story: Callable[[RedisSessions], Coroutine[Any, Any, Any]]) -> Any:
+    def runner(
+        story: Callable[[RedisSessions], Coroutine[Any, Any, Any]],
+        limits: SessionLimits = SessionLimits(),  # noqa: B008
+    ) -> Any:
         async def with_sessions() -> Any:
-            async with sessions() as opened:
+            async with sessions(limits) as opened:
                 return await story(opened)
 
         return asyncio.run(with_sessions())
@@ -115,16 +129,16 @@ def test_the_tick_is_handed_to_the_journal_as_it_came(run: Any) -> None:
     )
 
 
-def test_an_enquiry_is_journalled_once(run: Any) -> None:
+def test_each_entry_of_the_journal_has_the_enquiry(run: Any) -> None:
     async def story(sessions: RedisSessions) -> list[bool]:
         key = new_transfer()
-        await sessions.exchange(key, tick(0, heartbeat=b'{"enquiry":{}}', tells_enquiry=True))
+        await sessions.exchange(key, tick(0, heartbeat=b"{}"))
         await sessions.exchange(key, tick(1, heartbeat=b"{}"))
         entries = await sessions._client.xrange(JOURNAL)
         own = [each for _, each in entries if each[b"transfer"] == str(key.transfer_id).encode()]
         return [b"enquiry" in each for each in own]
 
-    assert run(story) == [False, True]
+    assert run(story) == [True, True]
 
 
 def test_heartbeats_that_nobody_takes_stay_within_their_memory(run: Any) -> None:
@@ -233,3 +247,62 @@ def test_a_store_that_is_away_is_told_as_such() -> None:
             await client.aclose()
 
     asyncio.run(story())
+
+
+def test_a_session_belongs_to_the_key_that_began_it(run: Any) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        key = new_transfer()
+        await sessions.exchange(key, tick(0))
+        others = await sessions.exchange(key, tick(1, owner=UUID(int=9)))
+        assert (others.outcome, others.owner) == (Outcome.ANOTHERS, OWNER)
+        assert (await sessions.exchange(key, tick(1))).outcome is Outcome.STORED
+
+    run(story)
+
+
+def test_who_the_database_says_a_transfer_belongs_to_gets_its_session_back(run: Any) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        key = new_transfer()
+        await sessions.exchange(key, tick(5, owner=UUID(int=9)))
+        mine = tick(1, is_owner_known=True)
+        assert (await sessions.exchange(key, mine)).outcome is Outcome.STORED
+        assert (await sessions.exchange(key, tick(6, owner=UUID(int=9)))).outcome is Outcome.ANOTHERS
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_of_tenant"), [(SessionLimits(2, 100), False), (SessionLimits(100, 2), True)], ids=["key", "tenant"]
+)
+def test_no_more_sessions_are_begun_than_are_permitted_and_those_there_go_on(
+    run: Any, limits: SessionLimits, *, is_of_tenant: bool
+) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        tenant, owner = uuid4(), uuid4()
+        first, second, third = (TransferKey(tenant, uuid4()) for _ in range(3))
+        for key in (first, second):
+            assert (await sessions.exchange(key, tick(0, owner=owner))).outcome is Outcome.STORED
+        refused = await sessions.exchange(third, tick(0, owner=owner))
+        assert (refused.outcome, refused.is_of_tenant) == (Outcome.FULL, is_of_tenant)
+        assert 0 < refused.retry_after_s <= SESSION_TTL_S
+        assert (await sessions.exchange(first, tick(1, owner=owner))).outcome is Outcome.STORED
+        other = await sessions.exchange(TransferKey(tenant, uuid4()), tick(0, owner=uuid4()))
+        assert (other.outcome is Outcome.FULL) is is_of_tenant
+        await sessions.end(first)
+        assert (await sessions.exchange(third, tick(0, owner=owner))).outcome is Outcome.STORED
+
+    run(story, limits)
+
+
+def test_sessions_that_were_forgotten_count_no_longer(run: Any, redis_url: str) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        tenant, owner = uuid4(), uuid4()
+        forgotten = TransferKey(tenant, uuid4())
+        await sessions.exchange(forgotten, tick(0, owner=owner))
+        client = redis.asyncio.Redis.from_url(redis_url)
+        for live in (f"tradewind:live:{tenant}", f"tradewind:live:{tenant}:{owner}"):
+            await client.zadd(live, {str(forgotten.transfer_id): 1})
+        await client.aclose()
+        assert (await sessions.exchange(TransferKey(tenant, uuid4()), tick(0, owner=owner))).outcome is Outcome.STORED
+
+    run(story, SessionLimits(1, 1))

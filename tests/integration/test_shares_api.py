@@ -156,7 +156,7 @@ def test_a_transfer_without_a_share_gets_none_by_asking_another_process(
     first, second = Transfer(client), Transfer(client)
     first.beat(0)
     assert second.beat(0)["granted"] is False
-    with another_process(learned, database_url, redis_url) as elsewhere:
+    with another_process(client, database_url, redis_url) as elsewhere:
         assert second.beat(0, client=elsewhere)["granted"] is False
 
 

@@ -1,7 +1,6 @@
 """Transfers over HTTP: how they end, and how live and past ones are listed and shown."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -12,12 +11,12 @@ import pytest
 import redis
 
 from services.application.authenticate import Scope
-from services.bootstrap import Container, container
+from services.bootstrap import Container
 from services.queue.sessions import JOURNAL
-from tests.integration.live_transfers import Transfer, client, learned, transfer
+from tests.integration.live_transfers import Transfer, another_process, client, learned, transfer
 from tests.integration.test_journal import Journal, sequences, timeline
 from tests.records import record
-from tests.stack import Tenant, new_tenant, serving
+from tests.stack import Tenant, new_tenant
 
 __all__ = ["client", "learned", "transfer"]
 
@@ -110,12 +109,8 @@ def test_a_transfer_that_no_heartbeat_announced_is_completed_too(client: httpx.C
     assert told["transfer"]["started_at"] == "2026-03-01T00:00:00Z"
 
 
-def test_a_completion_needs_no_store_of_sessions(
-    transfer: Transfer, learned: Tenant, database_url: str, client: httpx.Client
-) -> None:
-    with ExitStack() as stack:
-        lonely = stack.enter_context(container(database_url=database_url, redis_url="redis://127.0.0.1:1"))
-        there = stack.enter_context(learned.client(stack.enter_context(serving(lonely)), Scope.AGENT))
+def test_a_completion_needs_no_store_of_sessions(transfer: Transfer, database_url: str, client: httpx.Client) -> None:
+    with another_process(client, database_url, "redis://127.0.0.1:1") as there:
         complete(there, transfer.id, completion(transfer.id, transfer.body(0)))
     assert sequences(timeline(client, transfer)) == [0]
 

@@ -155,12 +155,12 @@ def test_no_bill_is_lost_with_the_journal(customer: Customer, store: redis.Redis
     assert (line["amount"], line["from_log_alone"]) == (made["sla"]["price"]["amount"], 1)
 
 
-def test_who_was_offered_the_price_pays_though_another_key_brings_the_log(
+def test_who_was_offered_the_price_pays_though_a_key_of_the_provider_brings_the_log(
     customer: Customer, api: str, learned: Tenant, parts: Container, store: redis.Redis
 ) -> None:
     made = quoted(customer.client)
     journalled(parts, store, made)
-    with learned.client(api, Scope.AGENT) as collector:
+    with learned.client(api, Scope.AGENT, Scope.PROVIDER) as collector:
         logged(collector, made)
     assert [line["transfers"] for line in customer.billed()] == [1]
 

@@ -28,7 +28,9 @@ def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -
         }
     )
     entry = Entry(f"{sequence}-0", NOW - timedelta(seconds=heard_before_s), {})
-    return Answered(entry, TransferKey(UUID(int=1), UUID(int=2)), WORKLOAD, SpooledHeartbeat(heartbeat=beat), None)
+    return Answered(
+        entry, TransferKey(UUID(int=1), UUID(int=2)), WORKLOAD, SpooledHeartbeat(heartbeat=beat), None, None
+    )
 
 
 def test_a_transfer_began_with_the_first_heard_and_was_heard_last_with_the_last_whatever_their_order() -> None:

@@ -1,6 +1,6 @@
 """Receipts of uploads, and the rows that were refused."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -43,14 +43,17 @@ class Batches:
         self._key_id = key_id
 
     def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
-        """A new receipt, or what was answered to the key before. It is held until the end of the transaction: a
-        rival that claims the key, or looks at its batch again, is waited for.
+        """A new receipt, or what was answered to the key before, as the same API key sent it.
+
+        It is held until the end of the transaction: a rival that claims the key, or looks at its batch again, is waited
+        for.
 
         It is received at the later of two times, the caller's and the database's, which all processes share: one whose
         clock is behind would refuse what ended just now as lying in the future.
 
         ``key_id`` : of the API key that brought the rows, where it is not the one that acts.
         """
+        idempotency_key = _of_its_key(idempotency_key, key_id or self._key_id)
         claimed = self._connection.execute(
             insert_or_skip(batches)
             .values(
@@ -100,8 +103,12 @@ class Batches:
             )
         )
 
-    def find(self, batch_id: UUID) -> IngestReceipt | None:
-        found = self._connection.execute(select(batches).where(batches.c.id == batch_id)).one_or_none()
+    def find(self, batch_id: UUID, *, brought_by: Collection[UUID] | None = None) -> IngestReceipt | None:
+        """Return a receipt, of a batch that one of these keys brought, ``None`` for any."""
+        wanted = select(batches).where(batches.c.id == batch_id)
+        if brought_by is not None:
+            wanted = wanted.where(batches.c.key_id.in_(brought_by))
+        found = self._connection.execute(wanted).one_or_none()
         return None if found is None else _receipt(found, repeated=False)
 
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
@@ -110,6 +117,11 @@ class Batches:
         if before is not None:
             query = query.where(batches.c.id < before)
         return [_receipt(row, repeated=False) for row in self._connection.execute(query)]
+
+
+def _of_its_key(idempotency_key: str, key_id: UUID | None) -> str:
+    """Return the idempotency key as it is stored: those of two API keys are never the same."""
+    return idempotency_key if key_id is None else f"{key_id}:{idempotency_key}"
 
 
 def _not_behind(at: datetime) -> ColumnElement[datetime]:

@@ -61,7 +61,9 @@ class TransferJournal:
         if not beaten:
             return 0
         ids = [each.transfer_id for each in beaten]
-        started_at = {row.id: row.started_at for row in self._connection.execute(statements.STARTS, {"ids": ids})}
+        noted = {row.id: row for row in self._connection.execute(statements.STARTS, {"ids": ids})}
+        beaten = [each for each in beaten if not _is_anothers(each.owner, noted[each.transfer_id].key_id)]
+        started_at = {transfer_id: row.started_at for transfer_id, row in noted.items()}
         rows = [
             {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
             | {"transfer_started_at": started_at[each.transfer_id]}
@@ -91,14 +93,6 @@ class TransferJournal:
         """What was agreed on for a noted transfer, as far as it is known."""
         asked = self._connection.execute(statements.AGREED, {"transfer_id": transfer_id}).scalar_one()
         return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
-
-    def is_anothers(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> bool:
-        """Whether a key other than the one that acts began the transfer, and is in force.
-
-        ``begun_by`` : the key that began it, for a transfer that is not noted, or whose key is not.
-        """
-        asked = {"transfer_id": transfer_id, "begun_by": begun_by, "key_id": self._key_id}
-        return self._connection.execute(statements.IS_ANOTHERS, asked).first() is not None
 
     def is_logged(self, record: WireRecord) -> bool:
         """Whether a row of the logs tells how it ended as the record does."""
@@ -163,6 +157,7 @@ class TransferJournal:
             expected=None if row.expected is None else Expected.model_validate(row.expected),
             duration_s=row.duration_s,
             energy=tuple(WireEnergy.model_validate(each) for each in row.energy or ()),
+            owner=row.key_id,
         )
 
     def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
@@ -193,7 +188,7 @@ class TransferJournal:
             "sla": workload.sla,
             "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
             "expected": news.begun and news.begun.expected.model_dump(mode="json", exclude_none=True),
-            "key_id": news.begun.key_id if news.begun else self._key_id,
+            "key_id": news.owner or (news.begun.key_id if news.begun else self._key_id),
             "file_count": workload.file_count,
             "total_bytes": workload.total_bytes,
             "last_heartbeat_at": news.heard_at,
@@ -213,6 +208,10 @@ class TransferJournal:
             .values({name: bindparam(f"{name}_") for name in rows[0] if name not in key}),
             [{f"{name}_": value for name, value in row.items()} for row in rows],
         )
+
+
+def _is_anothers(owner: UUID | None, noted: UUID | None) -> bool:
+    return owner is not None and noted is not None and owner != noted
 
 
 def _place_of(transfer_id: UUID) -> Any:

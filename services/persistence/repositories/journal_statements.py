@@ -1,11 +1,9 @@
 """Statements of the journal, made once: to build one anew for each transfer takes longer than the database does."""
 
-from typing import Any
-
-from sqlalchemy import Select, and_, bindparam, case, func, or_, select, text, update
+from sqlalchemy import and_, bindparam, case, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from services.persistence.tables import api_keys, transfer_logs, transfer_samples, transfers
+from services.persistence.tables import transfer_logs, transfer_samples, transfers
 
 _told = transfers.c
 _IS_IT = _told.id == bindparam("transfer_id")
@@ -47,6 +45,7 @@ def _noting() -> Insert:
     is_heard_last = or_(told.last_heartbeat_at.is_(None), new.last_heartbeat_at >= told.last_heartbeat_at)
     return statement.on_conflict_do_update(
         index_elements=["tenant_id", "id"],
+        where=or_(told.key_id.is_(None), new.key_id.is_(None), told.key_id == new.key_id),  # else another's
         set_={
             "sla": func.coalesce(told.sla, new.sla),
             "enquiry": func.coalesce(told.enquiry, new.enquiry),
@@ -61,21 +60,10 @@ def _noting() -> Insert:
     )
 
 
-def _is_anothers() -> Select[Any]:
-    key = api_keys.c
-    noted = select(_told.key_id).where(_IS_IT).scalar_subquery()
-    its_own = func.coalesce(noted, bindparam("begun_by", type_=key.id.type))
-    is_the_actors = key.id.is_not_distinct_from(bindparam("key_id", type_=key.id.type))
-    return select(key.id).where(key.id == its_own, ~is_the_actors, key.revoked_at.is_(None))
-
-
 NOTE = _noting()
-STARTS = text("SELECT id, started_at FROM transfers WHERE id = ANY(:ids)")
+STARTS = text("SELECT id, started_at, key_id FROM transfers WHERE id = ANY(:ids)")
 ADD = insert(transfer_samples).on_conflict_do_nothing()
 JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")
-
-IS_ANOTHERS = _is_anothers()
-"""The key that began a transfer, if it is in force and not ``key_id``."""
 
 AGREED = select(_told.enquiry).where(_IS_IT)
 IS_LOGGED = select(transfer_logs.c.id).where(

@@ -21,41 +21,59 @@ ROWS_AT_ONCE = 1_000
 _QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """As `tradewind.pricing.Price` writes one."""
 
-# A transfer is there once, however often it was logged: in the month of its earliest record, as the first one with a
-# quote tells it there, else as the first.
-# What the journal has of its quote counts; where it has none, its log must carry the quote of a published book.
-# ``whose`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
+# A transfer is there once for each key that logged it, however often: in the month of its earliest record, as the first
+# one with a quote tells it there, else as the first.
+# What the journal has of its quote counts, if whom the offer was made to has brought the log, or who may bring it for
+# them; where it has none, the log must carry the quote of a published book. So no key is billed by what another tells.
+# ``joined`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
 _LOGGED = """
-    WITH earlier AS (
-        SELECT transfer_id FROM transfer_logs
-         WHERE started_at >= :logged_from AND started_at < :begins_at AND transfer_id IS NOT NULL
-           AND (chunk IS NULL OR chunk = 'whole')
-         UNION
-        SELECT transfer_id FROM sealed_transfers WHERE month >= :sealed_from AND month < :month
-    ), once AS (
-        SELECT DISTINCT ON (coalesce(l.transfer_id, l.id)) l.transfer_id, l.link_id, l.batch_id, l.started_at,
-               l.ended_at, l.status, l.sla, l.bytes_moved,
-               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
-          FROM transfer_logs l
-         WHERE l.started_at >= :begins_at AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
-           AND NOT EXISTS (SELECT FROM earlier WHERE earlier.transfer_id = l.transfer_id)
-         ORDER BY coalesce(l.transfer_id, l.id), l.quote IS NULL, l.received_at, l.id
-    ), offered AS (
+    WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
                q.energy_basis, q.sla
           FROM quotes q
          WHERE q.at >= :quoted_from AND q.at < :ends_at AND q.amount IS NOT NULL
          ORDER BY q.transfer_id, q.at
+    ), brings AS MATERIALIZED (
+        SELECT owner.id AS owner, bringer.id AS bringer
+          FROM api_keys owner
+          JOIN api_keys bringer
+            ON bringer.id = owner.id OR NOT bringer.scopes <@ ARRAY['agent']
+            OR (owner.revoked_at IS NOT NULL AND owner.name = bringer.name)
+    ), logged AS NOT MATERIALIZED (
+        SELECT l.id, l.transfer_id, l.link_id, l.received_at, l.started_at, l.ended_at, l.status, l.sla, l.quote,
+               l.bytes_moved,
+               CASE WHEN b.key_id IS NULL OR brings.owner IS NOT NULL THEN o.key_id ELSE b.key_id END AS key_id
+          FROM transfer_logs l
+          JOIN batches b ON b.id = l.batch_id
+          LEFT JOIN offered o ON o.transfer_id = l.transfer_id
+          LEFT JOIN brings ON brings.owner = o.key_id AND brings.bringer = b.key_id
+         WHERE l.started_at >= :logged_from AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+    ), earlier AS (
+        SELECT transfer_id, key_id FROM logged WHERE started_at < :begins_at AND transfer_id IS NOT NULL
+    ), once AS (
+        SELECT DISTINCT ON (coalesce(l.transfer_id, l.id), l.key_id) l.transfer_id, l.link_id, l.key_id, l.started_at,
+               l.ended_at, l.status, l.sla, l.bytes_moved,
+               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
+          FROM logged l
+         WHERE l.started_at >= :begins_at
+           AND NOT EXISTS (
+               SELECT FROM earlier
+                WHERE earlier.transfer_id = l.transfer_id AND earlier.key_id IS NOT DISTINCT FROM l.key_id
+           )
+           AND NOT EXISTS (
+               SELECT FROM sealed_transfers sealed
+                WHERE sealed.month >= :sealed_from AND sealed.month < :month AND sealed.transfer_id = l.transfer_id
+           )
+         ORDER BY coalesce(l.transfer_id, l.id), l.key_id, l.quote IS NULL, l.received_at, l.id
     ), joined AS (
         SELECT once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,
-               coalesce(o.key_id, b.key_id) AS key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
+               once.key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
                o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
                coalesce(o.amount, told.amount) AS amount, coalesce(o.currency, told.currency) AS currency,
                coalesce(o.energy_basis, told.energy_basis) AS energy_basis, coalesce(o.book_id, told.id) AS book_id,
                CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept
           FROM once
-          JOIN batches b ON b.id = once.batch_id
-          LEFT JOIN offered o ON o.transfer_id = once.transfer_id
+          LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
           LEFT JOIN transfers t ON t.id = once.transfer_id
           LEFT JOIN LATERAL (
               SELECT p.id, p.currency, p.energy_basis, CAST(once.told[1] AS numeric) AS amount

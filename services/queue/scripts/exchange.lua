@@ -3,20 +3,27 @@
 -- Begins with watch.lua. For a while after the store was lost or away, the others may not have come back yet: a transfer
 -- is granted no more than it has in use, one that has not begun nothing, and no silent transfer's share goes to others.
 --
--- KEYS  1 session, 2 journal, 3 mark of the watch,
---       4… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
+-- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
+--       transfer -> ms at which it is forgotten,
+--       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
---       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18 longest gap of the watch ms,
+--       16 silent after ms, 17 owner, 18 longest gap of the watch ms,
 --       19 for how long others may come back ms, 20 what is told of its begin, '' once that is done,
---       21 what it belongs to, '' where nothing is traced, 22… cap of files and cap of streams of each scope, '' for none
--- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
+--       21 what it belongs to, '' where nothing is traced, 22 '1' where the database says whose it is,
+--       23 most sessions of the owner, 24 of the tenant, 25… cap of files and cap of streams of each scope, '' for none
+-- Gives {'ended'}, or {'anothers', owner}, or {'full', 'key' or 'tenant', ms until one is forgotten}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
 local session, journal = KEYS[1], KEYS[2]
-local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended')
-local journalled = stored[2] or '-1'
+local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended', 'owner')
 if stored[3] then return {'ended'} end
+if stored[4] and stored[4] ~= ARGV[17] then
+  if ARGV[22] ~= '1' then return {'anothers', stored[4]} end
+  redis.call('DEL', session) -- begun by another key while the database was away
+  stored = {false, false, false, false}
+end
+local journalled = stored[2] or '-1'
 if stored[1] and tonumber(stored[1]) > tonumber(ARGV[1]) then
   local stands = redis.call('HMGET', session, 'state', 'files', 'streams')
   return {'overtaken', stands[1], journalled, stands[2] or '', stands[3] or ''}
@@ -24,8 +31,20 @@ end
 
 local transfer = ARGV[10]
 local now_ms = store_time_ms()
+
+if not stored[1] then -- a session more: those that are forgotten by themselves are counted no longer
+  for i, whose in ipairs({'key', 'tenant'}) do
+    local live, most = KEYS[3 + i], tonumber(ARGV[22 + i])
+    redis.call('ZREMRANGEBYSCORE', live, '-inf', string.format('%.0f', now_ms))
+    if redis.call('ZCARD', live) >= most then
+      local first = redis.call('ZRANGE', live, 0, 0, 'WITHSCORES')
+      return {'full', whose, string.format('%.0f', first[2] and first[2] - now_ms or 0)}
+    end
+  end
+end
+
 local others_may_come_back =
-  #KEYS > 3 and now_ms - watched_since(KEYS[3], now_ms, tonumber(ARGV[18])) < tonumber(ARGV[19])
+  #KEYS > 5 and now_ms - watched_since(KEYS[3], now_ms, tonumber(ARGV[18])) < tonumber(ARGV[19])
 
 local function members(scope)
   local found, all = {}, redis.call('HGETALL', scope)
@@ -84,10 +103,10 @@ local mine = {
   id = transfer, weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
 }
 local granted = {false, false}
-for i = 4, #KEYS do
+for i = 6, #KEYS do
   local others = members(KEYS[i])
   for what = 1, 2 do
-    local cap = ARGV[21 + 2 * (i - 4) + what]
+    local cap = ARGV[24 + 2 * (i - 6) + what]
     if cap ~= '' then
       local free = tonumber(cap)
       local all = {mine}
@@ -108,13 +127,19 @@ local entry = table.concat({
   ARGV[11], ARGV[12], ARGV[13], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
 }, ' ')
 local scopes = {}
-for i = 4, #KEYS do
+for i = 6, #KEYS do
   redis.call('HSET', KEYS[i], transfer, entry)
   redis.call('EXPIRE', KEYS[i], ARGV[7])
   scopes[#scopes + 1] = KEYS[i]
 end
 
-redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
+local forgotten_ms = string.format('%.0f', now_ms + 1000 * ARGV[7])
+for i = 4, 5 do
+  redis.call('ZADD', KEYS[i], forgotten_ms, transfer)
+  redis.call('EXPIRE', KEYS[i], ARGV[7])
+end
+
+redis.call('HSET', session, 'owner', ARGV[17], 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
   'files', granted[1] or '', 'streams', granted[2] or '')
 if not stored[2] then -- the database may not know the transfer yet: whoever asks for it is told this of it meanwhile
   local heard_ms = string.format('%.0f', now_ms)
@@ -123,11 +148,8 @@ if not stored[2] then -- the database may not know the transfer yet: whoever ask
   if ARGV[20] ~= '' then redis.call('HSETNX', session, 'begun', ARGV[20]) end -- whoever comes later began nothing
 end
 redis.call('EXPIRE', session, ARGV[7])
-local told = {'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6]}
-if ARGV[17] == '1' then
-  told[#told + 1] = 'enquiry'
-  told[#told + 1] = ARGV[4]
-end
+local told = {'tenant', ARGV[9], 'transfer', transfer, 'owner', ARGV[17], 'sequence', ARGV[2], 'heartbeat', ARGV[5],
+  'decision', ARGV[6], 'enquiry', ARGV[4]}
 if ARGV[20] ~= '' then
   told[#told + 1] = 'begun'
   told[#told + 1] = ARGV[20]

@@ -1,0 +1,121 @@
+"""Whose a transfer is: it belongs to the API key that began it, and no other key may act on it.
+
+A recommendation that was priced, or else the first heartbeat or completion, begins a transfer. Once an operator has
+revoked the owner's key, two kinds of keys act in its place: a new key of the same name, which is how a customer's key
+is replaced, and keys that are no customer's. Every other key of the tenant goes on being refused.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from services.application.audit import Actor, ActorKind
+from services.application.single_flight import SingleFlight
+from services.application.tuning_sessions import TransferKey
+from tradewind.errors import Conflict, Unavailable
+
+T = TypeVar("T")
+
+PATIENCE_S = 1.0
+"""How long the first heartbeat of a transfer waits for the database, before it is answered without."""
+
+AWAY_S = 5.0
+"""How long a database that did not answer is left alone."""
+
+
+class KnownTransfer(NamedTuple):
+    """What the database knows of a transfer.
+
+    ``owner`` : key that began it, ``None`` where none is known. ``is_anothers`` : the key that asks may not act on it.
+    """
+
+    owner: UUID | None = None
+    is_anothers: bool = False
+    is_over: bool = False
+
+
+UNKNOWN_TRANSFER = KnownTransfer()
+
+
+class TransferOwners(Protocol):
+    """Owners of the transfers of one tenant, for the key that acts; a person or the service may act on any."""
+
+    def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
+        """Return what is known of a transfer; ``begun_by`` is the owner by its session, which the database may lack."""
+
+    def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of the transfers whose logs the acting key may not upload."""
+
+    def is_anothers(self, owner: UUID) -> bool:
+        """Return whether the acting key may not act on transfers of ``owner``."""
+
+    def own_keys(self) -> Collection[UUID]:
+        """Return the acting key and those that it replaces."""
+
+
+class OwnersUnitOfWork(Protocol):
+    """A transaction of the tenant and the key that act."""
+
+    @property
+    def owners(self) -> TransferOwners: ...
+
+
+class Ownership(Protocol):
+    """Finds owners for who answers heartbeats; while the database is away, nothing is known."""
+
+    async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer: ...
+    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool: ...
+
+
+@dataclass
+class OwnerLookups:
+    """Ask the database beside the event loop, and never for long.
+
+    Parameters
+    ----------
+    monotonic : seconds of a clock that never goes back.
+    """
+
+    open_: Callable[[UUID, Actor], AbstractContextManager[OwnersUnitOfWork]]
+    lookups: SingleFlight
+    monotonic: Callable[[], float]
+    _away_until_s: float = 0.0
+
+    async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer:
+        """Return what the database knows of a transfer; nothing while it does not answer."""
+
+        def look_up() -> KnownTransfer:
+            with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
+                return uow.owners.find(key.transfer_id)
+
+        return await self._asked(("owner", key, key_id), look_up, otherwise=UNKNOWN_TRANSFER)
+
+    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
+        """Return whether ``key_id`` may not act for ``owner``; it may not while the database does not answer."""
+
+        def look_up() -> bool:
+            with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
+                return uow.owners.is_anothers(owner)
+
+        return await self._asked(("replaces", owner, key_id), look_up, otherwise=True)
+
+    async def _asked(self, what: tuple[object, ...], look_up: Callable[[], T], *, otherwise: T) -> T:
+        if self.monotonic() < self._away_until_s:
+            return otherwise
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self.lookups.run(what, look_up)
+        except (TimeoutError, Unavailable):
+            self._away_until_s = self.monotonic() + AWAY_S
+            return otherwise
+
+
+def refuse_anothers(transfer_id: UUID) -> Conflict:
+    """Return the refusal of a call on a transfer of another key."""
+    return Conflict(
+        f"transfer {transfer_id} was begun with another key: go on with that one; once it is revoked, a new key of the"
+        " same name may"
+    )
