@@ -6,6 +6,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.routing import v1_router
 from services.application.authenticate import Principal
 from services.application.devices import radio_for
+from services.application.transfer_owners import own_keys
 from services.bootstrap import Container
 from tradewind.mobile.batching import plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
@@ -27,5 +28,6 @@ async def advise(asked: BatchingRequest, parts: Parts, principal: AgentKey) -> B
 
 def _radio(asked: BatchingRequest, parts: Container, principal: Principal) -> RadioProfile:
     """Read and let go of before the queue is planned, which takes up to seconds: no transaction waits for it."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return radio_for(asked.radio, asked.device, shipped_catalogue(), uow=uow)
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        keys = own_keys(principal, uow.owners)
+        return radio_for(asked.radio, asked.device, shipped_catalogue(), uow=uow, keys=keys)

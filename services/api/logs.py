@@ -16,6 +16,7 @@ from services.api.routing import v1_router
 from services.application.authenticate import Principal
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
 from services.application.log_lines import Encoding, UploadedBody
+from services.application.transfer_owners import own_keys
 from services.bootstrap import Container
 from services.telemetry import Event
 from tradewind.errors import Deadlocked, InvalidValue, NotFound
@@ -78,7 +79,7 @@ async def upload_logs(
 def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
     """The receipt of an upload, later. A customer's key reads those of its own uploads."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        receipt = uow.batches.find(batch_id, brought_by=uow.owners.own_keys() if principal.is_customer else None)
+        receipt = uow.batches.find(batch_id, brought_by=own_keys(principal, uow.owners))
     if receipt is None:
         raise NotFound("no such batch")
     return _wire(receipt)

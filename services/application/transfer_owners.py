@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from services.application.audit import Actor, ActorKind
+from services.application.authenticate import Principal
 from services.application.single_flight import SingleFlight
 from services.application.tuning_sessions import TransferKey
 from tradewind.errors import Conflict, Unavailable
@@ -111,6 +112,11 @@ class OwnerLookups:
         except (TimeoutError, Unavailable):
             self._away_until_s = self.monotonic() + AWAY_S
             return otherwise
+
+
+def own_keys(principal: Principal, owners: TransferOwners) -> Collection[UUID] | None:
+    """Return the keys whose things the holder of a key sees: its own and those it replaces, ``None`` for all keys."""
+    return owners.own_keys() if principal.is_customer else None
 
 
 def refuse_anothers(transfer_id: UUID) -> Conflict:

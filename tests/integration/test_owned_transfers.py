@@ -15,6 +15,7 @@ from services.bootstrap import Container
 from services.queue.sessions import JOURNAL
 from tests.integration.billing import SEEN, book_in_force, journalled, logged, outcome, quoted, statement, store, valkey
 from tests.integration.live_transfers import Transfer, learned
+from tests.integration.test_devices_api import PROFILE
 from tests.integration.test_journal import Journal
 from tests.integration.test_transfers_api import complete, completion
 from tests.records import ndjson, record
@@ -263,3 +264,38 @@ def test_a_transfer_that_is_over_is_not_revived_once_the_store_has_forgotten_it(
     complete(owner.client, mine.id, completion(mine.id))
     flushed(redis_url)
     assert mine.send(mine.body(1)).status_code == 409
+
+
+def test_device_profiles_are_seen_and_changed_by_the_customer_that_uploaded_them(
+    owner: Customer, rival: Customer, new_customer: NewCustomer, revoke: Callable[[Customer], None]
+) -> None:
+    name = f"router-{uuid4()}"
+    owner.client.put(f"/v1/devices/{name}", json=PROFILE).raise_for_status()
+    assert rival.client.put(f"/v1/devices/{name}", json=PROFILE | {"model": "Other"}).status_code == 409
+    assert rival.client.delete(f"/v1/devices/{name}").status_code == 404
+    assert rival.client.get(f"/v1/devices/{name}").status_code == 404
+    assert owner.client.get(f"/v1/devices/{name}").json()["model"] == PROFILE["model"]
+    after = new_customer(owner.name)
+    revoke(owner)
+    assert after.client.delete(f"/v1/devices/{name}").status_code == 204
+
+
+def test_a_profile_of_one_customer_does_not_stand_in_for_the_packages_with_another(
+    owner: Customer, rival: Customer
+) -> None:
+    rival.client.put("/v1/devices/galaxy-s5", json=PROFILE).raise_for_status()
+    assert owner.client.get("/v1/devices/galaxy-s5").json()["own"] is False
+    listed = owner.client.get("/v1/devices").json()["devices"]
+    assert [each["own"] for each in listed if each["name"] == "galaxy-s5"] == [False]
+
+
+def test_a_profile_of_the_provider_is_for_all_customers_and_changed_by_none(
+    owner: Customer, api: str, learned: Tenant
+) -> None:
+    name = f"router-{uuid4()}"
+    with learned.client(api) as provider:
+        provider.put(f"/v1/devices/{name}", json=PROFILE).raise_for_status()
+        assert owner.client.get(f"/v1/devices/{name}").status_code == 200
+        assert owner.client.put(f"/v1/devices/{name}", json=PROFILE).status_code == 409
+        assert owner.client.delete(f"/v1/devices/{name}").status_code == 404
+        assert provider.delete(f"/v1/devices/{name}").status_code == 204

@@ -28,9 +28,13 @@ class DeviceProfiles:
         row = self._connection.execute(select(device_profiles).where(device_profiles.c.name == name)).one_or_none()
         return None if row is None else _stored(row)
 
-    def put(self, name: str, content: NewDeviceProfile, at: datetime) -> None:
+    def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None:
         """Add it, or replace the one of that name."""
-        values = {"content": content.model_dump(mode="json", exclude_none=True), "uploaded_at": at}
+        values = {
+            "content": content.model_dump(mode="json", exclude_none=True),
+            "uploaded_at": at,
+            "key_id": owner,
+        }
         self._connection.execute(
             insert(device_profiles)
             .values(tenant_id=self._tenant_id, name=name, **values)
@@ -43,4 +47,4 @@ class DeviceProfiles:
 
 
 def _stored(row: Row[tuple[object, ...]]) -> StoredProfile:
-    return StoredProfile(row.name, NewDeviceProfile.model_validate(row.content), row.uploaded_at)
+    return StoredProfile(row.name, NewDeviceProfile.model_validate(row.content), row.uploaded_at, row.key_id)

@@ -1,6 +1,6 @@
 """Device profiles that tenants uploaded; those of the package are in no table."""
 
-from sqlalchemy import Column, Table, Text
+from sqlalchemy import Column, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import METADATA, instant, tenant_column
@@ -12,4 +12,5 @@ device_profiles = Table(
     Column("name", Text, primary_key=True),
     Column("content", JSONB, nullable=False),
     instant("uploaded_at"),
+    Column("key_id", Uuid),
 )
