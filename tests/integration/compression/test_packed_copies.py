@@ -25,10 +25,10 @@ from tradewind_agent.compression.copying import PackedCopy, PackedReport, copy_p
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.compression.upload import upload_id
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.part_write import upload_id
 from tradewind_agent.engine.source import list_uploads
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import Limits
@@ -136,7 +136,7 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
         b"".join([*pieces[:1], *pieces[2:]]),  # one block is lost, and those behind it are whole
         Content_Encoding="tradewind-blocks",
         Content_Range=f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
-        Tradewind_Upload=upload_id(job),
+        Tradewind_Upload=upload_id(job, source.stat(), "packed"),
     )
     assert answer.status == 422
     assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_done == 1
