@@ -19,6 +19,7 @@ import redis
 from benchmarks import report
 from benchmarks.api_app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
 from benchmarks.api_cases import DESTINATIONS, live_enquiries, log_lines, requests
+from benchmarks.command import told
 from benchmarks.demo.stack import free_port
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from benchmarks.live_transfers import SETTLING_TICKS, ObedientTransfer
@@ -45,6 +46,7 @@ RATIOS = {
 AT_LEAST = {"heartbeat_ratio": 0.85}
 ROUNDS, ROUND_S = 28, 1
 QUICK_ROUNDS, QUICK_ROUND_S = 6, 1
+SMOKE_ROUNDS, SMOKE_TRANSFERS = 1, 20
 """Short rounds: a machine shared with others is fast for some seconds and slow for the next."""
 
 WARM_UP_S = 1
@@ -61,17 +63,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     started_at = datetime.now(UTC)
     rounds, seconds = (QUICK_ROUNDS, QUICK_ROUND_S) if options.quick else (ROUNDS, ROUND_S)
     try:
-        measured = run(rounds, seconds, options.seed)
+        if options.smoke:
+            measured = run(SMOKE_ROUNDS, QUICK_ROUND_S, options.seed, warm_up_s=0, transfers=SMOKE_TRANSFERS)
+        else:
+            measured = run(rounds, seconds, options.seed)
     except LoadError as error:
         print(f"api: {error}", file=sys.stderr)
         return 1
     found = summary(measured)
-    report.write("api", quick=options.quick, results=_results(measured), summary=found, started_at=started_at)
+    report.write(
+        "api",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=_results(measured),
+        summary=found,
+        started_at=started_at,
+    )
     return 0 if options.quick else report.judge(found, {}, AT_LEAST)
 
 
-def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
-    """The routes in turn, again and again, so that a busy moment of the machine falls on all of them."""
+def run(
+    rounds: int, seconds: int, seed: int, *, warm_up_s: int = WARM_UP_S, transfers: int | None = None
+) -> list[Mapping[str, Measured]]:
+    """The routes in turn, again and again, so that a busy moment of the machine falls on all of them.
+
+    ``transfers`` : whose heartbeats are sent; all by default.
+    """
     bodies = [json.dumps(body).encode() for body in requests()]
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (address, secret, environment):
         load = Load(Path(folder), bodies, secret)
@@ -79,7 +96,7 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
             publish(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-            live = [begun(client, asked) for asked in live_enquiries()]
+            live = [begun(client, asked) for asked in live_enquiries()[:transfers]]
             heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
         def measure(for_s: int) -> Mapping[str, Measured]:
@@ -89,7 +106,8 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
                 empty_journal(environment["REDIS_URL"])
             return found
 
-        measure(WARM_UP_S)
+        if warm_up_s:
+            measure(warm_up_s)
         measured: list[Mapping[str, Measured]] = []
         for number in range(rounds):
             measured.append(measure(seconds))
@@ -197,4 +215,4 @@ def _wait_for(reached: Any, what: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told("api", lambda: main(sys.argv[1:])))

@@ -13,6 +13,7 @@ from benchmarks.live_transfers import SETTLING_TICKS
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.recommend import recommend_parameters
+from services.api.routing import StrictRoute
 from services.api.transfers import heartbeat
 from services.app import app_from_environment
 from services.application.tune_transfer import Tuner
@@ -49,13 +50,13 @@ def app() -> FastAPI:
             kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)
         return Response(kept[case], media_type="application/json")
 
-    application.post(ECHO)(kept_answer)
+    _add_ordinary_route(application, ECHO, kept_answer)
     application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
     parts: Container = application.state.container
     echoed: dict[UUID, _Echoed] = {}
     ordinary = HeartbeatEcho(parts, _Ordinary(parts.session_client), echoed)
     direct = HeartbeatEcho(parts, parts.sessions, echoed)
-    application.post(ECHO_REDIS)(ordinary.answer)
+    _add_ordinary_route(application, ECHO_REDIS, ordinary.answer)
     application.router.add_api_route(
         DIRECT_ECHO_REDIS, direct.answer, methods=["POST"], route_class_override=DirectRoute
     )
@@ -64,6 +65,11 @@ def app() -> FastAPI:
     for echo in (ECHO_REDIS, DIRECT_ECHO_REDIS):
         _match_beside(application, echo, heartbeat)
     return application
+
+
+def _add_ordinary_route(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:
+    """Add a route of the class that all of v1 has: it looks the key up before the framework reads the body."""
+    application.router.add_api_route(path, endpoint, methods=["POST"], route_class_override=StrictRoute)
 
 
 def _match_beside(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:

@@ -27,6 +27,7 @@ import httpx
 import psycopg
 import uvicorn
 
+from benchmarks.command import told
 from benchmarks.processes import peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from benchmarks.workload import ndjson_lines
@@ -70,12 +71,13 @@ class Scale:
 
 FULL = Scale(repeats=5, rows=100_000, large_rows=1_000_000)
 QUICK = Scale(repeats=3, rows=20_000, large_rows=100_000)
+SMOKE = Scale(repeats=1, rows=400, large_rows=800)
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/ingest.json``."""
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
-    scale = QUICK if options.quick else FULL
+    scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
     with (
         EmbeddedPostgres.temporary() as postgres,
@@ -91,7 +93,14 @@ def main(argv: Sequence[str]) -> int:
             service = Service(address, new_key(database_url, valkey.url()), process, Path(folder))
             results = list(compare(service, admin, scale, options.seed))
             results.append(large_upload(service, scale, options.seed))
-    write("ingest", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    write(
+        "ingest",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary(results),
+        started_at=started_at,
+    )
     return 0
 
 
@@ -250,4 +259,4 @@ def new_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Sco
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("ingest", lambda: main(sys.argv[1:])))

@@ -11,7 +11,7 @@ have begun since.
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,8 +31,10 @@ from services.bootstrap import container
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
 from services.persistence.store import Store
+from services.processes import NICENESS
 from tradewind.units import GB
 
+FOLDER = ROOT / "var" / "bench" / "pages"
 DAYS = 80
 LEARNED_LINKS = 5
 LEARNED_ROWS_A_LINK = 200
@@ -64,14 +66,16 @@ class KeptRows:
 
 
 @contextmanager
-def kept_rows(rows: int, *, links: int, seed: int) -> Iterator[KeptRows]:
+def kept_rows(
+    rows: int, *, links: int, seed: int, folder: Path, days: int = DAYS, niceness: Mapping[str, int] = NICENESS
+) -> Iterator[KeptRows]:
     """The database with ``rows`` rows over the last days up to today, made as far as it is not there yet.
 
     Raises
     ------
     SystemExit : there is no room, or another run is at it.
     """
-    wanted = ROOT / "var" / "bench" / "pages" / f"{rows}-rows-{links}-links-seed-{seed}"
+    wanted = folder / f"{rows}-rows-{links}-links-seed-{seed}"
     words = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
     makers = makers_of(["benchmarks/workload.py"], words)
     with kept_server(wanted, makers) as server:
@@ -80,12 +84,12 @@ def kept_rows(rows: int, *, links: int, seed: int) -> Iterator[KeptRows]:
         with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
             if not is_made(server):
                 require_room(server.folder, rows)
-                learn(database_url, seed)
+                learn(database_url, seed, niceness)
                 admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
                 note_made(server, makers)
             tenant_id = one(admin, "SELECT id FROM tenants")
             kept = KeptRows(admin, server.url(), database_url, tenant_id, server.process_id)
-            fill(kept, store, rows // DAYS)
+            fill(kept, store, days, rows // days)
             yield kept
 
 
@@ -98,7 +102,7 @@ def require_room(folder: Path, rows: int) -> None:
         raise SystemExit("too little room; --rows takes fewer, --quick a hundredth")
 
 
-def learn(database_url: str, seed: int) -> None:
+def learn(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
     """Links with endpoints and models, as uploads and workers make them."""
     tenant_id, rows = uuid4(), LEARNED_LINKS * LEARNED_ROWS_A_LINK
     tell(f"learning {LEARNED_LINKS} links from {rows:,} rows")
@@ -106,19 +110,19 @@ def learn(database_url: str, seed: int) -> None:
     with (
         EmbeddedValkey.temporary() as valkey,
         container(database_url=database_url, redis_url=valkey.url()) as parts,
-        workers(database_url, valkey.url()),
+        workers(database_url, valkey.url(), niceness=niceness),
     ):
         refresh(parts, tenant_id)
 
 
-def fill(kept: KeptRows, store: Store, rows_a_day: int) -> None:
+def fill(kept: KeptRows, store: Store, days: int, rows_a_day: int) -> None:
     """Store and roll up the days that are missing, the oldest first."""
     admin, began = kept.admin, time.monotonic()
     admin.execute("CREATE SCHEMA IF NOT EXISTS benchmark")
     admin.execute("CREATE TABLE IF NOT EXISTS benchmark.days (day date PRIMARY KEY)")
     today = datetime.now(UTC).date()
     filled = {day for (day,) in admin.execute("SELECT day FROM benchmark.days")}
-    missing = sorted({today - timedelta(days=ago) for ago in range(DAYS)} - filled)
+    missing = sorted({today - timedelta(days=ago) for ago in range(days)} - filled)
     if not missing:
         return
     admin.execute("SELECT ensure_log_partitions(%s)", [sorted({day.replace(day=1) for day in missing})])

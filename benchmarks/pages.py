@@ -21,18 +21,20 @@ from uuid import UUID, uuid4
 import httpx
 import psutil
 
+from benchmarks.command import told
 from benchmarks.ingest import api_process
 from benchmarks.kept_database import tell
-from benchmarks.kept_rows import KeptRows, kept_rows, mark_days, one, store_rows
+from benchmarks.kept_rows import DAYS, FOLDER, LEARNED_LINKS, KeptRows, kept_rows, mark_days, one, store_rows
 from benchmarks.pipeline import Unsent
 from benchmarks.processes import Shared
-from benchmarks.report import Value, arguments, write
+from benchmarks.report import Value, arguments, scratch_of, write
 from benchmarks.server_time import Service, Took
 from services.application.passwords import Passwords
 from services.application.roll_up import RollUp
 from services.application.users import ROLES
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store
+from services.processes import NICENESS
 from services.system_clock import SystemClock
 
 TURNS_BETWEEN_NEW_ROWS = 5
@@ -47,10 +49,12 @@ class Scale:
     rows: int
     links: int
     requests: int
+    days: int = DAYS
 
 
 FULL = Scale(rows=10_000_000, links=100, requests=100)
 QUICK = Scale(rows=100_000, links=10, requests=40)
+SMOKE = Scale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,9 +62,18 @@ def main(argv: Sequence[str]) -> int:
     parser = arguments(__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, help="log rows in the database; else 10,000,000, or 100,000 with --quick")
     options = parser.parse_args(argv)
-    scale, started_at = QUICK if options.quick else FULL, datetime.now(UTC)
+    scale = SMOKE if options.smoke else QUICK if options.quick else FULL
+    started_at = datetime.now(UTC)
     with (
-        kept_rows(options.rows or scale.rows, links=scale.links, seed=options.seed) as kept,
+        scratch_of("pages", FOLDER, smoke=options.smoke) as folder,
+        kept_rows(
+            options.rows or scale.rows,
+            links=scale.links,
+            seed=options.seed,
+            folder=folder,
+            days=scale.days,
+            niceness={} if options.smoke else NICENESS,
+        ) as kept,
         EmbeddedValkey.temporary() as valkey,
         Store(kept.database_url, Unsent()) as store,
     ):
@@ -69,7 +82,14 @@ def main(argv: Sequence[str]) -> int:
             assert process.pid is not None
             results += measure(address, Service(process.pid, kept.server_id), kept, store, scale)
         rows = one(kept.admin, "SELECT count(*) FROM transfer_logs")
-    write("pages", quick=options.quick, results=results, summary=summary(results, rows), started_at=started_at)
+    write(
+        "pages",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary(results, rows),
+        started_at=started_at,
+    )
     return 0
 
 
@@ -181,4 +201,4 @@ STRAIGHT = """
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("pages", lambda: main(sys.argv[1:])))

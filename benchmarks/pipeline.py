@@ -22,6 +22,7 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
+from benchmarks.command import told
 from benchmarks.processes import cpu_s, peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from benchmarks.workload import ndjson_lines
@@ -33,7 +34,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
 from services.persistence.store import Store
-from services.processes import running
+from services.processes import NICENESS, running
 from services.queue.dispatcher import job_publisher
 from services.serve import commands
 from services.settings import Settings
@@ -43,6 +44,7 @@ ROWS_A_LINK = 5_000
 WORKERS = 2
 FULL = (100_000, 300_000, 1_000_000)
 QUICK = (20_000, 50_000, 100_000)
+SMOKE = (400,)
 POLL_S = 0.1
 PATIENCE_S = 3_600.0
 
@@ -51,14 +53,23 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/pipeline.json``."""
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
     started_at = datetime.now(UTC)
-    results = [measure(rows, options.seed) for rows in (QUICK if options.quick else FULL)]
-    write("pipeline", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    sizes = SMOKE if options.smoke else QUICK if options.quick else FULL
+    niceness = {} if options.smoke else NICENESS
+    results = [measure(rows, options.seed, niceness) for rows in sizes]
+    write(
+        "pipeline",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary(results),
+        started_at=started_at,
+    )
     return 0
 
 
-def measure(rows: int, seed: int) -> dict[str, Value]:
+def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dict[str, Value]:
     """Refresh the models of ``rows`` stored logs."""
-    links = rows // ROWS_A_LINK
+    links = max(rows // ROWS_A_LINK, 1)
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, tenant_id = prepare_database(postgres.url()), uuid4()
         store_logs(database_url, tenant_id, ndjson_lines(rows, links=links, seed=seed))
@@ -67,7 +78,7 @@ def measure(rows: int, seed: int) -> dict[str, Value]:
             admin.execute("CHECKPOINT")
         with (
             container(database_url=database_url, redis_url=valkey.url()) as parts,
-            workers(database_url, valkey.url()) as worker,
+            workers(database_url, valkey.url(), niceness=niceness) as worker,
         ):
             database = psutil.Process(postgres.process_id)
             database_before_s, workers_before_s = cpu_s(database), cpu_s(worker)
@@ -88,15 +99,20 @@ def measure(rows: int, seed: int) -> dict[str, Value]:
 
 
 def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """Growth is the exponent b of seconds = a · rows^b."""
+    """Growth is the exponent b of seconds = a · rows^b; one size shows none."""
     rows = [each["rows"] for each in results]
     seconds = [each["seconds"] for each in results]
     cpu = [each["workers_cpu_s"] + each["database_cpu_s"] for each in results]
+    growth: dict[str, Value] = {}
+    if len(results) > 1:
+        growth = {
+            "growth_exponent": growth_exponent(rows, seconds),
+            "cpu_growth_exponent": growth_exponent(rows, cpu),
+        }
     return {
         "rows": rows,
         "seconds": seconds,
-        "growth_exponent": growth_exponent(rows, seconds),
-        "cpu_growth_exponent": growth_exponent(rows, cpu),
+        **growth,
         "rows_per_s": rows[-1] / seconds[-1],
         "peak_rss_mb": max(each["peak_rss_mb"] for each in results),
     }
@@ -130,13 +146,20 @@ def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> No
 
 @contextmanager
 def workers(
-    database_url: str, redis_url: str, variables: Mapping[str, str] = MappingProxyType({})
+    database_url: str,
+    redis_url: str,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    *,
+    niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[psutil.Process]:
-    """The workers of the service, ready for jobs; with ``variables`` beside those of their environment."""
+    """The workers of the service, ready for jobs; with ``variables`` beside those of their environment.
+
+    ``niceness`` : by default the service's own, by which they give way to everybody else on the machine.
+    """
     with tempfile.TemporaryDirectory() as folder, closing(job_publisher(redis_url)) as broker:
         settings = Settings(data_folder=Path(folder), task_workers=WORKERS)
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, **variables}
-        with running({"workers": commands(settings)["workers"]}, environment) as processes:
+        with running({"workers": commands(settings)["workers"]}, environment, niceness=niceness) as processes:
             worker = psutil.Process(processes["workers"].pid)
             while not broker.control.ping(timeout=POLL_S, limit=1):
                 if not worker.is_running():
@@ -159,4 +182,4 @@ def refresh(parts: Container, tenant_id: UUID) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("pipeline", lambda: main(sys.argv[1:])))

@@ -7,10 +7,12 @@ import platform
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from operator import ge, le
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGNIFICANT_DIGITS = 4
@@ -23,13 +25,37 @@ Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Valu
 def arguments(purpose: str, *, seed: int = 1) -> argparse.ArgumentParser:
     """Return the parser with the options that all benchmarks share; a benchmark adds its own.
 
-    `--quick` asks for a smaller run of the same kind; `--data` names folders of measurements, relative to the caller.
+    `--quick` asks for a smaller run of the same kind. `--smoke` asks for the smallest that still runs all of the
+    benchmark's code beside its baseline; it is quick too, so that no figure is judged. `--data` names folders of
+    measurements, relative to the caller.
     """
     parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller, with the same parts")
+    parser.add_argument("--smoke", action=_Smoke, help="smallest, in seconds: shows that it runs, measures nothing")
     parser.add_argument("--data", type=_folder, nargs="+", default=[], metavar="DIR", help="folders of measurements")
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything drawn at random")
     return parser
+
+
+class _Smoke(argparse.Action):
+    """Makes a run quick, too: what is left out of a quick run is left out of a smoke run."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=False, **options)
+
+    def __call__(self, _: object, namespace: argparse.Namespace, *__: object) -> None:
+        namespace.smoke = namespace.quick = True
+
+
+@contextmanager
+def scratch_of(name: str, usual: Path, *, smoke: bool) -> Iterator[Path]:
+    """Return the folder for what a benchmark keeps between runs; a smoke run has one of its own and removes it."""
+    if not smoke:
+        yield usual
+        return
+    with tempfile.TemporaryDirectory(prefix=f"tradewind-{name}-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def _folder(text: str) -> Path:
@@ -46,9 +72,12 @@ def write(
     results: Sequence[Mapping[str, Value]],
     summary: Mapping[str, Value],
     started_at: datetime,
+    smoke: bool = False,
     folder: Path = ROOT / "var" / "bench",
 ) -> Path:
     """Print the results as a table with the summary below; write both as `NAME.json` and return its path.
+
+    A smoke run writes `NAME-smoke.json`, marked `"smoke": true`, so that it never replaces what was measured.
 
     Parameters
     ----------
@@ -63,6 +92,7 @@ def write(
         "started_at": started_at.astimezone(UTC).isoformat(),
         "machine": machine(),
         "quick": quick,
+        **({"smoke": True} if smoke else {}),
         "results": [dict(result) for result in results],
         "summary": dict(summary),
     }
@@ -71,7 +101,7 @@ def write(
     print()
     print(table([{"summary": key, "value": value} for key, value in _flat(summary)]))
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
+    path = folder / f"{name}{'-smoke' if smoke else ''}.json"
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{name}.", delete=False, encoding="utf-8") as partial:
         partial.write(text + "\n")
     Path(partial.name).replace(path)

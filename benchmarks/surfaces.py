@@ -1,7 +1,7 @@
 """Response surfaces beside gradient boosting, on held-out rows of real transfer logs."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
+from benchmarks.command import told
 from benchmarks.surface_measures import (
     choice_regret,
     cross_fit_ratio,
@@ -48,13 +49,17 @@ RECORDED = Path(__file__).resolve().parent / "records"
 def main(argv: Sequence[str] | None = None) -> int:
     options = report.arguments(__doc__ or "", seed=0).parse_args(argv)
     started_at = datetime.now(UTC)
-    document = run(options.data or [RECORDED], quick=options.quick, first_seed=options.seed)
+    sets = read_sets(options.data or [RECORDED])
+    if options.smoke:
+        sets = sorted(sets, key=lambda each: len(each.observations))[:1]
+    document = run(sets, quick=options.quick, first_seed=options.seed)
     if not document["results"]:
         print("surfaces: no transfers to learn from; name a folder of logs with --data", file=sys.stderr)
         return 2
     report.write(
         "surfaces",
         quick=options.quick,
+        smoke=options.smoke,
         results=document["results"],
         summary=document["summary"],
         started_at=started_at,
@@ -62,12 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(data: Sequence[Path], *, quick: bool, first_seed: int = 0) -> dict[str, Any]:
+def run(sets: Iterable[SurfaceSet], *, quick: bool, first_seed: int = 0) -> dict[str, Any]:
     """Results, one a surface, and the summary over all of them."""
     seeds = range(first_seed, first_seed + (QUICK_SEEDS if quick else SEEDS))
     results: list[dict[str, Any]] = []
     effects: list[float] = []
-    for surfaces in read_sets(data):
+    for surfaces in sets:
         results += _results(surfaces, seeds)
         injections = [outlier_effect(surfaces, seed) for seed in range(len(seeds) * INJECTIONS // SEEDS)]
         results[-1]["outlier_effect"] = float(np.median(injections))
@@ -134,4 +139,4 @@ def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told("surfaces", lambda: main(sys.argv[1:])))

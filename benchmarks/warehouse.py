@@ -25,6 +25,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.command import told
 from benchmarks.ingest import api_process
 from benchmarks.processes import Shared, peak_rss_mb
 from benchmarks.report import Value, arguments, write
@@ -41,8 +42,8 @@ from services.persistence.migrate import prepare_database
 from tradewind.wire.inventory import NewKey
 from tradewind_agent.client import Client
 
-FULL_ROWS, QUICK_ROWS = 1_000_000, 100_000
-ROUNDS = 3
+FULL_ROWS, QUICK_ROWS, SMOKE_ROWS = 1_000_000, 100_000, 1_000
+ROUNDS, SMOKE_ROUNDS = 3, 1
 PATIENCE_S = 3600.0
 """What is measured is not stopped, however busy the machine is."""
 LONG_QUERIES = Options(query_limits=QueryLimits(seconds=PATIENCE_S))
@@ -53,7 +54,8 @@ SQL = "SELECT * FROM warehouse.transfers"
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/warehouse.json``."""
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
-    rows = QUICK_ROWS if options.quick else FULL_ROWS
+    rows = SMOKE_ROWS if options.smoke else QUICK_ROWS if options.quick else FULL_ROWS
+    rounds = SMOKE_ROUNDS if options.smoke else ROUNDS
     started_at = datetime.now(UTC)
     tell(f"{rows:,} rows: about {rows / 1e6:.1f} GB of disk, removed at the end")
     with EmbeddedPostgres.temporary(tcp=True) as postgres, EmbeddedValkey.temporary() as valkey:
@@ -70,11 +72,18 @@ def main(argv: Sequence[str]) -> int:
             assert process.pid is not None
             memory = list(memory_by_rows(client, process.pid, rows))
             shared = Shared(psutil.Process())
-            results = list(compare(client, Exports(Path(folder), logs, tenant_id), rows, ROUNDS))
+            results = list(compare(client, Exports(Path(folder), logs, tenant_id), rows, rounds))
             share = shared.until_now()
             peak_mb = peak_rss_mb(process.pid)
     summary = medians(results) | grown(memory, peak_mb) | {"others_share": share.others}
-    write("warehouse", quick=options.quick, results=[*results, *memory], summary=summary, started_at=started_at)
+    write(
+        "warehouse",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=[*results, *memory],
+        summary=summary,
+        started_at=started_at,
+    )
     return 0
 
 
@@ -223,4 +232,4 @@ STORED = """
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("warehouse", lambda: main(sys.argv[1:])))

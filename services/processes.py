@@ -55,11 +55,14 @@ class Running(Mapping[str, subprocess.Popen[bytes]]):
         self,
         commands: Mapping[str, Sequence[str]],
         environment: Mapping[str, str],
+        *,
         own: Mapping[str, Mapping[str, str]],
         output: IO[bytes] | None,
+        niceness: Mapping[str, int],
         monotonic: Callable[[], float],
     ) -> None:
         self._commands, self._environment, self._own, self._output = commands, environment, own, output
+        self._niceness = niceness
         self._monotonic = monotonic
         self._children: dict[str, _Child] = {}
 
@@ -82,7 +85,7 @@ class Running(Mapping[str, subprocess.Popen[bytes]]):
             stdout=self._output,
             stderr=self._output,
             start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
-            preexec_fn=partial(_begin, os.getpid(), NICENESS.get(name, 0)),  # noqa: PLW1509 - one thread so far
+            preexec_fn=partial(_begin, os.getpid(), self._niceness.get(name, 0)),  # noqa: PLW1509 - one thread so far
         )
         began_s = self._monotonic()
         if name in self._children:
@@ -140,6 +143,7 @@ def running(
     *,
     own: Mapping[str, Mapping[str, str]] | None = None,
     output: IO[bytes] | None = None,
+    niceness: Mapping[str, int] = NICENESS,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Iterator[Running]:
     """Start processes, each with a session of its own; at the end, stop them and all that they started.
@@ -148,9 +152,10 @@ def running(
     ----------
     own : variables of single processes, by their name, beside the ``environment`` of all.
     output : where they write what they say; by default where this process does.
+    niceness : of single processes, by their name; others have that of this process.
     monotonic : seconds of a clock that never goes back, by which those that end are started again.
     """
-    processes = Running(commands, environment, own or {}, output, monotonic)
+    processes = Running(commands, environment, own=own or {}, output=output, niceness=niceness, monotonic=monotonic)
     try:
         for name in commands:
             processes.start(name)

@@ -17,7 +17,7 @@ from benchmarks.command import told
 from benchmarks.compression.judging import figures
 from benchmarks.compression.kept import Kept
 from benchmarks.compression.machines import Measured, read, unseen_machines
-from benchmarks.compression.transfers import transferred
+from benchmarks.compression.transfers import Extent, transferred, transferred_in
 from benchmarks.wan.runs import RunLog
 
 AT_MOST = {
@@ -57,11 +57,27 @@ def _run(options: argparse.Namespace, measured: Sequence[Measured]) -> int:
         rows, found = unseen_machines(measured, quick=options.quick)
         results, summary = results + rows, summary | found
     if not options.data_only:
-        kept = Kept.of(RunLog(RUNS), quick=options.quick)
-        rows, found = figures(transferred(WORKSPACE, kept, quick=options.quick, seed=options.seed))
+        rows, found = _transfers(options)
         results, summary = results + rows, summary | found
-    report.write("compression", quick=options.quick, results=results, summary=summary, started_at=started_at)
+    report.write(
+        "compression",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary,
+        started_at=started_at,
+    )
     return 0 if options.quick else report.judge(summary, AT_MOST, AT_LEAST, whole=not options.data_only)
+
+
+def _transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Make the transfers; return a row for each cell, and the figures over all of them."""
+    extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
+    with report.scratch_of("compression", RUNS.parent, smoke=options.smoke) as folder:
+        kept = Kept.of(RunLog(folder / RUNS.name), quick=options.quick)
+        if options.smoke:  # in no workspace that it would share with another run
+            return figures(transferred_in(folder, kept, extent, seed=options.seed))
+        return figures(transferred(WORKSPACE, kept, extent, seed=options.seed))
 
 
 if __name__ == "__main__":

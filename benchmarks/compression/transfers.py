@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from benchmarks.compression import bounds
 from benchmarks.compression.ends import folder_for, processors_of_ends, running_on
@@ -30,12 +30,37 @@ from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.compression.trials import packed_by
 
-QUICK_SETTINGS = tuple(map(parse_setting, ("gzip:1", "gzip:6", "xz:0", "zstd:3", "lz4:1")))
-RATES_MB_PER_S, QUICK_RATES_MB_PER_S = (20.0, 5.0, 2.0, 0.5), (20.0, 2.0)
-"""The fast ones first, where it matters most how fast codecs are: the machine is as it was when that was measured."""
-SIZES_BYTES, QUICK_SIZES_BYTES = (12_000_000, 1_000_000), (4_000_000,)
-ROUNDS = 2
-"""Transfers of each file in each way, the quicker of which counts: other work of the machine only ever slows."""
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is transferred.
+
+    Attributes
+    ----------
+    rates_mb_per_s : of the paths. The fast ones come first, where it matters most how fast codecs are: the machine is
+        as it was when that was measured.
+    settings : the candidates by name; all that this machine has where none is named.
+    rounds : transfers of each file in each way, the quicker of which counts: other work of the machine only ever slows.
+    """
+
+    FULL: ClassVar["Extent"]
+    QUICK: ClassVar["Extent"]
+    SMOKE: ClassVar["Extent"]
+
+    rates_mb_per_s: Sequence[float]
+    sizes_bytes: Sequence[int]
+    contents: Sequence[str]
+    settings: Sequence[str] = ()
+    rounds: int = 2
+
+    def candidates(self) -> Sequence[Setting]:
+        """Return the settings that are compared."""
+        return tuple(map(parse_setting, self.settings)) or candidates(available_codecs())
+
+
+Extent.FULL = Extent((20.0, 5.0, 2.0, 0.5), (12_000_000, 1_000_000), tuple(KINDS))
+Extent.QUICK = Extent((20.0, 2.0), (4_000_000,), tuple(KINDS), ("gzip:1", "gzip:6", "xz:0", "zstd:3", "lz4:1"))
+Extent.SMOKE = Extent((20.0,), (200_000,), ("log", "random"), ("gzip:1", "gzip:6", "zstd:3"), rounds=1)
 
 CONTENDERS_AT_ONCE = 2
 """Of a cell, until it is looked again who may yet be the best."""
@@ -59,30 +84,35 @@ class Looked(NamedTuple):
     tried: Mapping[Setting, Speeds]
 
 
-def transferred(otherwise: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
+def transferred(otherwise: Path, kept: Kept, extent: Extent, *, seed: int) -> list[Cell]:
+    """All cells, transferred in a folder of memory where there is room. ``otherwise`` : see `folder_for`."""
+    with folder_for(2 * len(extent.contents) * sum(extent.sizes_bytes), otherwise) as folder:
+        return transferred_in(folder, kept, extent, seed=seed)
+
+
+def transferred_in(folder: Path, kept: Kept, extent: Extent, *, seed: int) -> list[Cell]:
     """All cells, each with transfers in all ways that could be the best, between two ends of half a machine each.
 
-    On each path files, directions and ways take turns in an order drawn by lot. ``otherwise`` : see `folder_for`.
+    On each path files, directions and ways take turns in an order drawn by lot.
     """
-    sizes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
-    with folder_for(2 * len(KINDS) * sum(sizes), otherwise) as folder:
-        return _transferred(folder, kept, sizes, quick=quick, seed=seed)
-
-
-def _transferred(folder: Path, kept: Kept, sizes: Sequence[int], *, quick: bool, seed: int) -> list[Cell]:
     served = folder / "served"
     served.mkdir()
-    settings = QUICK_SETTINGS if quick else candidates(available_codecs())
+    settings = extent.candidates()
     ours, theirs = processors_of_ends()
     with running_on(ours):
-        files = [_packed(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
+        files = [
+            _packed(*named, settings, kept)
+            for size in extent.sizes_bytes
+            for named in _files(folder, served, extent.contents, size)
+        ]
     cells: list[Cell] = []
     with server(served, theirs) as port:
-        for rate in QUICK_RATES_MB_PER_S if quick else RATES_MB_PER_S:
+        for rate in extent.rates_mb_per_s:
             with slow_path(port, 1e6 * rate) as url, running_on(ours):
                 here = _cells(files, rate, url, kept)
                 cells += here
-                turns = Turns(cells=here, kept=kept, url=url, served=served, lot=Random(f"{seed} {rate}"))
+                lot = Random(f"{seed} {rate}")
+                turns = Turns(cells=here, kept=kept, url=url, served=served, lot=lot, rounds=extent.rounds)
                 turns.go({cell.name: [RAW, AUTO, GZIP_6, str(chosen(cell, here).best.setting or RAW)] for cell in here})
                 while wanted := {cell.name: ways for cell in here if (ways := _contenders(cell))}:
                     turns.go(wanted)
@@ -102,14 +132,16 @@ class Turns:
     url: str
     served: Path
     lot: Random
+    rounds: int
 
     def go(self, ways: Mapping[str, Sequence[str]]) -> None:
         """Transfer each cell in the ways under its name."""
-        for number in range(1, ROUNDS + 1):
+        for number in range(1, self.rounds + 1):
             wanted = [(cell, way) for cell in self.cells for way in dict.fromkeys(ways.get(cell.name, ()))]
             self.lot.shuffle(wanted)
             for cell, way in wanted:
-                row = self.kept.moved(f"{cell.name} by {way}, {number} of {ROUNDS}", partial(self._transfer, cell, way))
+                what = f"{cell.name} by {way}, {number} of {self.rounds}"
+                row = self.kept.moved(what, partial(self._transfer, cell, way))
                 cell.took_s[way] = min(row["took_s"], cell.took_s.get(way, row["took_s"]))
             sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(wanted)} transfers\n")
 
@@ -118,9 +150,9 @@ class Turns:
         return {"took_s": transfer(cell, way, url=self.url, served=self.served, history=history)}
 
 
-def _files(folder: Path, served: Path, size_bytes: int) -> Iterator[tuple[str, Path]]:
+def _files(folder: Path, served: Path, contents: Sequence[str], size_bytes: int) -> Iterator[tuple[str, Path]]:
     """One of each content, here and at the server."""
-    for name in KINDS:
+    for name in contents:
         data = content(name, size_bytes, SEED)
         for place in (folder, served):
             (place / f"{name}-{size_bytes}").write_bytes(data)

@@ -26,9 +26,10 @@ from benchmarks.facts.finding import Finding
 from benchmarks.facts.forms import FORMS
 from benchmarks.facts.measuring import RECORDS, Bench
 from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.facts.smoke import smallest_findings
 from benchmarks.facts.summary import judged, summary_of
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, here, write
+from benchmarks.report import ROOT, Value, arguments, here, scratch_of, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import RunLog
 
@@ -44,28 +45,35 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--cut", type=float, default=CUT_S, metavar="SECONDS", help="of a run; it stands for its bytes")
     parser.add_argument("--records", type=Path, default=RECORDS, metavar="FILE", help="where transfers are kept")
     options = parser.parse_args(argv)
-    if len(options.data) != 1:
+    if len(options.data) != 1 and not options.smoke:
         parser.error("--data takes the one folder with facts.json")
     if unknown := set(options.measure or ()) - set(FORMS):
         parser.error(f"nothing to measure of {', '.join(sorted(unknown))}; there is of {', '.join(FORMS)}")
-    if options.measure is not None:
+    if options.measure is not None or options.smoke:
         become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.facts", *argv])
     return told("facts", partial(_run, options), goes_on=True)
 
 
 def _run(options: argparse.Namespace) -> int:
     started_at, machine = datetime.now(UTC), here()
-    findings = _findings(options)
+    findings = _smallest_findings(machine) if options.smoke else _findings(options)
     write(
         "facts",
         quick=options.quick,
+        smoke=options.smoke,
         results=[_row(*each) for each in findings],
         summary=summary_of(findings, machine),
         started_at=started_at,
     )
-    if options.markdown:
+    if options.markdown and not options.smoke:
         PAGE.write_text(page_of(findings, started_at), encoding="utf-8")
     return judged(findings, machine, quick=options.quick)
+
+
+def _smallest_findings(machine: str) -> Sequence[tuple[Fact, Finding]]:
+    require_permission()
+    with scratch_of("facts", SCRATCH, smoke=True) as folder:
+        return smallest_findings(folder, machine)
 
 
 def _findings(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:

@@ -7,14 +7,13 @@ acknowledged is looked for in the database. As root, agents are in a network nam
 its own; else these two faults are left out, and said to be.
 """
 
-import signal
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ import psycopg
 
 from benchmarks.api_cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
 from benchmarks.beside import beside
+from benchmarks.command import told
 from benchmarks.demo.stack import Started, started
 from benchmarks.faults.agents import UPLOADED, Agent, make_files
 from benchmarks.faults.disk import disk
@@ -36,13 +36,17 @@ from benchmarks.faults.watching import Asking, Publications
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, Value, arguments, write
 from services.bootstrap import container
+from services.processes import NICENESS
 from services.serve import PYTHON, first_key
 
-AGENTS = len(DESTINATIONS)
+AGENTS, SMOKE_AGENTS = len(DESTINATIONS), 1
 ROUNDS, OTHERS = 5, 2
 QUICK_ROUNDS, QUICK_OTHERS = 1, 1
+SMOKE_KIND = "kill api"
+"""The one fault of a smoke run: a process that answers, of several."""
+
 BETWEEN_S = 2.0
-QUIET_S = 10.0
+QUIET_S, SMOKE_QUIET_S = 10.0, 1.0
 """Without a fault, at the beginning: what is seen then is not the faults' doing."""
 
 LONGEST_BACK_S = 5.0
@@ -56,7 +60,8 @@ ENVIRONMENT = {
     "TRADEWIND_SWEEP_INTERVAL_S": "5",
     "TRADEWIND_KEPT_RELEASES": "10000",
 }
-"""Releases are made all the time, so that faults meet them, and none is removed before the end."""
+"""Releases are made all the time, so that faults meet them, and none is removed before the end. A smoke run makes one
+release alone."""
 
 
 @dataclass
@@ -76,14 +81,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
     parser.add_argument("--api-processes", type=int, default=2, help="that answer, of which one is killed; else 2")
     options = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
     started_at = datetime.now(UTC)
-    with precedence() as ahead, stage(options.seed, options.api_processes) as (scene, asking):
+    only = options.only or (SMOKE_KIND if options.smoke else "")
+    with (
+        nullcontext(False) if options.smoke else precedence() as ahead,
+        stage(options.seed, options.api_processes, smoke=options.smoke) as (scene, asking),
+    ):
         course = Course()
-        quietly(course, asking)
+        quietly(course, asking, SMOKE_QUIET_S if options.smoke else QUIET_S)
         for fault in scene.faults(rounds, others, options.seed):
-            if options.only in fault.kind:
+            if only in fault.kind:
                 one(fault, course, asking, scene)
         print("the agents end", flush=True)
         for agent in scene.agents:
@@ -94,20 +102,27 @@ def main(argv: Sequence[str]) -> int:
             published = {release for (release,) in admin.execute(_PUBLISHED)}
         wrong = failures(scene, uploaded)
         wrong += [f"{part} ended by itself" for part in course.ended]
-        wrong += late(course.results)
+        wrong += [] if options.smoke else late(course.results)
         if not course.kinds:
-            wrong.append(f"no fault has {options.only!r} in its name")
+            wrong.append(f"no fault has {only!r} in its name")
         half = scene.publications.half
         half += [f"release {each} answered and is none" for each in sorted(_answered(asking) - published)]
         for each in (*told.wrong, *wrong, *half[:10]):
             print(f"WRONG  {each}", flush=True)
         found = summary(course, told, scene, half) | {"went_ahead_of_others": ahead}
-    write("faults", quick=options.quick, results=course.results, summary=found, started_at=started_at)
+    write(
+        "faults",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=course.results,
+        summary=found,
+        started_at=started_at,
+    )
     return 1 if told.wrong or wrong or half else 0
 
 
 @contextmanager
-def stage(seed: int, api_processes: int) -> Iterator[tuple[Scene, Asking]]:
+def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene, Asking]]:
     """The service, its agents at work, and who watches."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-faults-")))
@@ -122,13 +137,14 @@ def stage(seed: int, api_processes: int) -> Iterator[tuple[Scene, Asking]]:
                 parts=(API, WORKERS, JOURNAL, SCHEDULE),
                 api_processes=api_processes,
                 host=between.service_address,
-                environment=ENVIRONMENT,
+                environment={} if smoke else ENVIRONMENT,
                 output=output,
+                niceness={} if smoke else NICENESS,
             )
         )
         key = _key(whole, folder)
         _publish(whole, key, seed)
-        agents = stack.enter_context(_agents(folder, whole, key, between))
+        agents = stack.enter_context(_agents(folder, whole, key, between, SMOKE_AGENTS if smoke else AGENTS))
         publications = Publications(whole.postgres.url)
         stack.enter_context(beside("publications", publications.run))
         asking = Asking(whole.address, key, _question(), between)
@@ -155,14 +171,14 @@ def _question() -> dict[str, object]:
 
 
 @contextmanager
-def _agents(folder: Path, whole: Service, key: str, between: Network) -> Iterator[list[Agent]]:
+def _agents(folder: Path, whole: Service, key: str, between: Network, count: int) -> Iterator[list[Agent]]:
     make_files(folder / "files")
     command = (*PYTHON, "tradewind_agent", "serve-files", str(folder / "files"), "--port", "0", "--json")
     with started("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
         address = f"http://127.0.0.1:{_port(origin)}/"
         agents = [
             Agent(number, folder / f"agent {number}", folder / "files", address, whole.address, key, between)
-            for number in range(AGENTS)
+            for number in range(count)
         ]
         try:
             for agent in agents:
@@ -177,12 +193,12 @@ def _port(origin: Started) -> int:
     return int(origin.line_matching(r'"port": ?(\d+)')[1])
 
 
-def quietly(course: Course, asking: Asking) -> None:
+def quietly(course: Course, asking: Asking, for_s: float) -> None:
     """A while without a fault."""
     began_s = time.monotonic()
-    time.sleep(QUIET_S)
+    time.sleep(for_s)
     missed = asking.missed_between(began_s, time.monotonic())
-    course.results.append({"case": "no fault", "lasted_s": QUIET_S, "missed": len(missed), "back_s": 0.0})
+    course.results.append({"case": "no fault", "lasted_s": for_s, "missed": len(missed), "back_s": 0.0})
 
 
 def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
@@ -278,4 +294,4 @@ _PUBLISHED = "SELECT id FROM releases WHERE published_at IS NOT NULL"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("faults", lambda: main(sys.argv[1:])))

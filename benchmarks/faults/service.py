@@ -20,7 +20,7 @@ from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
-from services.processes import running
+from services.processes import NICENESS, running
 from services.serve import commands
 from services.settings import Settings
 
@@ -39,6 +39,7 @@ class Service:
     Attributes
     ----------
     environment : of its processes, beside the addresses of their servers.
+    niceness : of its processes, by name.
     output : where they write what they say.
     instead : other commands of processes than those of the service, by their name.
     """
@@ -49,6 +50,7 @@ class Service:
     settings: Settings
     stack: ExitStack
     environment: Mapping[str, str] = field(default_factory=dict)
+    niceness: Mapping[str, int] = field(default_factory=lambda: NICENESS)
     output: IO[bytes] | None = None
     instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Service:
         every = {**commands(self.settings), **self.instead}
         urls = {"DATABASE_URL": self.database_url, "REDIS_URL": self.valkey.url()}
         environment = {**os.environ, **self.environment, **urls, **variables}
-        begun = running({name: every[name] for name in names}, environment, output=self.output)
+        begun = running({name: every[name] for name in names}, environment, output=self.output, niceness=self.niceness)
         self.processes |= self.stack.enter_context(begun)
 
     def is_ready(self) -> bool:
@@ -168,6 +170,7 @@ def service(
     host: str = "127.0.0.1",
     environment: Mapping[str, str] | None = None,
     output: IO[bytes] | None = None,
+    niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[Service]:
     """A service with these processes; all that it and its servers write is in ``folder``.
 
@@ -179,7 +182,7 @@ def service(
         valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
         database_url = prepare_database(postgres.url())
         settings = Settings(host=host, data_folder=folder, port=free_port(), api_workers=api_processes)
-        whole = Service(postgres, valkey, database_url, settings, stack, environment or {}, output)
+        whole = Service(postgres, valkey, database_url, settings, stack, environment or {}, niceness, output)
         whole.start(*parts)
         whole.await_ready()
         yield whole

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks import report
-from benchmarks.fuzz.readers import fed, targets
-from benchmarks.fuzz.whole_api import requested
+from benchmarks.command import told
+from benchmarks.fuzz.readers import AT_ONCE, fed, targets
+from benchmarks.fuzz.whole_api import Extent, requested
 
-MINUTES, QUICK_MINUTES = 20.0, 0.25
+MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
+SMOKE_AT_ONCE = 20
+"""Examples that each reader is fed at the least."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -20,15 +23,24 @@ def main(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
-    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
-    found = [*read(minutes, options.seed), *asked(quick=options.quick, seed=options.seed)]
+    usual = SMOKE_MINUTES if options.smoke else QUICK_MINUTES if options.quick else MINUTES
+    extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
+    at_once = SMOKE_AT_ONCE if options.smoke else AT_ONCE
+    found = [*read(options.minutes or usual, options.seed, at_once), *asked(extent, seed=options.seed)]
     summary = {
         "examples": sum(each.examples for each in found),
         "server_errors": sum(each.server_errors for each in found),
         "failures": sum(len(each.failures) for each in found),
     }
     results = [each.row() for each in found]
-    report.write("fuzz", quick=options.quick, results=results, summary=summary, started_at=started_at)
+    report.write(
+        "fuzz",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary,
+        started_at=started_at,
+    )
     return 1 if summary["failures"] else 0
 
 
@@ -51,18 +63,18 @@ class Fed:
         }
 
 
-def read(minutes: float, seed: int) -> Iterator[Fed]:
+def read(minutes: float, seed: int, at_once: int) -> Iterator[Fed]:
     """What each reader made of damaged input."""
     for name, reader in targets().items():
-        yield Fed(name, *fed(reader, 60 * minutes / len(targets()), seed))
+        yield Fed(name, *fed(reader, 60 * minutes / len(targets()), seed, at_once=at_once))
 
 
-def asked(*, quick: bool, seed: int) -> Iterator[Fed]:
+def asked(extent: Extent, *, seed: int) -> Iterator[Fed]:
     """What the API answered, by phase of Schemathesis."""
-    for found in requested(quick=quick, seed=seed):
+    for found in requested(extent, seed=seed):
         server_errors = sum(count for status, count in found.answers.items() if status >= 500)
         yield Fed(f"API: {found.phase}", found.answers.total(), list(found.failures), server_errors)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("fuzz", lambda: main(sys.argv[1:])))

@@ -102,7 +102,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return data
 
 
-def fed(read: Read, for_s: float, first_seed: int) -> tuple[int, list[str]]:
+def fed(read: Read, for_s: float, first_seed: int, *, at_once: int = AT_ONCE) -> tuple[int, list[str]]:
     """Examples read in that time, and how those ended that were neither read nor refused: the kind and the shortest."""
     examples, until_s = 0, time.monotonic() + for_s
     failures: list[str] = []
@@ -110,7 +110,7 @@ def fed(read: Read, for_s: float, first_seed: int) -> tuple[int, list[str]]:
 
         @seed(first_seed + examples)
         @settings(
-            max_examples=AT_ONCE,
+            max_examples=at_once,
             deadline=None,
             database=None,
             phases=(Phase.generate, Phase.shrink),

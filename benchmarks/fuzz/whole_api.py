@@ -1,9 +1,10 @@
 """Schemathesis over a running API: the bounds of what it describes, drawn requests, calls that follow from others."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import ClassVar
 
 import schemathesis
 from schemathesis.engine import from_schema
@@ -21,9 +22,26 @@ from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
 
 CHECKS = ["not_a_server_error", "response_schema_conformance", "content_type_conformance"]
-PHASES, QUICK_PHASES = ["examples", "coverage", "fuzzing", "stateful"], ["examples", "fuzzing"]
-EXAMPLES, QUICK_EXAMPLES = 50, 5
 PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is asked: phases of Schemathesis, examples of an operation, and a pattern of paths (all by default)."""
+
+    FULL: ClassVar["Extent"]
+    QUICK: ClassVar["Extent"]
+    SMOKE: ClassVar["Extent"]
+
+    phases: Sequence[str]
+    examples: int
+    paths: str = ""
+
+
+Extent.FULL = Extent(("examples", "coverage", "fuzzing", "stateful"), 50)
+Extent.QUICK = Extent(("examples", "fuzzing"), 5)
+Extent.SMOKE = Extent(("examples", "fuzzing"), 1, r"^/v1/(links|devices|recommend)$")
+
 UNLIMITED = Options(call_limits=CallLimits(of_key={}, of_tenant={}))
 """One key makes all calls: refusing them as too many would hide what they meet."""
 
@@ -46,26 +64,27 @@ class Found:
                 self.failures[f"{recorder.label}: {check.failure_info.failure}"] = None
 
 
-def requested(*, quick: bool, seed: int) -> list[Found]:
+def requested(extent: Extent, *, seed: int) -> list[Found]:
     """What the API answered in each phase, with a key that may do everything."""
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
         secret = new_key(database_url, redis_url, scopes=tuple(Scope))
         with api_process(database_url, redis_url, options=UNLIMITED) as (address, _):
-            schema = described(address, secret, quick=quick, seed=seed)
+            schema = described(address, secret, extent, seed=seed)
             return list(phases_of(schema))
 
 
-def described(address: str, secret: str, *, quick: bool, seed: int) -> BaseSchema:
+def described(address: str, secret: str, extent: Extent, *, seed: int) -> BaseSchema:
     """The API by its own description, and how it is asked."""
     schemathesis.serializer("application/x-ndjson")(any_lines)
     config = schemathesis.Config(seed=seed)
     project = config.projects.default
     project.update(base_url=address, headers={"Authorization": f"Bearer {secret}"}, request_timeout=PATIENCE_S)
-    project.phases.update(phases=QUICK_PHASES if quick else PHASES)
-    project.generation.update(max_examples=QUICK_EXAMPLES if quick else EXAMPLES, database="none")
+    project.phases.update(phases=list(extent.phases))
+    project.generation.update(max_examples=extent.examples, database="none")
     project.checks.update(included_check_names=CHECKS)
-    return schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
+    return schema.include(path_regex=extent.paths) if extent.paths else schema
 
 
 def phases_of(schema: BaseSchema) -> Iterator[Found]:

@@ -7,13 +7,12 @@ same agents ask an echo for a minute: the same framework, keys and bodies, and n
 """
 
 import json
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from benchmarks import report
 from benchmarks.api_app import ECHO, ECHO_REDIS, REALLY_ANSWERED
 from benchmarks.api_cases import log_lines
 from benchmarks.beside import beside
+from benchmarks.command import told
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
 from benchmarks.faults.waiting import until
 from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site
@@ -33,7 +33,9 @@ from benchmarks.load.memory import Memory
 from benchmarks.precedence import precedence
 from benchmarks.processes import Shared, cpu_s
 from services.bootstrap import container
+from services.processes import NICENESS
 from services.serve import PYTHON, commands, first_key
+from tradewind.errors import TradewindError
 
 ROUTES = {
     RECOMMEND: "/v1/recommend",
@@ -44,14 +46,29 @@ ROUTES = {
 ECHO_ROUTES = {RECOMMEND: ECHO, HEARTBEAT: ECHO_REDIS, UPLOAD: "/v1/logs"}
 
 
+ECHO_WARM_S, SMOKE_ECHO_WARM_S = 15.0, 2.0
+ECHO_FAST_TICK_S, SMOKE_FAST_TICK_S = 2.0, 0.1
+"""Until an echo has an answer to give back, its transfers tell heartbeats faster."""
+
+
 @dataclass(frozen=True)
 class Scale:
-    """``warm_s`` : until all agents are at work; not measured."""
+    """``warm_s`` : until all agents are at work; not measured. ``sites`` : links that the agents transfer over.
+
+    ``fast_tick_s`` : between heartbeats until an echo has an answer to give back, on ``echo_warm_s`` more.
+    """
 
     agents: int
     seconds: float
     warm_s: float
     echo_s: float
+    sites: int = SITES
+    fast_tick_s: float = ECHO_FAST_TICK_S
+    echo_warm_s: float = ECHO_WARM_S
+
+
+class NothingMeasured(TradewindError):
+    """A kind of request was not sent while it was measured: the run was too short, or what comes before it failed."""
 
 
 RELEASE_PATIENCE_S = 1_200.0
@@ -59,6 +76,18 @@ RELEASE_PATIENCE_S = 1_200.0
 
 FULL = Scale(agents=1_000, seconds=600.0, warm_s=30.0, echo_s=60.0)
 QUICK = Scale(agents=200, seconds=30.0, warm_s=12.0, echo_s=10.0)
+SMOKE = Scale(
+    agents=20,
+    seconds=6.0,
+    warm_s=3.0,
+    echo_s=6.0,
+    sites=2,
+    fast_tick_s=SMOKE_FAST_TICK_S,
+    echo_warm_s=SMOKE_ECHO_WARM_S,
+)
+"""Agents start over a tick of 5 s: some of them begin their transfer after the warming up, so that all that an agent
+asks is measured."""
+
 AT_MOST = {"error_rate": 0.0, "p99_ms": 50.0}
 """With as many agents as are asked for."""
 
@@ -66,10 +95,6 @@ STEADY_AT_MOST = {"steady_growth_mb_per_minute_worst": 1.0}
 STEADY_S = 300.0
 """From one refresh to the next: what fits take and give back is in it once. It is judged after as long a time before,
 in which connections are made and caches filled."""
-
-ECHO_WARM_S = 15.0
-ECHO_FAST_TICK_S = 2.0
-"""Until an echo has an answer to give back, its transfers tell heartbeats faster."""
 
 API_PROCESSES = 2
 """As Compose has them. One reaches its limit at two thirds of a thousand agents, with half a processor left idle."""
@@ -83,21 +108,27 @@ def main(argv: Sequence[str]) -> int:
     parser = report.arguments(__doc__.partition("\n")[0])
     parser.add_argument("--agents", type=int, help="simulated; else 1,000, or 200 with --quick")
     parser.add_argument("--seconds", type=float, help="measured; else 600, or 30 with --quick")
-    parser.add_argument("--api-processes", type=int, default=API_PROCESSES, help="that answer; else 2")
+    parser.add_argument("--api-processes", type=int, help="that answer; else 2, or one with --smoke")
     options = parser.parse_args(argv)
-    scale = QUICK if options.quick else FULL
+    scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     agents, seconds = options.agents or scale.agents, options.seconds or scale.seconds
     started_at = datetime.now(UTC)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with precedence() as ahead, at_work(options.seed, options.api_processes) as (whole, key):
+    api_processes = options.api_processes or (1 if options.smoke else API_PROCESSES)
+    with (
+        nullcontext(False) if options.smoke else precedence() as ahead,
+        at_work(options.seed, api_processes, sites=scale.sites, niceness={} if options.smoke else NICENESS) as (
+            whole,
+            key,
+        ),
+    ):
         print(f"{agents} agents for {seconds:.0f} s", flush=True)
         memory = Memory(lambda: parts_of(whole))
         with beside("memory", memory.run):
-            loaded, used = crowd(whole, key, agents, scale.warm_s, seconds)
+            loaded, used = crowd(whole, key, agents, scale.warm_s, seconds, sites=scale.sites)
             ended_at_s = time.monotonic()
         growth = memory.growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
         steady = memory.steady_growth(ended_at_s - STEADY_S)
-        echoed = echo(whole, key, agents, scale.echo_s)
+        echoed = echo(whole, key, agents, scale)
     results = [*rows("service", loaded), *rows("echo", echoed)]
     results += [
         {
@@ -112,12 +143,16 @@ def main(argv: Sequence[str]) -> int:
     found = summary(agents, loaded, echoed, memory) | grown(growth, steady) | {"went_ahead_of_others": ahead}
     for reason, count in [*loaded["reasons"].items(), *echoed["reasons"].items()]:
         print(f"{count} times {reason}")
-    report.write("load", quick=options.quick, results=results, summary=found, started_at=started_at)
-    return report.judge(found, AT_MOST | (STEADY_AT_MOST if seconds >= 2 * STEADY_S else {}))
+    report.write(
+        "load", quick=options.quick, smoke=options.smoke, results=results, summary=found, started_at=started_at
+    )
+    return 0 if options.smoke else report.judge(found, AT_MOST | (STEADY_AT_MOST if seconds >= 2 * STEADY_S else {}))
 
 
 @contextmanager
-def at_work(seed: int, api_processes: int = API_PROCESSES) -> Iterator[tuple[Service, str]]:
+def at_work(
+    seed: int, api_processes: int = API_PROCESSES, *, sites: int = SITES, niceness: Mapping[str, int] = NICENESS
+) -> Iterator[tuple[Service, str]]:
     """The whole service with a release of every link that the crowd will ask for, and a key."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-load-")))
@@ -129,14 +164,15 @@ def at_work(seed: int, api_processes: int = API_PROCESSES) -> Iterator[tuple[Ser
                 parts=(API, WORKERS, JOURNAL, SCHEDULE),
                 api_processes=api_processes,
                 output=output,
+                niceness=niceness,
             )
         )
         with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
             key = first_key(parts, folder / "key")
         with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
-            sites = [site(number) for number in range(SITES)]
-            client.post("/v1/logs", content=b"".join(log_lines(seed, sites))).raise_for_status()
-            until(lambda: _released(client) == SITES, "a release of all links", patience_s=RELEASE_PATIENCE_S)
+            named = [site(number, sites) for number in range(sites)]
+            client.post("/v1/logs", content=b"".join(log_lines(seed, named))).raise_for_status()
+            until(lambda: _released(client) == sites, "a release of all links", patience_s=RELEASE_PATIENCE_S)
         yield whole, key
 
 
@@ -180,7 +216,7 @@ def parts_of(whole: Service) -> dict[str, int]:
     return processes | {"postgres": whole.postgres.process_id, "valkey": valkey.pid}
 
 
-def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any]:
+def echo(whole: Service, key: str, agents: int, scale: Scale) -> dict[str, Any]:
     """The same agents on the echo, in place of the API and without workers."""
     for part in list(whole.processes):
         whole.kill(part)
@@ -188,10 +224,10 @@ def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any
     whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
     whole.instead = {API: [*as_served, "--app=benchmarks.api_app:app"]}
     whole.bring_back(API)
-    warm_s = ECHO_WARM_S + REALLY_ANSWERED * ECHO_FAST_TICK_S
+    warm_s = scale.echo_warm_s + REALLY_ANSWERED * scale.fast_tick_s
     found, _ = crowd(
-        whole, key, agents, warm_s, seconds,
-        routes=ECHO_ROUTES, fast_ticks=REALLY_ANSWERED, fast_tick_s=ECHO_FAST_TICK_S,
+        whole, key, agents, warm_s, scale.echo_s,
+        sites=scale.sites, routes=ECHO_ROUTES, fast_ticks=REALLY_ANSWERED, fast_tick_s=scale.fast_tick_s,
     )  # fmt: skip
     return found
 
@@ -207,7 +243,7 @@ def summary(
     """The figures to judge by; times from when a request was due."""
     kinds = loaded["kinds"]
     requests = sum(each["requests"] for each in kinds.values())
-    p99 = {kind: kinds[kind]["p99_ms"] for kind in (RECOMMEND, HEARTBEAT)}
+    p99 = {kind: p99_ms("the service", loaded, kind) for kind in (RECOMMEND, HEARTBEAT)}
     return {
         "agents": agents,
         "seconds": loaded["lasted_s"],
@@ -215,13 +251,26 @@ def summary(
         "error_rate": sum(each["errors"] for each in kinds.values()) / requests,
         "p99_ms": max(p99.values()),
         **{f"{kind}_p99_ms": value for kind, value in p99.items()},
-        **{f"echo_{kind}_p99_ms": echoed["kinds"][kind]["p99_ms"] for kind in p99},
+        **{f"echo_{kind}_p99_ms": p99_ms("the echo", echoed, kind) for kind in p99},
         "late_p99_ms": max(kinds[kind]["late_p99_ms"] for kind in p99),
         "generator_share": loaded["generator_share"],
         "others_share": loaded["others_share"],
         "stolen_share": loaded["stolen_share"],
         "peak_rss_mb": max(sum(look.by_part.values()) for look in memory.looks),
     }
+
+
+def p99_ms(whose: str, found: Mapping[str, Any], kind: str) -> float:
+    """Return the 99th percentile of a kind of request.
+
+    Raises
+    ------
+    NothingMeasured : no such request was sent while it was measured.
+    """
+    if kind not in found["kinds"]:
+        reasons = "; ".join(f"{count} times {reason}" for reason, count in found["reasons"].items())
+        raise NothingMeasured(f"{whose} was sent no {kind} in {found['lasted_s']:.0f} s ({reasons or 'no failures'})")
+    return float(found["kinds"][kind]["p99_ms"])
 
 
 def grown(growth: Mapping[str, float], steady: Mapping[str, float]) -> dict[str, report.Value]:
@@ -234,4 +283,4 @@ def grown(growth: Mapping[str, float], steady: Mapping[str, float]) -> dict[str,
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("load", lambda: main(sys.argv[1:])))

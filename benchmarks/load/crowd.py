@@ -37,7 +37,7 @@ ROWS_AN_UPLOAD = 20
 ROWS_A_LINK = len(FAMILIES) * ROWS_A_FAMILY
 ANSWER_PATIENCE_S = 10.0
 SITES = 40
-"""Links of the crowd: destinations of one origin."""
+"""Links of the crowd: destinations of one origin, unless fewer are asked for."""
 
 
 @dataclass
@@ -60,6 +60,7 @@ class Crowd:
     routes: Mapping[str, str]
     fast_ticks: int
     fast_tick_s: float
+    sites: int = SITES
     measured: dict[str, Measured] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     is_measuring: bool = False
@@ -87,9 +88,9 @@ class Agent:
         self._draw = random.Random(number)
         self._connection = Connection(crowd.host, crowd.port)
         enquiries = live_enquiries()
-        self._enquiry = enquiries[number % len(enquiries)] | {"destination": site(number)}
+        self._site = site(number, crowd.sites)
+        self._enquiry = enquiries[number % len(enquiries)] | {"destination": self._site}
         self._asking = json.dumps(self._enquiry).encode()
-        self._number = number
 
     async def run(self, begins_s: float) -> None:
         """For ever, from a time of the loop on; the first transfer is somewhere in its course already."""
@@ -166,14 +167,14 @@ class Agent:
 
     def _drawn(self, count: int) -> Sequence[bytes]:
         """Rows that nobody has uploaded yet."""
-        drawn = log_lines(self._draw.getrandbits(48), (site(self._number),))
+        drawn = log_lines(self._draw.getrandbits(48), (self._site,))
         first = self._draw.randrange(ROWS_A_LINK - count)
         return list(islice(drawn, first, first + count))
 
 
-def site(number: int) -> str:
-    """The destination of an agent."""
-    return f"site-{number % SITES:02d}"
+def site(number: int, sites: int = SITES) -> str:
+    """Return the destination of an agent."""
+    return f"site-{number % sites:02d}"
 
 
 async def crowd_of(agents: int, crowd: Crowd, warm_s: float, seconds: float) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def _cpu_s() -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("order", help="JSON: host, port, key, routes, agents, warm_s, seconds, fast_ticks, fast_tick_s")
+    parser.add_argument("order", help="JSON: agents, warm_s, seconds, and the attributes of Crowd")
     order = json.loads(parser.parse_args().order)
     running = partial(crowd_of, order.pop("agents"), warm_s=order.pop("warm_s"), seconds=order.pop("seconds"))
     print(json.dumps(asyncio.run(running(crowd=Crowd(**order)))), flush=True)

@@ -28,7 +28,12 @@ from benchmarks.mobile.cells import (
     PATHS,
     QUICK_CUT_S,
     QUICK_DATA_SETS,
+    SMOKE_CUT_S,
+    SMOKE_DATA_SETS,
+    SMOKE_GRID,
+    SMOKE_TURNS,
     TURNS,
+    Files,
     Setting,
     grid,
 )
@@ -37,7 +42,7 @@ from benchmarks.mobile.pricing import as_published, energy_j
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import PARTS, Ground, ground
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, judge, write
+from benchmarks.report import ROOT, arguments, judge, scratch_of, write
 from benchmarks.sources import Sources
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import Row, RunLog
@@ -49,8 +54,9 @@ def main(argv: Sequence[str]) -> int:
     """Measure, price, print the lessons and write ``var/bench/mobile.json``."""
     parser = _parser()
     options = parser.parse_args(argv)
-    if options.quick and options.sets and not set(options.sets) <= set(QUICK_DATA_SETS):
-        parser.error(f"a quick run has {' and '.join(QUICK_DATA_SETS)} alone")
+    offered = SMOKE_DATA_SETS if options.smoke else QUICK_DATA_SETS if options.quick else DATA_SETS
+    if options.sets and not set(options.sets) <= set(offered):
+        parser.error(f"a quick run has {' and '.join(offered)} alone")
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.mobile", *argv])
     return told("mobile", partial(_run, options), goes_on=True)
 
@@ -69,10 +75,20 @@ def _run(options: argparse.Namespace) -> int:
     require_permission()
     sources = Sources.of(PARTS)
     options.scratch.mkdir(parents=True, exist_ok=True)
-    with nullcontext(False) if options.quick else precedence() as ahead:
-        measured = _measured(options, sources, ahead=ahead)
+    with (
+        nullcontext(False) if options.quick else precedence() as ahead,
+        scratch_of("mobile", VAR, smoke=options.smoke) as kept,
+    ):
+        measured = _measured(options, RunLog(kept / "mobile-runs.ndjson"), sources, ahead=ahead)
     summary = summary_of(measured)
-    write("mobile", quick=options.quick, results=results_of(measured), summary=summary, started_at=started_at)
+    write(
+        "mobile",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results_of(measured),
+        summary=summary,
+        started_at=started_at,
+    )
     for radio in RADIOS:
         runs = "" if radio == RADIOS[0] else f"; the runs are those of {RADIOS[0]}"
         sys.stdout.write(f"\n{radio}, Galaxy S5, screen on; energy is modelled, per 100 MB{runs}:\n")
@@ -82,10 +98,10 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if options.quick else judge(summary, {}, AT_LEAST, whole=whole)
 
 
-def _measured(options: argparse.Namespace, sources: Sources, *, ahead: bool) -> Measured:
-    log = RunLog(VAR / "mobile-runs.ndjson")
-    sets = QUICK_DATA_SETS if options.quick else DATA_SETS
-    cut_s = options.cut or (QUICK_CUT_S if options.quick else CUT_S)
+def _measured(options: argparse.Namespace, log: RunLog, sources: Sources, *, ahead: bool) -> Measured:
+    sets = SMOKE_DATA_SETS if options.smoke else QUICK_DATA_SETS if options.quick else DATA_SETS
+    cut_s = options.cut or (SMOKE_CUT_S if options.smoke else QUICK_CUT_S if options.quick else CUT_S)
+    turns = SMOKE_TURNS if options.smoke else TURNS
     paths = options.paths or ([LONGEST] if options.quick else list(PATHS))
     grounds: dict[str, Sequence[Row]] = {}
     fresh: dict[str, Fresh] = {}
@@ -105,21 +121,27 @@ def _measured(options: argparse.Namespace, sources: Sources, *, ahead: bool) -> 
                 cut_s=cut_s,
                 ahead=ahead,
                 sources=sources,
+                judged=not options.smoke,
             ) as standing:
-                grounds[where] = [standing.run(setting, log) for setting in grid(files, quick=options.quick)]
-                fresh[where] = _afresh(standing, name, grounds[where], log)
+                grounds[where] = [standing.run(setting, log) for setting in _settings(files, options)]
+                fresh[where] = _afresh(standing, name, grounds[where], log, turns)
                 if not blocks:
-                    asked = [Setting(IO_CONCURRENCY, 1, size) for size in IO_BLOCKS_BYTES[:: 2 if options.quick else 1]]
+                    step = len(IO_BLOCKS_BYTES) - 1 if options.smoke else 2 if options.quick else 1
+                    asked = [Setting(IO_CONCURRENCY, 1, size) for size in IO_BLOCKS_BYTES[::step]]
                     blocks = [standing.run(setting, log) for setting in asked]
     return Measured(grounds=grounds, fresh=fresh, blocks=blocks)
 
 
-def _afresh(standing: Ground, data_set: str, rows: Sequence[Row], log: RunLog) -> Fresh:
+def _settings(files: Files, options: argparse.Namespace) -> Sequence[Setting]:
+    return [Setting(*each) for each in SMOKE_GRID] if options.smoke else grid(files, quick=options.quick)
+
+
+def _afresh(standing: Ground, data_set: str, rows: Sequence[Row], log: RunLog, turns: int) -> Fresh:
     """Both settings of each contest run by turns, so that slow times of the machine hit both."""
     found: dict[Contest, tuple[list[Row], list[Row]]] = {}
     for contest, pair in contests(data_set, rows, partial(energy_j, constants=as_published(RADIOS[0]))).items():
         found[contest] = ([], [])
-        for turn in range(1, TURNS + 1):
+        for turn in range(1, turns + 1):
             for row, so_far in zip(pair, found[contest], strict=True):
                 so_far.append(standing.run(Setting(row["concurrency"], row["parallelism"]), log, turn))
     return found

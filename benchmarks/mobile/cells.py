@@ -59,12 +59,16 @@ QUICK_DATA_SETS: Mapping[str, Files] = MappingProxyType(
     {"html": Files(300, 102 * KB, 153 * KB), "large": Files(1, 100 * MB, 100 * MB)}
 )
 
+SMOKE_DATA_SETS: Mapping[str, Files] = MappingProxyType({"html": Files(6, 10 * KB, 20 * KB)})
+
 CONCURRENCIES, PARALLELISMS = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
 QUICK_CONCURRENCIES, QUICK_PARALLELISMS = (1, 4, 16), (1, 4)
+SMOKE_GRID = ((1, 1), (4, 1))
 IO_BLOCKS_BYTES = (1024, 4096, 16384, 65536, 262144)
 IO_CONCURRENCY = 8
-CUT_S, QUICK_CUT_S = 20.0, 6.0
-TURNS = 4
+CUT_S, QUICK_CUT_S, SMOKE_CUT_S = 20.0, 6.0, 120.0
+"""That of a smoke run cuts nothing: its files take a second or two."""
+TURNS, SMOKE_TURNS = 4, 1
 """Of two settings that are run afresh against one another."""
 
 

@@ -15,18 +15,22 @@ namespaces.
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
+from benchmarks.command import told
 from benchmarks.kept_database import tell
-from benchmarks.report import arguments, judge, write
-from benchmarks.scale.costs import unit_costs
+from benchmarks.report import arguments, judge, scratch_of, write
+from benchmarks.scale.costs import LOAD, SMALLEST_LOAD, unit_costs
 from benchmarks.scale.growth import measured, summary
-from benchmarks.scale.hosts import cut_off
-from benchmarks.scale.stored import Size
+from benchmarks.scale.hosts import LAYOUT, SMALLEST_LAYOUT, cut_off
+from benchmarks.scale.stored import FOLDER, Size
 from benchmarks.testbed.errors import CannotEmulate
+from services.processes import NICENESS
 
 ROWS_A_LINK = 5_000
 FULL = (100_000, 1_000_000, 10_000_000)
 QUICK = (20_000, 50_000, 100_000)
+SMOKE = (600,)
 AT_MOST = {"growth_exponent": 1.05, "peak_rss_mb": 2_048.0, "incremental_share": 0.05}
 """Of the full sizes; the fixed part of a refresh says more than their rows in smaller ones."""
 
@@ -41,22 +45,25 @@ def main(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
-    sizes = [
-        Size(rows, max(rows // options.rows_a_link, 1)) for rows in options.rows or (QUICK if options.quick else FULL)
-    ]
-    results = [measured(size, seed=options.seed, patience_s=60 * options.minutes) for size in sizes]
+    usual = SMOKE if options.smoke else QUICK if options.quick else FULL
+    sizes = [Size(rows, max(rows // options.rows_a_link, 1)) for rows in options.rows or usual]
+    with scratch_of("scale", FOLDER, smoke=options.smoke) as folder:
+        work = partial(measured, seed=options.seed, patience_s=60 * options.minutes, folder=folder)
+        niceness = {} if options.smoke else NICENESS
+        results = [work(size, niceness=niceness) for size in sizes]
     hosts = []
     try:
-        hosts.append(cut_off(seed=options.seed))
+        hosts.append(cut_off(SMALLEST_LAYOUT if options.smoke else LAYOUT, seed=options.seed))
     except CannotEmulate as reason:
         tell(f"no hosts: {reason}")
     whole, new_logs = zip(*results, strict=True)
     found = summary(whole, new_logs)
     cases = [each for both in results for each in both if each is not None]
-    costs = unit_costs(seed=options.seed)
+    costs = unit_costs(SMALLEST_LOAD if options.smoke else LOAD, seed=options.seed)
     write(
         "scale",
         quick=options.quick,
+        smoke=options.smoke,
         results=[*cases, *hosts, *costs],
         summary=found,
         started_at=started_at,
@@ -67,4 +74,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told("scale", lambda: main(sys.argv[1:])))

@@ -8,6 +8,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -31,11 +32,20 @@ from services.settings import Settings
 from services.telemetry import logger
 from workers.parts import WorkerParts
 
-SECONDS = 5
-UPLOADED_ROWS = 50_000
+
+@dataclass(frozen=True, slots=True)
+class UnitLoad:
+    """How long requests are made, s, how many rows are uploaded, and how many transfers send heartbeats, or all."""
+
+    seconds: int
+    uploaded_rows: int
+    transfers: int | None = None
 
 
-def unit_costs(*, seed: int) -> list[dict[str, Value]]:
+LOAD, SMALLEST_LOAD = UnitLoad(5, 50_000), UnitLoad(1, 500, transfers=20)
+
+
+def unit_costs(asked: UnitLoad = LOAD, *, seed: int) -> list[dict[str, Value]]:
     """Of requests of agents, by the part of the service that has the work; µs of a processor each."""
     bodies = [json.dumps(body).encode() for body in requests()]
     with tempfile.TemporaryDirectory() as name, service(Path(name)) as (address, secret, environment):
@@ -43,21 +53,21 @@ def unit_costs(*, seed: int) -> list[dict[str, Value]]:
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=600) as client:
             publish(client, environment, seed)
             load = Load(folder, bodies, secret)
-            live = [begun(client, asked) for asked in live_enquiries()]
+            live = [begun(client, enquiry) for enquiry in live_enquiries()[: asked.transfers]]
             heartbeats = HeartbeatLoad(folder, live, secret, first_sequence=SETTLING_TICKS)
             empty_journal(environment["REDIS_URL"])
             parts = processes(environment)
 
             def recommended() -> float:
-                return SECONDS * load.run(address + RECOMMEND, SECONDS).rps
+                return asked.seconds * load.run(address + RECOMMEND, asked.seconds).rps
 
             def told() -> float:
-                return SECONDS * heartbeats.run(address, HEARTBEAT, SECONDS).rps
+                return asked.seconds * heartbeats.run(address, HEARTBEAT, asked.seconds).rps
 
             def uploaded() -> float:
-                lines = b"".join(ndjson_lines(UPLOADED_ROWS, links=10, seed=seed))
+                lines = b"".join(ndjson_lines(asked.uploaded_rows, links=10, seed=seed))
                 client.post("/v1/logs", content=lines).raise_for_status()
-                return UPLOADED_ROWS
+                return asked.uploaded_rows
 
             recommended()  # warms up
             found.append({"case": "a recommendation", **cost(recommended, parts)})

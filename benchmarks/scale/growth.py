@@ -17,10 +17,11 @@ from benchmarks.pipeline import growth_exponent, workers
 from benchmarks.processes import cpu_s, peak_rss_mb
 from benchmarks.report import DIRTY, UNKNOWN, Value, commit
 from benchmarks.scale.costs import kept_bytes
-from benchmarks.scale.stored import FOLDER, Size, Stored, add_new_logs, kept_as, stored
+from benchmarks.scale.stored import Size, Stored, add_new_logs, kept_as, stored
 from services.application.jobs import RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.valkey import EmbeddedValkey
+from services.processes import NICENESS
 
 POLL_S = 0.2
 TELL_EVERY_S = 60.0
@@ -33,20 +34,22 @@ AT_ONCE = {"TRADEWIND_REFRESH_INTERVAL_S": "0"}
 Figures = dict[str, Value]
 
 
-def measured(size: Size, *, seed: int, patience_s: float) -> tuple[Figures, Figures | None]:
+def measured(
+    size: Size, *, seed: int, patience_s: float, folder: Path, niceness: Mapping[str, int] = NICENESS
+) -> tuple[Figures, Figures | None]:
     """The figures of a whole refresh and of one after new logs; kept, so that a run that broke off goes on.
 
-    The second are absent where the first was not done in time.
+    The second are absent where the first was not done in time. ``folder`` : where they and the rows are kept.
     """
-    kept = FOLDER / f"{kept_as(size, seed)}.json"
+    kept = folder / f"{kept_as(size, seed)}.json"
     if (found := kept_figures(kept, of=commit())) is not None:
         tell(f"{size}: measured before, see {kept}")
         return found["whole"], found["new_logs"]
     with (
-        stored(size, seed=seed) as data,
+        stored(size, seed=seed, folder=folder) as data,
         EmbeddedValkey.temporary() as valkey,
         container(database_url=data.database_url, redis_url=valkey.url()) as parts,
-        workers(data.database_url, valkey.url(), AT_ONCE) as worker,
+        workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
     ):
         watch = Watch(worker, psutil.Process(data.server.process_id))
         whole: Figures = {"case": f"{size.links} links", "rows": size.rows}

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -36,12 +37,21 @@ from services.processes import running
 from services.queue.dispatcher import JOBS_QUEUE
 from services.serve import CELERY
 
-HOSTS = 3
-LINKS, ROWS_A_LINK = 24, 1_000
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Hosts, links and their rows; ``sweep_s`` : how often lost jobs are looked for here, 60 s by default."""
+
+    hosts: int
+    links: int
+    rows_a_link: int
+    sweep_s: float
+
+
+LAYOUT = Layout(hosts=3, links=24, rows_a_link=1_000, sweep_s=15.0)
+SMALLEST_LAYOUT = Layout(hosts=2, links=4, rows_a_link=200, sweep_s=2.0)
 CUT_AT = 1 / 3
 """Of the links, when they are fitted."""
-SWEEP_S = 15.0
-"""How often lost jobs are looked for here; 60 by default."""
 PATIENCE_S = 1_200.0
 POLL_S = 0.1
 
@@ -51,7 +61,7 @@ LOGIN_RULES = (
 """Of PostgreSQL; 198.18.0.0/15 are the addresses set aside for benchmarks (RFC 2544)."""
 
 
-def cut_off(*, seed: int) -> dict[str, Value]:
+def cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
     """Figures of a release whose last third is made without a host that had begun some of it.
 
     Raises
@@ -62,38 +72,40 @@ def cut_off(*, seed: int) -> dict[str, Value]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        hosts = [stack.enter_context(host(number)) for number in range(1, HOSTS + 1)]
-        postgres, valkey = stack.enter_context(servers(folder))
+        hosts = [stack.enter_context(host(number)) for number in range(1, layout.hosts + 1)]
+        postgres, valkey = stack.enter_context(servers(folder, layout.hosts))
         password, tenant_id = secrets.token_hex(), uuid4()
         database_url = prepare_database(postgres.url(tcp=True), app_password=password)
-        store_logs(database_url, tenant_id, ndjson_lines(LINKS * ROWS_A_LINK, links=LINKS, seed=seed))
+        rows = layout.links * layout.rows_a_link
+        store_logs(database_url, tenant_id, ndjson_lines(rows, links=layout.links, seed=seed))
         parts = stack.enter_context(container(database_url=database_url, redis_url=valkey.url()))
         logs = {each.namespace: folder / each.namespace for each in hosts}
-        stack.enter_context(workers(hosts, logs, database_url, valkey.url()))
-        return {"case": f"one of {HOSTS} hosts cut off", **course(parts, tenant_id, hosts, logs)}
+        stack.enter_context(workers(hosts, logs, database_url, valkey.url(), layout.sweep_s))
+        case: dict[str, Value] = {"case": f"one of {layout.hosts} hosts cut off", "rows": rows, "links": layout.links}
+        return {**case, **course(parts, tenant_id, hosts, logs, layout.links)}
 
 
-def course(parts: Container, tenant_id: UUID, hosts: Sequence[Host], logs: Mapping[str, Path]) -> dict[str, Value]:
+def course(
+    parts: Container, tenant_id: UUID, hosts: Sequence[Host], logs: Mapping[str, Path], links: int
+) -> dict[str, Value]:
     """Ask for the release, cut the first host off, and wait for the release."""
     lost = hosts[0]
     began = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
         uow.publish(RefreshModels(tenant_id))
         uow.commit()
-    wait_until(lambda: fitted(parts, tenant_id) >= LINKS * CUT_AT and len(fits(logs[lost.namespace])) > 0)
+    wait_until(lambda: fitted(parts, tenant_id) >= links * CUT_AT and len(fits(logs[lost.namespace])) > 0)
     ip("-n", lost.namespace, "link", "set", DEVICE, "down")
     cut = time.perf_counter()
-    tell(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {LINKS} links are fitted")
+    tell(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {links} links are fitted")
     wait_until(lambda: current(parts, tenant_id) is not None)
     ended = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
         (release,) = uow.releases.page(limit=2)
     others = [len(fits(logs[each.namespace])) for each in hosts[1:]]
     return {
-        "rows": LINKS * ROWS_A_LINK,
         "seconds": ended - began,
         "seconds_after_cut": ended - cut,
-        "links": LINKS,
         "links_with_model": release.links,
         "published_once": release.current,
         "fitted_by_cut_host": len(fits(logs[lost.namespace])),
@@ -151,9 +163,9 @@ def ip(*arguments: str) -> None:
 
 
 @contextmanager
-def servers(folder: Path) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
+def servers(folder: Path, hosts: int) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
     """PostgreSQL and Valkey that listen on this end of every host's link."""
-    addresses = ["127.0.0.1", *(f"198.18.{number}.1" for number in range(1, HOSTS + 1))]
+    addresses = ["127.0.0.1", *(f"198.18.{number}.1" for number in range(1, hosts + 1))]
     rules = folder / "pg_hba.conf"
     rules.write_text(LOGIN_RULES, encoding="utf-8")
     settings = {"listen_addresses": ",".join(addresses), "hba_file": str(rules)}
@@ -164,9 +176,11 @@ def servers(folder: Path) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
 
 
 @contextmanager
-def workers(hosts: Sequence[Host], logs: Mapping[str, Path], database_url: str, redis_url: str) -> Iterator[None]:
+def workers(
+    hosts: Sequence[Host], logs: Mapping[str, Path], database_url: str, redis_url: str, sweep_s: float
+) -> Iterator[None]:
     """A worker process on each host, and here what sends lost jobs again."""
-    variables = {**os.environ, "TRADEWIND_SWEEP_INTERVAL_S": str(SWEEP_S)}
+    variables = {**os.environ, "TRADEWIND_SWEEP_INTERVAL_S": str(sweep_s)}
     worker = [*CELERY, "worker", f"--queues={JOBS_QUEUE}", "--concurrency=1"]
     commands, own = {}, {}
     for number, each in enumerate(hosts, 1):

@@ -60,14 +60,14 @@ class Stored:
 
 
 @contextmanager
-def stored(size: Size, *, seed: int) -> Iterator[Stored]:
-    """The rows and no model: made, unless they are there already.
+def stored(size: Size, *, seed: int, folder: Path) -> Iterator[Stored]:
+    """The rows and no model: made, unless they are in ``folder`` already.
 
     Raises
     ------
     SystemExit : there is no room, or another run is at it.
     """
-    folder, makers = FOLDER / kept_as(size, seed), makers_of(MAKERS, f"{seed}")
+    folder, makers = folder / kept_as(size, seed), makers_of(MAKERS, f"{seed}")
     with kept_server(folder, makers) as server:
         database_url = prepare_database(server.url())
         with psycopg.connect(server.url(), autocommit=True) as admin:

@@ -20,8 +20,8 @@ PATHS = (
     PathSpec(rate_bps=400e6, rtt_s=0.060),
 )
 FLOWS = (1, 4)
-SETTLE_S = 5.0
-MEASURE_S, QUICK_MEASURE_S = 10.0, 4.0
+SETTLE_S, SMOKE_SETTLE_S = 5.0, 1.0
+MEASURE_S, QUICK_MEASURE_S, SMOKE_MEASURE_S = 10.0, 4.0, 2.0
 HEADERS_BYTES = 52
 """IPv4 and TCP with time stamps, of each full packet."""
 
@@ -31,24 +31,36 @@ def main(argv: Sequence[str]) -> int:
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *argv])
     started_at = datetime.now(UTC)
-    measure_s = QUICK_MEASURE_S if options.quick else MEASURE_S
+    measure_s = SMOKE_MEASURE_S if options.smoke else QUICK_MEASURE_S if options.quick else MEASURE_S
+    settle_s = SMOKE_SETTLE_S if options.smoke else SETTLE_S
     paths = PATHS[1:2] if options.quick else PATHS
-    results = [measure(path, flows, measure_s, options.seed) for path in paths for flows in FLOWS]
-    write("testbed", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    results = [
+        measure(path, count, settle_s, measure_s, options.seed)
+        for path in paths
+        for count in (FLOWS[:1] if options.smoke else FLOWS)
+    ]
+    write(
+        "testbed",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary(results),
+        started_at=started_at,
+    )
     return 0
 
 
-def measure(path: PathSpec, flows: int, measure_s: float, seed: int) -> dict[str, Value]:
+def measure(path: PathSpec, flows: int, settle_s: float, measure_s: float, seed: int) -> dict[str, Value]:
     """Bulk flows over a path: after slow start, what arrives, and the processor time of the link."""
     with Testbed(path, seed=seed) as bed:
         rtt_s = quiet_round_trip_s(bed)
         with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
-            time.sleep(SETTLE_S)
+            time.sleep(settle_s)
             before, cpu_before_s, began_s = bed.counters(), bed.link.cpu_s(), time.monotonic()
             time.sleep(measure_s)
             carried = bed.counters().since(before)
             elapsed_s, cpu_s = time.monotonic() - began_s, bed.link.cpu_s() - cpu_before_s
-        goodput_bps = statistics.mean(bps for at_s, bps in received(report) if at_s > SETTLE_S)
+        goodput_bps = statistics.mean(bps for at_s, bps in received(report) if at_s > settle_s)
         possible_bps = path.rate_bps * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
         return {
             "case": f"{path}, {flows} flow{'s' if flows > 1 else ''}",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, judge, write
+from benchmarks.report import ROOT, Value, arguments, judge, scratch_of, write
 from benchmarks.sources import Sources, digest_of
 from benchmarks.testbed.permissions import require_permission
 from benchmarks.testbed.soundness import PAUSES_S
@@ -53,6 +53,8 @@ ENGINE_REPEATS, QUICK_ENGINE_REPEATS = 6, 2
 depend on how far the others' windows have grown just then, and are of two or three kinds more than of one. The paper
 loaded each page 11 times (section 3). Copies are the fewest: of each 0.9 s is the start of its program."""
 
+SMOKE_TURNS, SMOKE_SIZES_BYTES, SMOKE_PAGE_BYTES = 2, (50_000,), (20_000, 5_000)
+
 RUNS = ROOT / "var" / "bench" / "transport-runs.ndjson"
 
 WORTH_IT = 1.15
@@ -86,14 +88,21 @@ def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     require_permission()
     sources, pauses_s = Sources.of(PARTS), () if options.quick else PAUSES_S
-    with fld_tcp_installed(), nullcontext(False) if options.quick else precedence() as ahead:
-        known = Rows(log=RunLog(RUNS), sources=sources, ahead=ahead, pauses_s=pauses_s)
-        rows = list(_rows(known, quick=options.quick, wanted=options.case))
-        if options.case is None:
+    with (
+        fld_tcp_installed(),
+        nullcontext(False) if options.quick else precedence() as ahead,
+        scratch_of("transport", RUNS.parent, smoke=options.smoke) as kept,
+    ):
+        known = Rows(log=RunLog(kept / RUNS.name), sources=sources, ahead=ahead, pauses_s=pauses_s)
+        if options.smoke:
+            rows = list(_smallest(known, seed=options.seed))
+        else:
+            rows = list(_rows(known, quick=options.quick, wanted=options.case))
+        if options.case is None and not options.smoke:
             sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
             rows += _pages(known, sizes, quick=options.quick, seed=options.seed)
     found = summary(rows)
-    write("transport", quick=options.quick, results=rows, summary=found, started_at=started_at)
+    write("transport", quick=options.quick, smoke=options.smoke, results=rows, summary=found, started_at=started_at)
     return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=options.case is None)
 
 
@@ -113,6 +122,18 @@ def _rows(known: Rows, *, quick: bool, wanted: Sequence[str] | None) -> Iterator
     if wanted is None:
         yield conditions(LONG_FLOW)
         yield from map(conditions, ROUNDS)
+
+
+def _smallest(known: Rows, *, seed: int) -> Iterator[Row]:
+    """Yield one row of each sort: short flows, rounds on the wire, a page in a browser, copies by our engine."""
+    repeats, case = SMOKE_TURNS, SHORT_FLOWS[0]
+    yield from short_flows(case, SMOKE_SIZES_BYTES, repeats, known)
+    yield count_rounds(ROUNDS[0], 1, known)
+    yield conditions(case)
+    page = PAGES[0]
+    by = partial(_page, page, SMOKE_PAGE_BYTES, repeats=repeats, seed=seed, ahead=known.ahead)
+    yield known.made(page.name, page.flows.path, f"{repeats} repeats", by=by)
+    yield from engine_copies(ENGINE[0], (), SMOKE_PAGE_BYTES, repeats=repeats, seed=seed, rows=known)
 
 
 def _pages(known: Rows, sizes_bytes: Sequence[int], *, quick: bool, seed: int) -> Iterator[Row]:

@@ -49,7 +49,7 @@ def engine_copies(
             (root / str(number)).mkdir(parents=True)
             write_page(root / str(number), sizes, seed)
             (root / str(number) / "page.html").unlink()
-        (root / "page").mkdir()
+        (root / "page").mkdir(parents=True)
         write_page(root / "page", page_bytes, seed)
         with _copies_over(case, root, Path(scratch)) as (copy, bed):
 

@@ -8,14 +8,14 @@ what the controller's own spread is. Needs root (or user namespaces) and nginx.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, judge, table, write
+from benchmarks.report import ROOT, Value, arguments, judge, scratch_of, table, write
 from benchmarks.sources import digests
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -23,6 +23,7 @@ from benchmarks.tuning import history
 from benchmarks.tuning.case_run import CaseRunner
 from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, AgreementCase, Case
 from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_setting, mean_bps, ranked_bps
+from benchmarks.tuning.smoke import smallest_run
 from benchmarks.tuning.summary import AT_LEAST, AT_MOST, compared, result, summary, timeline
 from benchmarks.tuning.transfers import yard
 from benchmarks.tuning.tuners import OURS, VARIANTS
@@ -30,6 +31,7 @@ from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records"
+HISTORY = RECORDS / "tuning-history.ndjson"
 VAR = ROOT / "var" / "bench"
 REPEATS, VARIANT_REPEATS = 3, 1
 ORACLE_TICKS, QUICK_ORACLE_TICKS = 6, 3
@@ -77,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
+    if options.smoke:
+        require_permission()
+        with scratch_of("tuning", options.scratch, smoke=True) as folder:
+            _report(smallest_run(RunLog(HISTORY), folder, seed=options.seed), options, started_at)
+        return 0
     records = RunLog(VAR / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
     cells = _Cells(records, options)
     if not options.report:
@@ -91,16 +98,24 @@ def _run(options: argparse.Namespace) -> int:
     if options.timelines:
         for row in (row for row in rows if row["tuner"] == OURS):
             sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{table(timeline(row))}\n\n")
-    write(
-        "tuning",
-        quick=options.quick,
-        results=[result(row) for row in rows],
-        summary=(found := summary(rows)),
-        started_at=started_at,
-    )
+    found = _report(rows, options, started_at)
     sys.stdout.write(f"\n{table(compared(rows))}\n")
     whole = options.case is None and options.tuner is None
     return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=whole)
+
+
+def _report(rows: Sequence[Row], options: argparse.Namespace, started_at: datetime) -> Mapping[str, Value]:
+    """Write the report; return its summary."""
+    found = summary(rows)
+    write(
+        "tuning",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=[result(row) for row in rows],
+        summary=found,
+        started_at=started_at,
+    )
+    return found
 
 
 class _Cells:
@@ -154,7 +169,7 @@ class _Cells:
 
     def _runner(self, *, ahead: bool) -> CaseRunner:
         options = self._options
-        log = RunLog(RECORDS / "tuning-history.ndjson")
+        log = RunLog(HISTORY)
         rows = history.measured(BASE, log, seed=options.seed, folder=options.scratch)
         learned = history.fitted(BASE, rows, seed=options.seed)
         return CaseRunner(

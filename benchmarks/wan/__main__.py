@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, judge, write
+from benchmarks.report import ROOT, arguments, judge, scratch_of, write
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages
@@ -30,6 +30,7 @@ from benchmarks.wan.duration import expected_s
 from benchmarks.wan.knowledge import Knowledge
 from benchmarks.wan.peers_alone import run_peers
 from benchmarks.wan.runs import Row, RunLog, hashes, hashes_of_rules
+from benchmarks.wan.smoke import smallest_row
 from benchmarks.wan.summary import AT_LEAST, AT_MOST, is_saving_everywhere, missing, result, summary
 from tradewind.errors import InvalidValue
 
@@ -65,6 +66,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
+    if options.smoke:
+        rows = [_smallest_row(options)]
+        write(
+            "wan",
+            quick=options.quick,
+            smoke=True,
+            results=[result(row) for row in rows],
+            summary=summary(rows),
+            started_at=started_at,
+        )
+        return 0
     records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
     current = hashes() if _taught(options) else hashes_of_rules()
     if not options.report:
@@ -88,6 +100,18 @@ def _run(options: argparse.Namespace) -> int:
     return judge(found, AT_MOST, AT_LEAST) or int(not is_saving_everywhere(found))
 
 
+def _smallest_row(options: argparse.Namespace) -> Row:
+    require_permission()
+    _require_peers()
+    with scratch_of("wan", options.scratch, smoke=True) as folder:
+        return smallest_row(folder, seed=options.seed, hashes=hashes_of_rules())
+
+
+def _require_peers() -> None:
+    if lacking := missing_packages():
+        raise InvalidValue("peers", f"install these packages (names of Debian): {' '.join(lacking)}")
+
+
 def _holds(row: Row, current: dict[str, str]) -> bool:
     """Whether a row is of these sources, and of its cell's path as it is now."""
     paths = {cell.name: str(cell.path) for cell in ALL_CELLS}
@@ -101,8 +125,7 @@ def _taught(options: argparse.Namespace) -> bool:
 def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict[str, str], *, ahead: bool) -> None:
     require_permission()
     lists = _size_lists(options.data)
-    if lacking := missing_packages():
-        raise InvalidValue("peers", f"install these packages (names of Debian): {' '.join(lacking)}")
+    _require_peers()
     cells = cells_named(QUICK_CELLS if options.quick else ALL_CELLS, options.cells)
     log = RunLog(VAR / "wan-runs.ndjson")
     plan = Plan(

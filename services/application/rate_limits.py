@@ -69,8 +69,11 @@ class CallLimits(NamedTuple):
 
     @classmethod
     def usual(cls, of_key: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Self:
-        """Limits of keys, and of tenants as they follow from them."""
-        return cls(of_key, {kind: per_s * KEYS_AT_ONCE for kind, per_s in of_key.items()})
+        """Limits of keys, and of tenants as they follow from them.
+
+        Both are plain dictionaries: limits are sent to other processes, and a read-only view cannot be pickled.
+        """
+        return cls(dict(of_key), {kind: per_s * KEYS_AT_ONCE for kind, per_s in of_key.items()})
 
 
 def calls_from(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:

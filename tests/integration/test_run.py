@@ -72,6 +72,7 @@ def checkout(tmp_path):
     (folder / "benchmarks" / "echo.py").write_text(
         '"""Answers what it is told."""\nimport os, sys\nif __name__ == "__main__": print(sys.argv[1:], os.getcwd())\n'
     )
+    shutil.copy(ROOT / "benchmarks" / "supervisor.py", folder / "benchmarks")
     (folder / "benchmarks" / "report.py").write_text('"""No benchmark."""\n')
     (folder / "benchmarks" / "packed").mkdir()
     (folder / "benchmarks" / "packed" / "__main__.py").write_text(

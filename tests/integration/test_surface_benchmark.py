@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks import surfaces
+from benchmarks import surface_sets, surfaces
 
 SUMMARY = {
     "accuracy_median",
@@ -51,7 +51,7 @@ def sweep(tmp_path):
 
 
 def test_a_log_becomes_every_figure_of_the_summary(sweep, capsys):
-    document = surfaces.run([sweep], quick=True)
+    document = surfaces.run(surface_sets.read_sets([sweep]), quick=True)
     assert set(document["summary"]) >= SUMMARY
     assert None not in {document["summary"][key] for key in SUMMARY}
     (result,) = document["results"]

@@ -29,6 +29,17 @@ def test_a_report_has_the_shape_that_others_read(tmp_path, capsys):
     assert [found.name for found in tmp_path.iterdir()] == ["echo.json"]
 
 
+def test_smoke_run_is_quick_and_its_report_says_so_beside_the_record(tmp_path):
+    options = arguments("compares").parse_args(["--smoke"])
+    assert (options.smoke, options.quick) == (True, True)
+    assert arguments("compares").parse_args(["--quick"]).smoke is False
+    record = write("echo", quick=False, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
+    smoke = write("echo", quick=True, smoke=True, results=[], summary={}, started_at=BEGAN, folder=tmp_path)
+    assert (record.name, smoke.name) == ("echo.json", "echo-smoke.json")
+    assert json.loads(smoke.read_text())["smoke"] is True
+    assert "smoke" not in json.loads(record.read_text())
+
+
 def test_a_figure_that_is_no_number_is_refused_and_the_last_report_stays(tmp_path):
     write("echo", quick=True, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
     with pytest.raises(ValueError, match="not JSON compliant"):

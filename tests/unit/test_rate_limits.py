@@ -1,6 +1,7 @@
 """How many calls a key may make, in one process and over several that share a store which may be away."""
 
 import asyncio
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
@@ -229,3 +230,8 @@ def test_a_fault_ends_one_turn_of_sharing_and_not_all():
     asyncio.run(follow())
     assert [str(each) for each in failed] == ["not a number"]
     assert store.turns == 2
+
+
+def test_limits_can_be_sent_to_another_process():
+    usual = CallLimits.usual()
+    assert pickle.loads(pickle.dumps(usual)) == usual

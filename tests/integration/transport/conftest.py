@@ -28,9 +28,8 @@ def emulation() -> None:
         pytest.skip(str(reason))
 
 
-@pytest.fixture(scope="package")
-def kernel() -> Iterator[None]:
-    """The kernel's one place of this name, to install in and remove from."""
+def require_installable() -> None:
+    """Skip where FLD_TCP cannot be put into this kernel."""
     try:
         require_kernel()
         require_tools()
@@ -38,6 +37,12 @@ def kernel() -> Iterator[None]:
         pytest.skip(str(reason))
     if os.geteuid() != 0:
         pytest.skip("only root may install it")
+
+
+@pytest.fixture(scope="package")
+def kernel() -> Iterator[None]:
+    """The kernel's one place of this name, to install in and remove from."""
+    require_installable()
     with TESTS.open("a") as lock, USERS.open("a") as users:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
