@@ -18,6 +18,7 @@ from playwright.sync_api import (
 
 from services.application.users import ROLES, add_user
 from services.bootstrap import Container
+from tests.conditions import stretched
 from tests.integration.live_transfers import learned
 from tests.stack import (
     Tenant,
@@ -45,8 +46,12 @@ FLAGS = (
 )
 REFUSED = "Failed to load resource"  # a form that was refused; pages and their parts are watched by their answers
 PASSWORD = "a password of my own"
-PATIENCE_MS = 30_000
-"""What is expected is waited for as long as Playwright waits for a page."""
+PATIENCE_S = 30.0
+"""What is expected is waited for as long as Playwright waits for a page; for both longer on a busy machine."""
+
+
+def patience_ms() -> float:
+    return 1e3 * stretched(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")  # not longer: while it is open, nothing else in this process can run an event loop
@@ -54,9 +59,9 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("there is no chromium; as root: infra/install-test-tools")
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=patience_ms())
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS, timeout=patience_ms())
         yield chromium
         chromium.close()
 
@@ -65,6 +70,7 @@ class Watched:
     """A page that notes what a visitor should never meet."""
 
     def __init__(self, context: BrowserContext, own: str) -> None:
+        context.set_default_timeout(patience_ms())
         self.page = context.new_page()
         self.complaints: list[str] = []
         self.page.on("console", self._on_message)

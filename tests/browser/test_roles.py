@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 from services.admin.navigation import SECTIONS
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
-from tests.browser.conftest import sign_in
+from tests.browser.conftest import patience_ms, sign_in
 from tests.integration.admin.visitors import PASSWORD, person
 from tests.stack import Tenant
 
@@ -29,6 +29,7 @@ def role(request: pytest.FixtureRequest) -> str:
 def page(role: str, browser: Browser, api: str, parts: Container, learned: Tenant) -> Iterator[Page]:
     """Of somebody with this role alone; refusals are what is looked for."""
     with browser.new_context(base_url=api, viewport={"width": 1280, "height": 900}) as context:
+        context.set_default_timeout(patience_ms())
         page = context.new_page()
         sign_in(page, person(parts, learned, role).login, PASSWORD)
         page.get_by_role("heading", name="Overview").wait_for()

@@ -26,6 +26,9 @@ from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 
 PATIENCE_S = 3.0
+ANSWER_PATIENCE_S = 60.0
+"""For what is no heartbeat: a service that has lost a server may be slow on a busy machine."""
+
 PACE_S = 0.03
 """Between two ticks: many times faster than a real agent, so that every moment of a kill meets a heartbeat."""
 
@@ -103,7 +106,9 @@ def agents_of(address: str, secret: str, folder: Path, count: int) -> Iterator[l
     """Agents of ``count`` transfers that have not begun, each with a spool of its own."""
     with (
         Client(address, secret) as client,
-        httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}) as plain,
+        httpx.Client(
+            base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=ANSWER_PATIENCE_S
+        ) as plain,
     ):
         yield [
             Agent(client, Transfer(plain), TransferSpool(Spool(folder / f"spool {number}", warn=pytest.fail)))
