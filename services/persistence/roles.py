@@ -32,6 +32,16 @@ FOR_THE_SERVICE_ALONE = (
 rests on them; whoever else held one would have everybody wait), the log ahead, the queue of notifications, files of
 snapshots, numbers of transactions."""
 
+COUNTS_OF_TABLES = (
+    "^pg_stat_get_((xact_)?(numscans|lastscan|tuples_.*|(live|dead)_tuples|blocks_.*)|(mod|ins)_since_.*|last_.*_time"
+    "|(auto)?(vacuum|analyze)_count|total_.*_time|db_.*)$"
+    "|^pg_(relation|table|indexes|total_relation|database|tablespace)_size$"
+)
+"""Functions that count rows, reads and bytes of a table, of all tenants together. The views pg_stat_* call them."""
+
+COUNTS_IN_PG_CLASS = ("relpages", "reltuples", "relallvisible", "relallfrozen")
+"""Columns of pg_class that do."""
+
 MAINTENANCE = ("postgres", "template1")
 """Databases that a server has from the beginning, open to every role."""
 
@@ -43,6 +53,9 @@ CLIENT_IS_GONE = {
 }
 """When a session ends whose host fell silent: after half a minute, asked or told something. By default the locks of a
 worker that was cut off, and so its link and its release, would be held for two hours."""
+
+STATISTICS_READER = "pg_read_all_stats"
+"""PostgreSQL's own role for monitoring; pg_monitor is a member."""
 
 TEMPORARY_FILES = "4GB"
 """What one session of an analyst may fill the disk with while it sorts and joins."""
@@ -97,6 +110,8 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         _keep_functions(connection, MAKING_LARGE_OBJECTS, to=())
         _keep_functions(connection, FOR_THE_SERVICE_ALONE, to=(OWNER, APP))
         _keep_functions(connection, "^set_config$", to=(OWNER, APP, TOOLS))
+        _keep_functions(connection, COUNTS_OF_TABLES, to=(OWNER, APP, STATISTICS_READER))
+        _keep_counts_in_pg_class(connection)
         for statement in (  # DO runs what may burn a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
             sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"),
@@ -120,6 +135,23 @@ def _keep_functions(connection: psycopg.Connection, names: str, *, to: Sequence[
         for role in to:
             connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(function, sql.Identifier(role)))
         connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(function))
+
+
+def _keep_counts_in_pg_class(connection: psycopg.Connection) -> None:
+    """Leave PUBLIC, and so readers, the columns of pg_class that say what a table is, not how many rows it has."""
+    is_open = connection.execute("SELECT has_table_privilege('public', 'pg_class', 'SELECT')").fetchone()
+    if is_open == (False,):
+        return
+    columns = connection.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = 'pg_class'::regclass AND attname <> ALL (%s)"
+        " AND (attnum > 0 OR attname = ANY (%s)) ORDER BY attnum",
+        [list(COUNTS_IN_PG_CLASS), ["tableoid", "ctid", "xmin"]],
+    ).fetchall()
+    shown = sql.SQL(", ").join(sql.Identifier(name) for (name,) in columns)
+    for role in (OWNER, APP, STATISTICS_READER):
+        connection.execute(sql.SQL("GRANT SELECT ON pg_catalog.pg_class TO {}").format(sql.Identifier(role)))
+    connection.execute("REVOKE SELECT ON pg_catalog.pg_class FROM PUBLIC")  # and, with it, of every column
+    connection.execute(sql.SQL("GRANT SELECT ({}) ON pg_catalog.pg_class TO PUBLIC").format(shown))
 
 
 def _close_maintenance(connection: psycopg.Connection) -> None:

@@ -302,3 +302,34 @@ def test_a_login_that_the_database_lost_is_made_again(provider: Tenant, api: str
         with psycopg.connect(postgres.url(), autocommit=True) as admin:
             admin.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(f"tradewind_query_{provider.id.hex}")))
         assert count(client) == [{"count": 3}]
+
+
+COUNTS = (
+    "SELECT reltuples FROM pg_class",
+    "SELECT relpages FROM pg_class",
+    "SELECT n_live_tup FROM pg_stat_user_tables",
+    "SELECT n_tup_ins FROM pg_stat_xact_user_tables",
+    "SELECT idx_scan FROM pg_stat_user_indexes",
+    "SELECT heap_blks_read FROM pg_statio_user_tables",
+    "SELECT tup_inserted FROM pg_stat_database",
+    "SELECT pg_total_relation_size(oid) FROM pg_class",
+    "SELECT pg_database_size(current_database())",
+)
+
+
+@pytest.mark.parametrize("query", COUNTS)
+def test_the_catalog_counts_no_rows_for_a_reader(dsn: str, admin_database_url: str, query: str) -> None:
+    with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(query)  # type: ignore[call-overload]
+    for monitor in ("tradewind_app", "pg_monitor"):
+        with psycopg.connect(admin_database_url) as admin:
+            admin.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(monitor)))
+            admin.execute(query)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("command", [r"\d transfers", r"\d+ links", r"\dv", r"\dn", r"\dt *.*", r"\l", r"\du"])
+def test_psql_still_describes_views(dsn: str, postgres: EmbeddedPostgres, command: str) -> None:
+    done = subprocess.run(
+        [str(postgres.program("psql")), dsn, "-Xc", command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
