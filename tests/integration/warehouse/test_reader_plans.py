@@ -98,7 +98,9 @@ def test_prepared_statements_and_cursors_estimate_no_better(stranger: psycopg.Co
     assert estimates(stranger, declared.format("5e7")) == estimates(stranger, declared.format("1")) != []
 
 
-@pytest.mark.parametrize(("many", "few"), [("link_id", "chunk"), ("throughput_bps", "concurrency"), ("id", "batch_id")])
+@pytest.mark.parametrize(
+    ("many", "few"), [("link_id", "chunk"), ("throughput_bps", "concurrency"), ("id", "transfer_id")]
+)
 def test_groups_and_joins_are_estimated_alike_for_columns_of_many_and_of_few_values(
     stranger: psycopg.Connection, many: str, few: str
 ) -> None:
@@ -160,19 +162,49 @@ def test_no_index_takes_a_readers_condition_to_rows_of_others(
         assert set(re.findall(r"Scan .*?actual rows=([\d.]+)", plan)) == {"0.00"}, plan
 
 
-def test_tables_that_plans_of_readers_name_have_no_statistics(rival: Tenant, admin_database_url: str) -> None:
+ASSUMED = {(0.0, 20.0, 0), (0.0, 2.0, 0), (0.0, -0.5, 0), (0.0, -0.5, 2)}
+"""Share of NULL, distinct values, kind of statistics: 0 none, 2 a histogram."""
+
+
+def test_statistics_of_tables_that_plans_of_readers_name_are_assumed(rival: Tenant, admin_database_url: str) -> None:
     assert rival
     now = datetime.now(UTC).date().replace(day=1)
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         admin.execute("SELECT ensure_log_partitions(%s)", [[now]])
         admin.execute("ANALYZE")
-        measured = """
-            SELECT DISTINCT t.relid::regclass::text FROM unnest(%s::text[]) AS root, pg_partition_tree(root::regclass) t
-              JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0 AND NOT a.attisdropped
-              LEFT JOIN pg_statistic s ON s.starelid = t.relid
-             WHERE a.attstattarget IS DISTINCT FROM 0 OR s.starelid IS NOT NULL
+        of_columns = """
+            FROM unnest(%s::text[]) AS root, pg_partition_tree(root::regclass) t
+            JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0 AND NOT a.attisdropped
+            LEFT JOIN pg_statistic s ON s.starelid = t.relid AND s.staattnum = a.attnum
         """
-        assert admin.execute(measured, [list(TABLES_IN_PLANS)]).fetchall() == []
+        tables = [list(TABLES_IN_PLANS)]
+        gathered = admin.execute(f"SELECT a.attname {of_columns} WHERE a.attstattarget IS DISTINCT FROM 0", tables)
+        assert gathered.fetchall() == []
+        found = admin.execute(f"SELECT DISTINCT s.stanullfrac, s.stadistinct, s.stakind1 {of_columns}", tables)
+        assert set(found) == ASSUMED
+        assert admin.execute(f"SELECT FROM (SELECT s.* {of_columns}) s WHERE s.stakind2 <> 0", tables).fetchall() == []
+        bounds = admin.execute(
+            "SELECT histogram_bounds::text FROM pg_stats WHERE tablename = %s AND attname = 'started_at'",
+            [f"transfer_logs_{START:%Y_%m}"],
+        ).fetchone()
+    assert bounds is not None
+    times = re.findall(r'"(.+?)"', bounds[0])
+    assert (times[0], times[-1], len(times)) == ("2026-03-01 00:00:00+00", "2026-04-01 00:00:00+00", 11)
+
+
+def test_the_service_joins_its_logs_by_no_loop_over_all_pairs(rival: Tenant) -> None:
+    of_link = (
+        "link_id = '00000000-0000-0000-0000-000000000001' AND started_at >= '2026-03-01' AND started_at < '2026-04-01'"
+    )
+    query = f"""
+        SELECT id FROM transfer_logs
+          LEFT JOIN (SELECT DISTINCT transfer_id AS chunked_id FROM transfer_logs WHERE {of_link} AND chunk <> 'whole')
+            ON chunk = 'whole' AND transfer_id = chunked_id
+         WHERE {of_link} AND status = 'succeeded' AND chunked_id IS NULL
+    """
+    with psycopg.connect(rival.database_url) as service:
+        service.execute("SELECT set_config('tradewind.tenant', %s, true)", [str(rival.id)])
+        assert "Hash" in explained(service, query)
 
 
 def test_every_index_of_those_tables_begins_with_the_tenant(admin_database_url: str) -> None:
