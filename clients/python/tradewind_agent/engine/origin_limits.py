@@ -50,6 +50,7 @@ class _Burst:
     is_certain: bool = False
     counts_connections: bool = True
     is_applied: bool = False
+    before: int | None = None
 
 
 class OriginLimits:
@@ -82,6 +83,7 @@ class OriginLimits:
         self._step = 0
         self._burst: _Burst | None = None
         self._refused: set[Hashable] = set()
+        self._applied: list[_Burst] = []
 
     @property
     def permitted(self) -> int | None:
@@ -130,6 +132,8 @@ class OriginLimits:
         self._refused.discard(file)
         if self._burst is not None and not self._burst.is_applied:
             self._burst.files.discard(file)
+        while self._applied and self._applied[-1].files == {file}:  # it alone has lowered the limit
+            self._permitted = self._applied.pop().before
 
     def note_refused_file(self, file: Hashable, sent: SentUnder, in_use: int, status: int) -> None:
         """A request was refused while others were under way."""
@@ -169,7 +173,8 @@ class OriginLimits:
         if not (burst.is_certain or self.is_load_proven):
             return
         if not burst.is_applied:
-            burst.is_applied = True
+            burst.is_applied, burst.before = True, self._permitted
+            self._applied.append(burst)
             burst.base = max(burst.base, min(self._permitted or burst.in_use, burst.in_use))
             self._step += 1
         permitted, accepted = burst.base // 2, burst.in_use - len(burst.lanes)
