@@ -1,0 +1,54 @@
+"""A provider finds on the overview what would become of priced tiers, and decides; a double click decides once."""
+
+from playwright.sync_api import Page, expect
+
+from services.application.priced_tiers import UndecidedModel
+from services.bootstrap import Container
+from tests.browser.accessibility import offences
+from tests.stack import Tenant
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.wire.releases import Change, TierBounds, TierChange
+
+
+def raise_decision(parts: Container, tenant: Tenant) -> int:
+    """Let the model that is in force wait as if it would take a tier away; return the release in force."""
+    with parts.store.unit_of_work(tenant.id) as uow:
+        release = uow.releases.current()
+        assert release is not None
+        stored = uow.models.of_link(release, uow.links.all()[0].id)
+        assert stored is not None
+        now, tiers = parts.clock.now(), [leaf.tiers for leaf in stored.leaves]
+        change = TierChange(
+            tier_id=tiers[0][0].id,
+            link_id=stored.link_id,
+            name=None,
+            kind=SlaKind.THROUGHPUT_AT_LEAST,
+            confidence=0.9,
+            energy_basis=EnergyBasis.TOTAL,
+            change=Change.LOST,
+            before=TierBounds(lower=4e7, upper=8e7),
+            after=None,
+        )
+        model_id = uow.models.add(stored.link_id, stored.model(), tiers, fitted_at=now)
+        undecided = UndecidedModel(model_id=model_id, release_id=release, raised_at=now, changes=[change])
+        uow.tier_decisions.raise_for(stored.link_id, undecided)
+        uow.commit()
+    return release
+
+
+def test_provider_decides_on_the_overview(provider: Page, parts: Container, learned: Tenant) -> None:
+    release = raise_decision(parts, learned)
+    page = provider
+    page.goto("/admin")
+    expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_be_visible()
+    expect(page.get_by_text("40 to 80 Mbit/s")).to_be_visible()
+    assert offences(page) == []
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Take the new model").dblclick()
+    expect(page.get_by_role("status")).to_contain_text("in force with the new model")
+    expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_have_count(0)
+    with parts.store.unit_of_work(learned.id) as uow:
+        now_in_force = uow.releases.current()
+        assert now_in_force is not None
+        assert now_in_force > release
+        assert uow.releases.get(now_in_force).parent_id == release
