@@ -194,3 +194,19 @@ def test_an_index_of_caddy_is_read_with_its_folders(tmp_path: Path):
     }
     found, _ = look_up(answers, tmp_path)
     assert copied(found, tmp_path) == ["a.bin", "sub/b.bin"]
+
+
+def test_a_folder_of_a_server_without_head_fails_and_is_no_file_of_html(tmp_path: Path):
+    async def sub(asked, writer) -> bool | None:
+        chosen = status("405 Method Not Allowed", 0) if asked.method == "HEAD" else page("<p>a list</p>")
+        return await chosen(asked, writer)
+
+    async def run() -> list[str]:
+        async with RoughServer({"/": page('<a href="sub">sub</a>'), "/sub": sub}) as server:
+            found = await list_downloads([Url.parse(server.url + "/")], tmp_path, options())
+            result = await TransferEngine(plan(1), options()).run(found.jobs)
+            return [failure.reason for failure in result.failures]
+
+    (reason,) = asyncio.run(run())
+    assert "maybe of a folder" in reason
+    assert not (tmp_path / "sub").exists()

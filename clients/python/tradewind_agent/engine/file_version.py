@@ -6,6 +6,7 @@ from tradewind.units import format_count
 from tradewind_agent.engine.http1 import ResponseHead
 from tradewind_agent.engine.identity import Identity
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.listing import HTML_TYPES, media_type
 from tradewind_agent.engine.publishing import sha256_of
 
 _MOST_CHANGES = 1
@@ -81,7 +82,9 @@ class FileVersion:
         self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
 
     def objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
-        """Why an answer of ``size_bytes`` cannot be the file: a manifest has another size, or it is a packed form."""
+        """Why an answer of ``size_bytes`` cannot be the file: another size is known, it is packed, or a web page."""
+        if self._job.may_be_folder and media_type(head.headers.get("content-type", "")) in HTML_TYPES:
+            return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"

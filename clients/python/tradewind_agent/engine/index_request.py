@@ -2,13 +2,13 @@
 
 import asyncio
 import zlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.fetch import Answer, Seen, fetch
 from tradewind_agent.engine.html_index import shows_folder
 from tradewind_agent.engine.index_page import IndexPage
-from tradewind_agent.engine.listing import HTML_TYPES, decode_page, media_type, parse_index
+from tradewind_agent.engine.listing import HTML_TYPES, decode_page, is_page_name, media_type, parse_index
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, UnsafeName, UnusableSource
 
@@ -25,8 +25,14 @@ _LONGEST_INDEX_BYTES = 64 * 1024 * 1024
 """Of one that came compressed, which may unpack to anything."""
 
 _GZIP = 16 + zlib.MAX_WBITS
-_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
-"""Names of files that are HTML by right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What an address without a slash at its end stands for: a folder, or a file of a size that may be unknown."""
+
+    folder: Url | None = None
+    size_bytes: int | None = None
 
 
 class IndexClient:
@@ -82,30 +88,27 @@ class IndexClient:
             return source
         return answer.url if answer.url.is_folder_of(source) else source
 
-    async def look_at(self, url: Url) -> tuple[Url | None, int | None]:
-        """Return the folder that ``url``, without a slash at its end, stands for, if any, and else the file's size.
+    async def look_at(self, url: Url) -> Looked | None:
+        """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not tell.
 
         A folder redirects to itself with a slash, or answers with its index.
         """
         try:
             async with self._gate:
                 answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
-                if answer.head.status == _OK and _type_of(answer) in HTML_TYPES and not _is_page(url):
+                if answer.head.status == _OK and _type_of(answer) in HTML_TYPES and not is_page_name(url.name):
                     answer = await fetch(url, self._once, _AS_HTML)
         except (FileFault, UnusableSource):
-            return None, None
+            return None
         if answer.url.is_folder_of(url):
-            return answer.url, None
+            return Looked(folder=answer.url)
         if answer.head.status != _OK:
-            return None, None
+            return None
         if answer.body and _is_index(answer):
-            return Url(answer.url.origin, answer.url.path + "/", answer.url.login), None
+            return Looked(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
         length = answer.head.headers.get("content-length", "")
-        return None, int(length) if length.isdecimal() and not answer.head.headers.get("content-encoding") else None
-
-
-def _is_page(url: Url) -> bool:
-    return url.name.lower().endswith(_PAGE_SUFFIXES)
+        is_exact = length.isdecimal() and not answer.head.headers.get("content-encoding")
+        return Looked(size_bytes=int(length) if is_exact else None)
 
 
 def _is_index(answer: Answer) -> bool:

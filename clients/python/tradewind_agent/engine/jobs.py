@@ -25,6 +25,7 @@ class DownloadJob:
     ``size_bytes`` : what the listing says, as far as ``size_trust`` goes.
     ``sha256`` : lower-case hex, from a manifest.
     ``modified_at`` : from a listing that is exact to the second.
+    ``may_be_folder`` : the listing does not tell, and the server was not asked.
     """
 
     source: Url
@@ -34,6 +35,7 @@ class DownloadJob:
     sha256: str | None = None
     etag: str | None = None
     modified_at: datetime | None = None
+    may_be_folder: bool = False
 
     def __str__(self) -> str:
         return str(self.source)

@@ -8,6 +8,13 @@ from tradewind_agent.errors import UnusableSource
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
+
+
+def is_page_name(name: str) -> bool:
+    """Return whether a file of this name is HTML by right."""
+    return name.lower().endswith(_PAGE_SUFFIXES)
+
 
 def media_type(content_type: str) -> str:
     """Return a Content-Type without its parameters."""

@@ -9,8 +9,9 @@ from urllib.parse import unquote
 
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.index_page import Entry, IndexPage
-from tradewind_agent.engine.index_request import IndexClient
-from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.index_request import IndexClient, Looked
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.listing import is_page_name
 from tradewind_agent.engine.omissions import Omission, OmissionKind
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -136,6 +137,7 @@ class RemoteTree:
                 size_trust=entry.size_trust,
                 etag=entry.etag,
                 modified_at=entry.modified_at,
+                may_be_folder=entry.may_be_folder and not is_page_name(entry.name),
             )
         )
         return None
@@ -155,12 +157,17 @@ class RemoteTree:
 
     async def _look_at(self, url: Url, entries: Sequence[Entry]) -> Sequence[Entry]:
         found = await asyncio.gather(*(self._client.look_at(_address(url, entry)) for entry in entries))
-        return [
-            replace(
-                entry, is_folder=folder is not None, size_bytes=size, target=folder.target if folder else entry.target
-            )
-            for entry, (folder, size) in zip(entries, found, strict=True)
-        ]
+        return [_settled(entry, looked) for entry, looked in zip(entries, found, strict=True)]
+
+
+def _settled(entry: Entry, looked: Looked | None) -> Entry:
+    """Return an entry with what the server has said of it."""
+    if looked is None:
+        return entry
+    if looked.folder is not None:
+        return replace(entry, is_folder=True, target=looked.folder.target, may_be_folder=False)
+    trust = entry.size_trust if looked.size_bytes is None else SizeTrust.LISTED
+    return replace(entry, size_bytes=looked.size_bytes, size_trust=trust, may_be_folder=False)
 
 
 def _address(folder: Url, entry: Entry) -> Url:
