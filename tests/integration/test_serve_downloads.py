@@ -1,14 +1,19 @@
 """GET and HEAD against a real server: files, ranges, conditions, indexes, confinement, order."""
 
+import asyncio
+import hashlib
 import os
 import random
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.integration.engine.transfers import options, plan, transfer
 from tests.integration.serving import Answer, Wire, ask, serving, sha256
+from tradewind_agent.engine import TransferResult, Url, list_downloads
 from tradewind_agent.serve import Server
 
 SIZES = {"empty": 0, "small.bin": 5_000, "large.bin": 3_000_000}
@@ -263,3 +268,48 @@ def test_a_changed_file_has_another_tag(server: Server, root: Path):
     before = _tagged(ask(server.port, "HEAD", "/small.bin"))
     (root / "small.bin").write_bytes(bytes(5000))
     assert _tagged(ask(server.port, "HEAD", "/small.bin")) != before
+
+
+WANTED = {"Want-Repr-Digest": "sha-256=10"}
+OTHERS = {"Want-Repr-Digest": "sha-256=0, sha-512=1"}
+
+
+def digest_of(content: bytes) -> str:
+    return f"sha-256=:{b64encode(hashlib.sha256(content).digest()).decode()}:"
+
+
+@pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-9"}])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_sum_of_the_file_is_told_to_who_wants_it(server: Server, root: Path, method: str, fields: dict[str, str]):
+    digest = digest_of((root / "large.bin").read_bytes())
+    with Wire(server.port) as wire:
+        assert wire.ask(method, "/large.bin", **WANTED, **fields).headers["repr-digest"] == digest
+        assert "repr-digest" not in wire.ask(method, "/large.bin", **fields).headers
+        assert "repr-digest" not in wire.ask(method, "/large.bin", **OTHERS).headers
+
+
+def test_the_sum_follows_the_file(server: Server, root: Path):
+    file = root / "small.bin"
+    with Wire(server.port) as wire:
+        before = wire.ask("GET", "/small.bin", **WANTED).headers["repr-digest"]
+        status = file.stat()
+        file.write_bytes(b"x" * status.st_size)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        after = wire.ask("GET", "/small.bin", **WANTED).headers["repr-digest"]
+    assert before != after == digest_of(b"x" * status.st_size)
+
+
+def test_a_copy_with_sums_fetches_only_what_differs(server: Server, root: Path, tmp_path: Path):
+    def copied() -> TransferResult:
+        url = Url.parse(f"http://127.0.0.1:{server.port}/")
+        jobs = asyncio.run(list_downloads([url], tmp_path / "got", options())).jobs
+        return transfer(jobs, plan(2), checksum=True)
+
+    first = copied()
+    changed = tmp_path / "got" / "large.bin"
+    status = changed.stat()
+    changed.write_bytes(b"x" * status.st_size)
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    again = copied()
+    assert (first.files_skipped, again.files_done, again.files_skipped) == (0, 1, first.files_done - 1)
+    assert changed.read_bytes() == (root / "large.bin").read_bytes()

@@ -53,7 +53,7 @@ class LocalFirst(FileTransfer):
         is_here_already = self._local in (LocalState.CURRENT, LocalState.PRESENT)
         if is_here_already and self._version.sha256 is not None:
             self._compare_sum()
-        elif self._local is LocalState.CURRENT and self.host.options.checksum:
+        elif self._local is LocalState.CURRENT and self.host.options.checksum and self.job.size_bytes != 0:
             self._local = LocalState.PRESENT  # size and time prove nothing of the bytes
         elif self._local is LocalState.CURRENT:
             self._skip()

@@ -11,6 +11,7 @@ from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.packed_upload import packing_offered
 from tradewind_agent.serve.packing_turns import PackingTurns
 from tradewind_agent.serve.receiver import Receiver
+from tradewind_agent.serve.sums import FileSums
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.transfer_naming import TRANSFERS_PATH, running_transfer_named, transfer_named
 
@@ -27,6 +28,7 @@ class Application:
         self._receiver = receiver
         self._meters = meters
         self._packing = PackingTurns(options.limits.max_packed_downloads)
+        self._sums = FileSums()
         self._token = options.bearer_token
         self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
 
@@ -48,7 +50,7 @@ class Application:
         if request.method in ("GET", "HEAD"):
             if self._meters is not None and request.target.startswith(TRANSFERS_PATH):
                 return await _answer_report(self._meters, request.target)
-            return await answer_download(self._folder, request, segments, self._packing)
+            return await answer_download(self._folder, request, segments, self._packing, self._sums)
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed))
 
     def close(self) -> None:

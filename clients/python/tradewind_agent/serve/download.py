@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
 from tradewind_agent.serve.index import html_index, json_index, list_folder
@@ -13,11 +14,14 @@ from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Reques
 from tradewind_agent.serve.packed_download import answer_packed, sample_told, wants_packing, wants_sample
 from tradewind_agent.serve.packing_turns import PackingTurns
 from tradewind_agent.serve.ranges import requested_range
+from tradewind_agent.serve.sums import FileSums, wants_sum
 from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
+
+_Made = TypeVar("_Made")
 
 
 async def answer_download(
-    folder: ServedFolder, request: Request, segments: Sequence[str], turns: PackingTurns
+    folder: ServedFolder, request: Request, segments: Sequence[str], turns: PackingTurns, sums: FileSums
 ) -> Response:
     """The file or index at ``segments``; for HEAD the caller drops the body.
 
@@ -31,12 +35,15 @@ async def answer_download(
         if is_folder(status):
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
+            is_summed = is_file(status) and wants_sum(request, status)
+            digest = await _in_thread(partial(sums.header, descriptor, status)) if is_summed else []
             wanted = request, segments[-1], descriptor, status, turns
             # What is to be packed is sampled first, which takes a while.
             if wants_packing(request, status) or wants_sample(request, status):
                 response = await _in_thread(partial(_answer_file, *wanted))
             else:
                 response = _answer_file(*wanted)
+            response.headers.extend(digest)
     except BaseException:
         os.close(descriptor)
         raise
@@ -45,15 +52,16 @@ async def answer_download(
     return response
 
 
-async def _in_thread(answer: Callable[[], Response]) -> Response:
-    """What ``answer`` makes; the file stays open as long as it is read, and a turn that was taken is given back."""
-    making = asyncio.ensure_future(asyncio.to_thread(answer))
+async def _in_thread(make: Callable[[], _Made]) -> _Made:
+    """What ``make`` returns; the file stays open as long as it is read, and a turn that was taken is given back."""
+    making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
         return await asyncio.shield(making)
     except asyncio.CancelledError:
         await asyncio.wait([making])
-        if making.exception() is None and isinstance(span := making.result().body, PackedSpan):
-            span.on_close()
+        made = None if making.exception() is not None else making.result()
+        if isinstance(made, Response) and isinstance(made.body, PackedSpan):
+            made.body.on_close()
         raise
 
 

@@ -1,0 +1,58 @@
+"""SHA-256 sums of served files, for who wants to compare them (RFC 9530)."""
+
+import os
+from base64 import b64encode
+from collections import OrderedDict
+from hashlib import sha256
+from threading import Lock
+
+from tradewind_agent.serve.messages import Request
+from tradewind_agent.serve.validators import etag_of
+
+MOST_SUMMED_BYTES = 1 << 30
+"""A larger file is sent without a sum: nothing would come for as long as reading it takes."""
+
+_MOST_KEPT = 10_000
+_BLOCK_BYTES = 1 << 20
+
+
+def wants_sum(request: Request, status: os.stat_result) -> bool:
+    """Return whether a request asks for the sum of a file that is small enough."""
+    wanted = request.headers.get("want-repr-digest", "")
+    preferences = (member.strip().partition("=") for member in wanted.split(","))
+    is_wanted = any(name.lower() == "sha-256" and weight.strip() != "0" for name, _, weight in preferences)
+    return is_wanted and status.st_size <= MOST_SUMMED_BYTES
+
+
+class FileSums:
+    """Sums by version of a file, so that each version is read once; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def header(self, descriptor: int, status: os.stat_result) -> list[tuple[str, str]]:
+        """Return the ``Repr-Digest`` of an open file; nothing if it changes while it is read."""
+        version = f"{status.st_dev:x} {status.st_ctime_ns:x} {etag_of(status)}"
+        with self._lock:
+            digest = self._kept.get(version)
+        if digest is None:
+            digest = _sum_of(descriptor)
+            if os.fstat(descriptor).st_ctime_ns != status.st_ctime_ns:
+                return []
+            self._keep(version, digest)
+        return [("Repr-Digest", f"sha-256=:{b64encode(digest).decode('ascii')}:")]
+
+    def _keep(self, version: str, digest: bytes) -> None:
+        with self._lock:
+            self._kept[version] = digest
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
+
+def _sum_of(descriptor: int) -> bytes:
+    digest, position = sha256(), 0
+    while block := os.pread(descriptor, _BLOCK_BYTES, position):
+        digest.update(block)
+        position += len(block)
+    return digest.digest()
