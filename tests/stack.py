@@ -32,6 +32,7 @@ from services.persistence.migrate import prepare_database
 from services.persistence.roles import app_url, prepare_roles
 from services.queue.sessions import WATCH
 from tests.compose_stack import ComposeStack
+from tests.conditions import stretched
 from tradewind.wire.inventory import NewKey
 
 __all__ = [
@@ -157,7 +158,7 @@ class serving:  # noqa: N801 - reads as a statement
 
     def __enter__(self) -> str:
         self._thread.start()
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + stretched(PATIENCE_S)
         while not self._server.started:
             assert self._thread.is_alive(), "the API stopped while starting"
             assert time.monotonic() < deadline, "the API did not start"

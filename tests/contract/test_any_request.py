@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 
 from benchmarks.fuzz.bodies import any_lines
 from services.bootstrap import Container
+from tests.conditions import stretched
 from tests.stack import Tenant, new_tenant
 
 EXAMPLES = 20
@@ -48,7 +49,7 @@ def test_any_request_is_answered(path: str, method: str, described: BaseSchema, 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def answer(case: schemathesis.Case) -> None:
         case.headers["Authorization"] = f"Bearer {caller.secret}"
-        response = case.call(base_url=api, timeout=PATIENCE_S)
+        response = case.call(base_url=api, timeout=stretched(PATIENCE_S))
         case.validate_response(response, checks=CHECKS)
         answered.append(response.status_code)
 

@@ -107,7 +107,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
     for turn in range(MOST_TURNS):  # on a busy machine little history may be too noisy to hold on held-out rows
         before = max((each.id for each in client.releases.page()), default=0)
         uploaded += client.upload_logs(history(running, source, turn)).accepted
-        release = eventually(lambda before=before: newer_release(client, before), patience_s=60)
+        release = eventually(lambda before=before: newer_release(client, before))
         (link,) = client.links()
         if link.release is not None:
             break
@@ -123,7 +123,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
     assert copied["log"] == "uploaded"
     received = {path.name: path.read_bytes() for path in (running["folder"] / "tuned").rglob("*") if path.is_file()}
     assert received == {path.name: path.read_bytes() for path in (running["served"] / "pages").iterdir()}
-    eventually(lambda: client.links()[0].rows > uploaded, patience_s=30)
+    eventually(lambda: client.links()[0].rows > uploaded)
 
 
 def test_a_revoked_key_is_told_in_one_line(running: dict[str, Any]) -> None:

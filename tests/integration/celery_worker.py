@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from services.queue.dispatcher import job_publisher
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -54,7 +54,7 @@ class Worker:
     def lose_broker(self) -> None:
         """Return when it has tried in vain to connect again; where it hangs instead, fail with its stacks."""
         try:
-            eventually(lambda: self._says("Trying again"), patience_s=PATIENCE_S)
+            eventually(lambda: self._says("Trying again"))
         except AssertionError:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGUSR1)  # Celery prints the stacks of all threads
@@ -91,7 +91,7 @@ def worker(environment: dict[str, str], folder: Path, *options: str, waiting: bo
             wait_until_ready(process, environment["REDIS_URL"], log)
         yield Worker(process, log)
         process.terminate()
-        process.wait(PATIENCE_S)
+        process.wait(stretched(PATIENCE_S))
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -102,7 +102,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], redis_url: str, log: Path
     """Return when the worker answers over the broker."""
     celery = job_publisher(redis_url)
     try:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + stretched(PATIENCE_S)
         # A connection of its own: one that is kept from before may be of a broker that was stopped since.
         with celery.connection_for_write() as connection:
             while not celery.control.ping(timeout=0.5, limit=1, connection=connection):

@@ -16,7 +16,7 @@ from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
 from services.persistence.log_reader import LogReader
 from services.queue.sessions import RedisSessions
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 from tests.integration.refreshes import Refreshes
 from tests.stack import STACK, Tenant, new_tenant, serving
 
@@ -45,7 +45,7 @@ def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReade
     if STACK is None:
         assert Refreshes(tenant, logs).run() is not None
     else:  # whose workers learn by themselves
-        eventually(lambda: release_of(tenant), patience_s=180)
+        eventually(lambda: release_of(tenant), patience_s=stretched(180))
     return tenant
 
 

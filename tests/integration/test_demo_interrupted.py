@@ -11,7 +11,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 from tests.open_folders import open_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,9 +60,9 @@ def test_ctrl_c_ends_the_demo_with_130_and_leaves_no_process(folder, stage):
     ) as demo:
         assert any(line.startswith(stage) for line in demo.stdout), demo.stderr.read()
         if stage == "history:":
-            eventually(lambda: list((folder / "demo" / "received").glob("*/*")), patience_s=PATIENCE_S)
+            eventually(lambda: list((folder / "demo" / "received").glob("*/*")), patience_s=stretched(PATIENCE_S))
         os.killpg(demo.pid, signal.SIGINT)
-        _, errors = demo.communicate(timeout=PATIENCE_S)
+        _, errors = demo.communicate(timeout=stretched(PATIENCE_S))
     assert demo.returncode == 130, errors
     assert errors.strip() == "demo: interrupted"
     eventually(lambda: not marked(mark))

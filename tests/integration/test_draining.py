@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 from tests.ports import free_port
 
 COMMAND = (sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1")
@@ -62,7 +62,7 @@ def _received(connection: socket.socket, before: bytes) -> bytes:
 
 def test_a_process_that_ends_lets_nobody_in_and_answers_once_more_on_each_connection(ending):
     process, port = ending
-    used = eventually(lambda: connected(port), patience_s=60)
+    used = eventually(lambda: connected(port))
     unused = socket.create_connection(("127.0.0.1", port), timeout=20)
     with used, unused:
         used.sendall(REQUEST)
@@ -75,15 +75,15 @@ def test_a_process_that_ends_lets_nobody_in_and_answers_once_more_on_each_connec
             assert head.startswith(b"HTTP/1.1 200")
             assert b"connection: close" in head
             assert connection.recv(1) == b""
-        assert process.wait(20) is not None
+        assert process.wait(stretched(20)) is not None
 
 
 def test_connections_that_nobody_uses_do_not_keep_a_process_that_ends(ending):
     process, port = ending
-    with eventually(lambda: connected(port), patience_s=60) as idle:
+    with eventually(lambda: connected(port)) as idle:
         process.send_signal(signal.SIGTERM)
         assert idle.recv(1) == b""
-        assert process.wait(20) is not None
+        assert process.wait(stretched(20)) is not None
 
 
 def test_wrong_settings_end_the_start_with_one_line():

@@ -44,7 +44,7 @@ def serving_on(address):
 
 def comes_to(expected, look, address):
     """An answer of a moment ago is kept."""
-    eventually(lambda: look(address) == expected, patience_s=20)
+    eventually(lambda: look(address) == expected)
     assert look(address) == expected
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.conditions import stretched
+
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "tradewind_agent"]
 PATIENCE_S = 60.0
@@ -45,7 +47,7 @@ def run(*arguments: str, env: Mapping[str, str], stdin: bytes = b"", cwd: Path |
         env=dict(env),
         input=stdin,
         capture_output=True,
-        timeout=PATIENCE_S,
+        timeout=stretched(PATIENCE_S),
         cwd=cwd,
         check=False,
     )

@@ -2,6 +2,7 @@ import time
 
 import pytest
 
+from tests.conditions import stretched
 from tests.integration.agent.faulty_service import CUT, DROP, STORE_AND_DROP, faulty_service
 from tests.unit.agent.records import lines, records
 from tradewind_agent.client import Client
@@ -58,7 +59,7 @@ def test_a_spool_drained_through_faults_and_restarts_arrives_once_and_in_order(s
     for number in range(1, 11):
         spool.append(records(2, 2 * number))
     service.faults.extend([STORE_AND_DROP, (503, {}), DROP, CUT] * 4)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + stretched(30)
     while spool.segments():
         assert time.monotonic() < deadline
         with Client(service.url, "key", retries=RetryPolicy(attempts=1)) as client:

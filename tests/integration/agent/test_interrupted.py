@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 from tests.integration.agent.command import PATIENCE_S, environment, run, start
 from tests.integration.serving import event_loop, serving
 
@@ -52,10 +52,10 @@ def slow_address(origin):
 def interrupt(*arguments, env, when, by=signal.SIGINT):
     """Start a command, press Ctrl-C (or send ``by``) once ``when`` holds; its exit code and output."""
     with start(*arguments, env=env) as process:
-        eventually(lambda: process.poll() is not None or when(), patience_s=PATIENCE_S)
+        eventually(lambda: process.poll() is not None or when(), patience_s=stretched(PATIENCE_S))
         assert process.poll() is None, process.stderr.read()
         process.send_signal(by)
-        out, err = process.communicate(timeout=PATIENCE_S)
+        out, err = process.communicate(timeout=stretched(PATIENCE_S))
     return process.returncode, out.decode(), err.decode()
 
 
@@ -127,7 +127,7 @@ def test_a_command_that_is_interrupted_says_so(env, as_json):
         try:
             told = process.stderr.readline()  # how it meters: it is under way
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE_S)
+            out, err = process.communicate(timeout=stretched(PATIENCE_S))
         finally:
             process.kill()
     assert process.returncode == 130

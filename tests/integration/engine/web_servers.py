@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conditions import stretched
 from tests.ports import free_port
 
 _START_DEADLINE_S = 20.0
@@ -108,7 +109,7 @@ def _running(command: list[str], port: int, work: Path) -> Iterator[None]:
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int, work: Path) -> None:
-    deadline = time.monotonic() + _START_DEADLINE_S
+    deadline = time.monotonic() + stretched(_START_DEADLINE_S)
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -159,7 +159,7 @@ def gridftp(work: Path) -> Iterator[GridFtp]:
     command += ["-allow-root"] if os.geteuid() == 0 else []
     with (work / "output").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
-            eventually(lambda: _listens(port) or process.poll() is not None, patience_s=20)
+            eventually(lambda: _listens(port) or process.poll() is not None)
             assert process.poll() is None, (work / "output").read_text()
             yield GridFtp(port, log)
         finally:

@@ -52,7 +52,7 @@ def ssh_server(work: Path) -> Iterator[SshServer]:
         command = [program("sshd"), "-D", "-e", "-f", work / "server"]
         with served.log.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             try:
-                eventually(lambda: _listens(port) or process.poll() is not None, patience_s=20)
+                eventually(lambda: _listens(port) or process.poll() is not None)
                 assert process.poll() is None, served.log.read_text()
                 yield served
             finally:

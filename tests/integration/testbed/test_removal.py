@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.testbed import leftovers
 from benchmarks.testbed.path_spec import PathSpec
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 
 PATH = PathSpec(rate_bps=100e6, rtt_s=0.01)
 UP = [sys.executable, "-m", "benchmarks.testbed", "up", "--rate", "20Mbps", "--rtt", "10ms"]
@@ -40,7 +40,7 @@ def test_the_end_leaves_no_namespace_no_process_and_no_file(stand):
     link = bed.link.process.pid
     assert bed.name in namespaces()
     bed.__exit__()
-    assert program.wait(10) == -signal.SIGTERM
+    assert program.wait(stretched(10)) == -signal.SIGTERM
     assert bed.name not in namespaces()
     assert not is_running(link)
     assert not bed.folder.exists()
@@ -53,7 +53,7 @@ def test_a_program_that_ignores_the_end_is_killed(stand):
         assert program.stdout is not None
         program.stdout.readline()
         bed.__exit__()
-        assert program.wait(10) == -signal.SIGKILL
+        assert program.wait(stretched(10)) == -signal.SIGKILL
     assert bed.name not in namespaces()
 
 
@@ -68,7 +68,7 @@ def test_what_a_killed_testbed_leaves_is_removed_and_a_living_one_is_left_alone(
     leftovers.remove_leftovers()
     # Whoever sets a testbed up elsewhere removes leftovers too, and may be at it: in the end they are gone.
     eventually(lambda: name not in namespaces() and not (leftovers.FOLDER / name).exists())
-    assert sleeper.wait(10) == -signal.SIGTERM
+    assert sleeper.wait(stretched(10)) == -signal.SIGTERM
     assert living.counters().down.forwarded == 0
     assert living.name in namespaces()
 
@@ -91,7 +91,7 @@ def test_up_show_set_and_down_from_other_processes():
         change = [*TESTBED, "set", "--name", name, "--rate", "7Mbps", "--rtt", "30ms", "--loss", "0"]
         assert "7 Mbit/s, 30 ms" in subprocess.run(change, capture_output=True, text=True, check=True).stdout
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(stretched(10)) == 0
     assert name not in namespaces()
 
 
@@ -105,7 +105,7 @@ def test_the_rate_of_a_path_that_is_up_follows_a_record(tmp_path):
         assert any(line == "up; Ctrl-C ends it\n" for line in lines)
         rates = [next(lines).partition(",")[0] for _ in range(3)]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(stretched(10)) == 0
     assert rates == ["20 Mbit/s", "5 Mbit/s", "10 Mbit/s"]
 
 

@@ -12,7 +12,7 @@ from benchmarks.transport.arena import AMPLE, Arena, arena
 from benchmarks.transport.pages import served
 from benchmarks.transport.proxy import Protocol, caching_proxy, send_by
 from benchmarks.transport.wire import rounds
-from tests.conditions import eventually
+from tests.conditions import eventually, stretched
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
@@ -56,7 +56,7 @@ def test_a_flow_that_meets_the_queue_of_others_does_not_triple_into_it(installed
     with arena(path, ["fld_tcp"], buffers=AMPLE, clients=2) as standing:
         bed = standing.bed
         with cross_traffic(bed, bed.clients[1], CrossTraffic()), standing.watched() as watch:
-            deadline_s = time.monotonic() + PATIENCE_S
+            deadline_s = time.monotonic() + stretched(PATIENCE_S)
             while bed.counters().down.queued_bytes < path.queue_limit_bytes / 2:
                 assert time.monotonic() < deadline_s
             answers = [standing.fetch("fld_tcp", [120_000])[0] for _ in range(3)]
