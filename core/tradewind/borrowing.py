@@ -104,7 +104,7 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
     """
     expected_bps = prior.rate(path, dataset, load)
-    powered = _lenders_of_power(lenders)
+    powered = lenders_of_power(lenders)
     known = [
         (
             each.weight if each in powered else 0.0,
@@ -135,12 +135,15 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
 
 def power_by_end_of(lenders: Sequence[Lender]) -> PowerByEnd:
     """Return the ends that a borrowed table's power is of; empty where no lender says."""
-    powered = _lenders_of_power(lenders)
+    powered = lenders_of_power(lenders)
     return powered[0].leaf.power_by_end if powered else {}
 
 
-def _lenders_of_power(lenders: Sequence[Lender]) -> list[Lender]:
-    """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs."""
+def lenders_of_power(lenders: Sequence[Lender]) -> list[Lender]:
+    """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs.
+
+    A table that is borrowed of these alone knows the power of each of its settings.
+    """
     powered = [each for each in lenders if each.leaf.table.knows_power]
     return [each for each in powered if each.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
 

@@ -24,7 +24,7 @@ from services.application.served_model import ServedModel
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import prior
-from tradewind.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed, power_by_end_of
+from tradewind.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed, lenders_of_power, power_by_end_of
 from tradewind.cold_start import assuming, cold_start, completed
 from tradewind.dataset import Chunk
 from tradewind.end_power import PowerByEnd
@@ -144,6 +144,8 @@ def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk]
     models = snapshot.require(each.model for found in nearest for each in found)
     load = enquiry.load or 0.0
     lenders = [[_lender(each, models[each.model.id], enquiry) for each in found] for found in nearest]
+    if needs_power(enquiry.sla):  # a setting that others alone lend has no power to choose it by
+        lenders = [lenders_of_power(of_chunk) for of_chunk in lenders]
     tables = [borrowed(of_chunk, path, chunk.dataset, load) for of_chunk, chunk in zip(lenders, chunks, strict=True)]
     if not all(table.settings for table in tables):
         return None

@@ -1,5 +1,6 @@
 """Of an unknown path: a plan for little energy is never expected to take more of it than the fastest plan."""
 
+from dataclasses import replace
 from uuid import uuid4
 
 from hypothesis import given, settings
@@ -12,9 +13,12 @@ from tests.unit.models import leaf_model, snapshot
 from tradewind import prior
 from tradewind.cold_start import cold_start, completed
 from tradewind.dataset import DataSet, bins_of_sizes, split_by_bdp
+from tradewind.end_power import EndPower
+from tradewind.energy import Host
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
+from tradewind.selection import SettingTable
 from tradewind.shared_pipe import end_times_s
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.transfer import LinkKey
@@ -147,3 +151,21 @@ def test_neighbours_predict_no_more_energy_of_the_frugal_plan_than_of_the_fastes
     )
     if AnswerSource.NEIGHBOUR is frugal.source is fastest.source and fastest.predicted.energy_j is not None:
         assert frugal.predicted.energy_j.mean <= fastest.predicted.energy_j.mean * (1 + 1e-9)
+
+
+def test_setting_that_only_a_neighbour_metered_at_other_ends_tried_is_left_out_of_an_energy_budget():
+    near = leaf_model(300, 100_000)
+    few = tuple(replace(each, certified=(each.parameters.concurrency or 1) <= 2) for each in near.table.settings)
+    near = replace(
+        near,
+        table=SettingTable(few, near.table.base_power_w),
+        power_by_end={Host.SOURCE: EndPower(20.0), Host.DESTINATION: EndPower(15.0)},
+    )
+    far = replace(leaf_model(300, 400_000, tier=1), power_by_end={Host.SOURCE: EndPower(20.0)})
+    asked = unseen(
+        SlaKind.MIN_ENERGY, [100_000] * 300, Path(bandwidth_bps=8e7, rtt_s=0.06), NO_CAPS, None, EnergyBasis.TOTAL
+    )
+    made = recommend(asked, snapshot(near, far, key=OTHER), new_transfer_id=uuid4).recommendation
+    assert made.source is AnswerSource.NEIGHBOUR
+    assert made.predicted.energy_j is not None
+    assert all((each.parameters.concurrency or 1) <= 2 for each in made.plan)
