@@ -171,7 +171,8 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             session_client, limits=options.session_limits, trace=lambda: carried().get("traceparent", "")
         )
         lookups = SingleFlight()
-        owners = OwnerLookups(store.unit_of_work, lookups, time.monotonic)
+        quotes = QuoteRecorder(session_client, partial(_tell_waiting_quotes, log), time.time)
+        owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         yield Container(
             store=store,
             warehouse=_warehouse(options, store, database_url),
@@ -192,7 +193,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             owners=owners,
             tuner=Tuner(sessions, owners),
             live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
-            quotes=QuoteRecorder(session_client, partial(_tell_waiting_quotes, log)),
+            quotes=quotes,
             notices=listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
             metrics=Metrics.create(),

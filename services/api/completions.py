@@ -77,8 +77,8 @@ async def complete(
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     async with parts.completion_turns.turn():
-        told = await told_first(key, parts.sessions)  # the database may not know who began it yet
-        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, begun_by(told))
+        owner = await parts.quotes.find_key(key) or begun_by(await told_first(key, parts.sessions))
+        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, owner)
     await parts.tuner.end(key)
     return receipt
 

@@ -56,7 +56,7 @@ def complete_transfer(
     values that no transfer can have are left out. How it went is told once, and as a row of the logs tells it: what is
     measured and billed by must not change afterwards.
 
-    ``begun_by`` : the key that began it by what its session knows, for a transfer that is not stored yet.
+    ``begun_by`` : the key that began it by its quote or session, for a transfer that is not stored yet.
 
     Raises
     ------

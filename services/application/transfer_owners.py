@@ -6,7 +6,7 @@ is replaced, and keys that are no customer's. Every other key of the tenant goes
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
@@ -38,14 +38,11 @@ class KnownTransfer(NamedTuple):
     is_over: bool = False
 
 
-UNKNOWN_TRANSFER = KnownTransfer()
-
-
 class TransferOwners(Protocol):
     """Owners of the transfers of one tenant, for the key that acts; a person or the service may act on any."""
 
     def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
-        """Return what is known of a transfer; ``begun_by`` is the owner by its session, which the database may lack."""
+        """Return what is known of a transfer; ``begun_by`` is its owner where the database knows none yet."""
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
         """Return those of the transfers whose logs the acting key may not upload."""
@@ -77,22 +74,26 @@ class OwnerLookups:
 
     Parameters
     ----------
+    find_quoted_key : returns the key that a transfer was quoted to just now, which the database may lack.
     monotonic : seconds of a clock that never goes back.
     """
 
     open_: Callable[[UUID, Actor], AbstractContextManager[OwnersUnitOfWork]]
+    find_quoted_key: Callable[[TransferKey], Awaitable[UUID | None]]
     lookups: SingleFlight
     monotonic: Callable[[], float]
     _away_until_s: float = 0.0
 
     async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer:
-        """Return what the database knows of a transfer; nothing while it does not answer."""
+        """Return what is known of a transfer; while the database does not answer, whom it was quoted to just now."""
+        quoted_key = await self.find_quoted_key(key)
 
         def look_up() -> KnownTransfer:
             with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
-                return uow.owners.find(key.transfer_id)
+                return uow.owners.find(key.transfer_id, begun_by=quoted_key)
 
-        return await self._asked(("owner", key, key_id), look_up, otherwise=UNKNOWN_TRANSFER)
+        by_quote = KnownTransfer(quoted_key, is_anothers=quoted_key not in {None, key_id})
+        return await self._asked(("owner", key, key_id), look_up, otherwise=by_quote)
 
     async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
         """Return whether ``key_id`` may not act for ``owner``; it may not while the database does not answer."""

@@ -190,12 +190,19 @@ class Tuner:
         live = self._live.get(key)
         if live is None or key_id in {live.owner, live.successor}:
             return live
-        if not live.is_stored:  # that key has only said so
+        if not live.is_stored or await self._is_owned_otherwise(key, live, key_id):  # that key has only said so
             return None
         if await self._owners.is_anothers(key, live.owner, key_id):
             raise refuse_anothers(key.transfer_id)
         live.successor = key_id
         return live
+
+    async def _is_owned_otherwise(self, key: TransferKey, live: _Live, key_id: UUID) -> bool:
+        """Return whether the database says by now that another key began the transfer than the one in memory."""
+        if live.is_owner_known:
+            return False
+        known = await self._owners.find(key, key_id)
+        return known.owner is not None and known.owner != live.owner
 
     async def _opened(self, key: TransferKey, beat: Heartbeat, sample: Sample, key_id: UUID, open_: Open) -> _Live:
         known = await self._owners.find(key, key_id)

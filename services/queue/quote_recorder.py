@@ -9,6 +9,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from services.application.journal_quotes import StoredQuote, as_fields
+from services.application.tuning_sessions import TransferKey
 
 QUOTES = "tradewind:quotes"
 """Stream of quotes on their way to the database."""
@@ -27,25 +28,52 @@ GATHERED_S = 0.25
 AWAY_S = 5.0
 """How long a store that is away is left alone."""
 
+KEYS_REMEMBERED_S = 60
+"""How long the store names the key that a transfer was quoted to, twice as long at most: quotes are in the database
+some seconds after the answer, and later where workers lag."""
+
 
 class QuoteRecorder:
     """Writes what answers leave with it, all of a moment in one round trip; an answer never waits for it.
 
+    Until the database has a quote, the recorder knows which key it was made to.
+
     Parameters
     ----------
     on_failure : told why quotes could not be written; they are tried again.
+    time_s : seconds since 1970, by a clock that the processes of an installation share.
     """
 
-    def __init__(self, client: redis.asyncio.Redis, on_failure: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, client: redis.asyncio.Redis, on_failure: Callable[[Exception], None], time_s: Callable[[], float]
+    ) -> None:
         self._client = client
         self._on_failure = on_failure
+        self._time_s = time_s
+        self._unwritten_keys: dict[TransferKey, UUID] = {}
         self._waiting: deque[tuple[UUID, StoredQuote]] = deque(maxlen=WAITING_KEPT)
         self._some = asyncio.Event()
 
     def note(self, tenant_id: UUID, quote: StoredQuote) -> None:
         """Take a quote of a tenant; an answer costs no more than this."""
         self._waiting.append((tenant_id, quote))
+        self._unwritten_keys[TransferKey(tenant_id, quote.transfer_id)] = quote.key_id
+        if len(self._unwritten_keys) > WAITING_KEPT:
+            del self._unwritten_keys[next(iter(self._unwritten_keys))]
         self._some.set()
+
+    async def find_key(self, key: TransferKey) -> UUID | None:
+        """Return the API key that a transfer was quoted to just now; ``None`` where that is long ago or not known."""
+        if (unwritten := self._unwritten_keys.get(key)) is not None:
+            return unwritten
+        try:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for spans_ago in (0, 1):
+                    pipeline.hget(self._keys_of(key.tenant_id, spans_ago), key.transfer_id.bytes)
+                found = await pipeline.execute()
+        except (RedisError, OSError):
+            return None
+        return next((UUID(bytes=each) for each in found if each is not None), None)
 
     async def follow(self) -> None:
         """Write what comes, until cancelled."""
@@ -77,10 +105,15 @@ class QuoteRecorder:
                     for first in range(0, len(quotes), QUOTES_AN_ENTRY):
                         fields = as_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
                         pipeline.xadd(QUOTES, fields, maxlen=ENTRIES_KEPT)  # type: ignore[arg-type]  # invariant there
+                    keys = self._keys_of(tenant_id)
+                    pipeline.hset(keys, mapping={each.transfer_id.bytes: each.key_id.bytes for each in quotes})
+                    pipeline.expire(keys, 2 * KEYS_REMEMBERED_S)
                 await pipeline.execute()
         except BaseException:  # perhaps some of it is written: a quote that comes twice is stored once
             self._put_back(taken)
             raise
+        for tenant_id, quote in taken:
+            self._unwritten_keys.pop(TransferKey(tenant_id, quote.transfer_id), None)
 
     async def close(self) -> None:
         """Write what still waits; what cannot be written any more is lost."""
@@ -88,6 +121,10 @@ class QuoteRecorder:
             await self.write()
         except (RedisError, OSError) as away:
             self._on_failure(away)
+
+    def _keys_of(self, tenant_id: UUID, spans_ago: int = 0) -> str:
+        """Return the hash of transfers quoted in a span of time, by the keys that they were quoted to."""
+        return f"tradewind:quoted:{tenant_id}:{int(self._time_s() // KEYS_REMEMBERED_S) - spans_ago}"
 
     def _put_back(self, taken: list[tuple[UUID, StoredQuote]]) -> None:
         """Keep the newest, should others have come meanwhile."""

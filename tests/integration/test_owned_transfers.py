@@ -12,7 +12,9 @@ import redis
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, revoke_key
 from services.bootstrap import Container
+from services.queue.quote_recorder import QUOTES
 from services.queue.sessions import JOURNAL
+from tests.conditions import eventually
 from tests.integration.billing import SEEN, book_in_force, journalled, logged, outcome, quoted, statement, store, valkey
 from tests.integration.live_transfers import Transfer, learned
 from tests.integration.test_devices_api import PROFILE
@@ -126,6 +128,29 @@ def test_a_transfer_that_was_quoted_belongs_to_whom_it_was_quoted_to(
     refused = rival.client.post(f"/v1/transfers/{mine.id}/complete", json=completion(mine.id))
     assert refused.status_code == 409
     assert mine.beat(0)["granted"] is True
+
+
+def test_a_transfer_belongs_to_whom_it_was_quoted_to_before_the_quote_is_stored(
+    owner: Customer, rival: Customer, provider: httpx.Client
+) -> None:
+    mine = Transfer(owner.client, dataset=SEEN["dataset"])
+    refused = rival.client.post(f"/v1/transfers/{mine.id}/complete", json=completion(mine.id))
+    assert refused.status_code == 409
+    assert mine.send(mine.body(0), rival.client).status_code == 409
+    assert mine.beat(0)["granted"] is True
+
+
+def test_a_live_transfer_comes_back_to_whom_it_was_quoted_to_once_the_quote_is_stored(
+    owner: Customer, rival: Customer, provider: httpx.Client, parts: Container, store: redis.Redis
+) -> None:
+    mine = Transfer(owner.client, dataset=SEEN["dataset"])
+    eventually(lambda: str(mine.id) in str(store.xrange(QUOTES)))
+    store.delete(*store.keys("tradewind:quoted:*"))  # as if the store had been away
+    assert mine.send(mine.body(0), rival.client).status_code == 200
+    journalled(parts, store, mine.recommended)
+    assert mine.beat(0)["granted"] is True
+    assert mine.send(mine.body(1), rival.client).status_code == 409
+    assert mine.beat(1)["sequence"] == 1
 
 
 def test_a_log_of_another_key_neither_ends_nor_bills_a_transfer(

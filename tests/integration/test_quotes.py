@@ -1,6 +1,7 @@
 """Quotes on their way into the database: off the answer's path, stored once, and what is lost with Redis is no bill."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,8 +17,9 @@ import redis.asyncio
 from services.application.authenticate import Scope
 from services.application.journal_quotes import StoredQuote
 from services.application.stream_journal import Run
+from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
-from services.queue.quote_recorder import QUOTES, QuoteRecorder
+from services.queue.quote_recorder import KEYS_REMEMBERED_S, QUOTES, QuoteRecorder
 from tests.conditions import eventually
 from tests.integration.billing import PRICE, book_in_force, journalled, logged, quoted, statement, store, valkey
 from tests.integration.live_transfers import learned
@@ -136,7 +138,7 @@ def test_quotes_wait_in_the_process_while_redis_is_away(redis_url: str, store: r
     failures: list[Exception] = []
 
     async def story() -> None:
-        away = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append)
+        away = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append, time.time)
         for number in range(3):
             away.note(UUID(int=1), some_quote(number))
         with pytest.raises(redis.ConnectionError):
@@ -147,3 +149,27 @@ def test_quotes_wait_in_the_process_while_redis_is_away(redis_url: str, store: r
 
     asyncio.run(story())
     assert (failures, store.xlen(QUOTES)) == ([], 1)
+
+
+def test_any_process_finds_the_key_of_a_quote_that_the_database_lacks(redis_url: str, store: redis.Redis) -> None:
+    quote, tenant_id = some_quote(7), uuid4()
+    key = TransferKey(tenant_id, quote.transfer_id)
+    found: list[UUID | None] = []
+    failures: list[Exception] = []
+
+    async def story() -> None:
+        clock = [1_000.0]
+        opened = redis.asyncio.Redis.from_url(redis_url)
+        here, there = (QuoteRecorder(opened, failures.append, lambda: clock[0]) for _ in range(2))
+        here.note(tenant_id, quote)
+        found.extend((await here.find_key(key), await there.find_key(key)))
+        await here.write()
+        clock[0] += KEYS_REMEMBERED_S
+        found.extend((await here.find_key(key), await there.find_key(key)))
+        clock[0] += 2 * KEYS_REMEMBERED_S
+        found.append(await there.find_key(key))
+        await opened.aclose()
+
+    asyncio.run(story())
+    assert found == [quote.key_id, None, quote.key_id, quote.key_id, None]
+    assert failures == []

@@ -75,7 +75,7 @@ class TransferOwners:
         self._key_id = key_id
 
     def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
-        """Return what is known of a transfer; ``begun_by`` is the owner by its session, which the database may lack."""
+        """Return what is known of a transfer; ``begun_by`` is its owner where the database knows none yet."""
         row = self._connection.execute(_FIND, self._asked([transfer_id], begun_by)).one()
         return KnownTransfer(row.owner, row.is_anothers, row.is_over)
 
