@@ -54,11 +54,11 @@ class BatchServer(StreamServer):
                 self.largest_batch = max(self.largest_batch, len(batch))
                 self.requests += [request.path for request in batch]
                 await asyncio.sleep(0)  # the next ones come together while this batch is worked on
-                for request in self.policy(batch):
-                    if request is None:
-                        return
-                    writer.write(self._answer(request))
+                answers = self.policy(batch)
+                writer.write(b"".join(self._answer(request) for request in answers if request is not None))
                 await writer.drain()
+                if None in answers:
+                    return
         except ConnectionError:
             pass
         finally:
@@ -110,6 +110,15 @@ def backwards(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
 
 def first_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
     return [batch[0], *batch] if len(batch) > 1 else batch
+
+
+def every_one_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    """Also the one that comes alone."""
+    return [request for request in batch for _ in range(2)]
+
+
+def last_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return [*batch, batch[-1]]
 
 
 def first_instead_of_all(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:

@@ -11,9 +11,11 @@ from tests.integration.engine.batch_server import (
     Policy,
     backwards,
     closing_after_first,
+    every_one_twice,
     first_instead_of_all,
     first_twice,
     in_order,
+    last_twice,
     no_more_than_three,
     nothing_of_several,
     only_first,
@@ -32,6 +34,8 @@ FAULTY: list[Policy] = [
     without_every_second,
     backwards,
     first_twice,
+    every_one_twice,
+    last_twice,
     first_instead_of_all,
     closing_after_first,
     no_more_than_three,
@@ -100,6 +104,26 @@ def test_a_contradiction_after_the_proof_ends_pipelining(tmp_path: Path):
     server = BatchServer(EQUAL, later_backwards)
     result = copy_all(server, tmp_path, lanes=1, pipelining=8)
     assert result.files_done == len(EQUAL)
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
+
+
+def test_the_first_of_several_requests_is_checked_after_the_proof_too(tmp_path: Path):
+    """A lane that connects after the proof: its first request has no other one before it to be set apart from."""
+    batches: list[int] = []
+
+    def swap_after_retune(batch):
+        batches.append(len(batch))
+        if len(batches) == 4:
+            engine.retune(plan(3, 1, 4))
+        return batch if len(batches) <= 4 else batch[::-1]
+
+    async def story() -> TransferResult:
+        async with BatchServer(EQUAL, swap_after_retune) as server, asyncio.timeout(20.0):
+            sizes = {name[1:]: len(content) for name, content in EQUAL.items()}
+            return await engine.run(jobs_for(server.url, sizes, tmp_path, sizes))
+
+    engine = TransferEngine(plan(1, 1, 4), options(idle_timeout_s=30.0))
+    assert asyncio.run(story()).files_done == len(EQUAL)
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 

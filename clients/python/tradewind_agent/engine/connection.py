@@ -95,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Exchange] = deque()
         self._outbox: deque[bytes | Payload] = deque()
+        self._unsent_heads = 0
         self._writable = True
         self._write_scheduled = False
         self._head: ResponseHead | None = None
@@ -141,6 +142,7 @@ class Connection(asyncio.BufferedProtocol):
             self._asked_at = None
         self._in_flight.append(exchange)
         self._outbox.append(exchange.request.encode())
+        self._unsent_heads += 1
         if exchange.payload is not None and exchange.payload.remaining_bytes:
             self._outbox.append(exchange.payload)
         self._watch()
@@ -222,6 +224,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._outbox.clear()
+        self._unsent_heads = 0
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed
@@ -251,6 +254,9 @@ class Connection(asyncio.BufferedProtocol):
     def on_head(self, head: ResponseHead) -> bool:
         if not self._in_flight:
             raise ConnectionFault("an answer that was not asked for")
+        if self.answered and self._unsent_heads >= len(self._in_flight):
+            self.dismiss()  # it answers an earlier request once more, and the next one has not left yet
+            return False
         self._head = head
         self._in_flight[0].on_head(head)
         return self._in_flight[0].request.method != "HEAD"
@@ -319,6 +325,7 @@ class Connection(asyncio.BufferedProtocol):
         while self._outbox and isinstance(head := self._outbox[0], bytes):
             heads += head
             self._outbox.popleft()
+            self._unsent_heads -= 1
         return bytes(heads)
 
     # Deadlines.

@@ -84,7 +84,8 @@ class LanePipeline:
                 exchange.set_apart(before.expected_answer)
             connection.send(CheckedExchange(exchange))
         else:
-            connection.send(exchange)
+            # Requests that follow may be mixed up with it. Alone, another answer is another version of the file.
+            connection.send(CheckedExchange(exchange) if window > 1 else exchange)
 
     def take_held(self) -> FileExchange | None:
         """The connection is idle: the request that has waited for this."""
