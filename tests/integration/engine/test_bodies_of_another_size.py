@@ -36,7 +36,7 @@ def part_until_close(content: bytes, cut: int) -> Answer:
     return answer
 
 
-def fetched_as(folder: Path, answer: Answer, size_bytes: int, trust: SizeTrust) -> TransferResult:
+def fetched_as(folder: Path, answer: Answer, size_bytes: int, trust: SizeTrust, least_bytes: int = 0) -> TransferResult:
     """Copy a file whose size is known, as far as ``trust`` goes."""
 
     async def story() -> TransferResult:
@@ -46,6 +46,7 @@ def fetched_as(folder: Path, answer: Answer, size_bytes: int, trust: SizeTrust) 
                 destination=folder / "file",
                 size_bytes=size_bytes,
                 size_trust=trust,
+                least_bytes=least_bytes,
             )
             return await TransferEngine(plan(1, 3, 2), options()).run([job])
 
@@ -68,6 +69,17 @@ def test_a_rounded_size_demands_nothing(tmp_path: Path, framed):
     result = fetched_as(tmp_path, framed(CONTENT), 3 << 20, SizeTrust.ROUNDED)
     assert result.failures == ()
     assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("framed", [until_close, of_old_protocol])
+def test_a_body_that_ends_with_the_connection_has_what_a_rounded_size_stands_for(tmp_path: Path, framed):
+    size, least = len(CONTENT) + 1000, len(CONTENT)
+    assert fetched_as(tmp_path, framed(CONTENT), size, SizeTrust.ROUNDED, least).files_done == 1
+    (tmp_path / "file").unlink()
+    cut = fetched_as(tmp_path, framed(CONTENT[:-1]), size, SizeTrust.ROUNDED, least)
+    (failure,) = cut.failures
+    assert f"the body ended after {len(CONTENT) - 1} of" in failure.reason
+    assert not (tmp_path / "file").exists()
 
 
 @pytest.mark.parametrize("framed", [until_close, chunked])

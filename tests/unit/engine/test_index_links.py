@@ -114,6 +114,15 @@ def test_a_size_counts_as_exact_only_without_unit_and_fraction(behind: str, size
 
 
 @pytest.mark.parametrize(
+    ("shown", "least_bytes"),
+    [("19.07 MB", 19_060_000), ("293K", 292_000), ("1K", 0), ("1.5", 1), ("517", 0)],
+)
+def test_a_rounded_size_stands_for_no_less_than_its_last_digit_tells(shown: str, least_bytes: int):
+    (entry,) = html(f'<a href="x">x</a> 2026-11-21 03:58  {shown}').entries
+    assert entry.least_bytes == least_bytes
+
+
+@pytest.mark.parametrize(
     ("text", "is_folder"),
     [
         ('<a href="/data/sub/b.bin">b.bin</a>', True),

@@ -59,7 +59,13 @@ def test_nginx_pages_tell_exact_sizes():
         Entry(name="sub", is_folder=True),
         Entry(name="a b.bin", is_folder=False, size_bytes=1048576),
         Entry(name="empty", is_folder=False, size_bytes=0),
-        Entry(name="rounded", is_folder=False, size_bytes=15 << 20, size_trust=SizeTrust.ROUNDED),
+        Entry(
+            name="rounded",
+            is_folder=False,
+            size_bytes=15 << 20,
+            size_trust=SizeTrust.ROUNDED,
+            least_bytes=14_000_000,
+        ),
     ]
 
 
@@ -90,7 +96,13 @@ def test_rows_of_nginx_cannot_name_what_is_outside():
 
 def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
     assert html(APACHE) == [
-        Entry(name="x.iso", is_folder=False, size_bytes=round(1.2 * 2**30), size_trust=SizeTrust.ROUNDED),
+        Entry(
+            name="x.iso",
+            is_folder=False,
+            size_bytes=round(1.2 * 2**30),
+            size_trust=SizeTrust.ROUNDED,
+            least_bytes=1_100_000_000,
+        ),
         Entry(name="tiny.txt", is_folder=False, size_bytes=517),
         Entry(name="dir", is_folder=True),
     ]

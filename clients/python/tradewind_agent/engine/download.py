@@ -159,6 +159,7 @@ class FileDownload(LocalFirst):
         if self._sole is not None:
             raise Unwanted("the whole file is on its way already")
         self._take_whole(read, answered)
+        read.least_bytes = self.job.least_bytes if head.until_close else 0
         return None
 
     def _take_whole(self, read: RangeRead, answered: Identity) -> None:
@@ -244,12 +245,13 @@ class FileDownload(LocalFirst):
     def read_complete(self, read: RangeRead) -> None:
         if read not in self._reads:
             return  # of an outdated version
+        end = read.least_bytes if read.last is None else read.last + 1
+        if read.position < end:
+            due, came = format_count(end - read.first, "byte"), read.position - read.first
+            self.read_lost(read, MalformedResponse(f"the body ended after {came} of {due}"))
+            return
         if read.last is None:
             self._version.size_bytes = read.position
-        elif read.position <= read.last:
-            due, came = read.last + 1 - read.first, read.position - read.first
-            self.read_lost(read, MalformedResponse(f"the body ended after {came} of {format_count(due, 'byte')}"))
-            return
         self._settle_read(read)
         if self._is_all_received and not self._publishing and not self.over:
             self._publish()

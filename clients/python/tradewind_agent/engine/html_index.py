@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from urllib.parse import parse_qsl, quote, unquote
 
 from tradewind_agent.engine.address import Url
@@ -17,7 +18,8 @@ _DATE_AND_SIZE = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGTP]?)(?:i?B|bytes?)?(?![\w.,])",
     re.IGNORECASE,
 )
-_UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+_UNITS = ("", "K", "M", "G", "T", "P")
+_UNIT_BYTES = {unit: 1024**power for power, unit in enumerate(_UNITS)}
 
 _PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
 """A link to a direct child that needs no resolving, as nearly all links of an index are."""
@@ -174,7 +176,18 @@ def _read_row(url: Url, child: str, behind: str) -> Entry:
         return _entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
     is_exact = not match["unit"] and "." not in match["number"]
     size_bytes = round(float(match["number"]) * _UNIT_BYTES[match["unit"].upper()])
-    return _entry(url, child, size_bytes, SizeTrust.LISTED if is_exact else SizeTrust.ROUNDED)
+    if is_exact:
+        return _entry(url, child, size_bytes)
+    return replace(
+        _entry(url, child, size_bytes, SizeTrust.ROUNDED), least_bytes=_least_bytes(match["number"], match["unit"])
+    )
+
+
+def _least_bytes(number: str, unit: str) -> int:
+    """Return the smallest size that may be shown as ``number``: rounded up, in units of 1000."""
+    decimals, power = len(number.partition(".")[2]), _UNITS.index(unit.upper())
+    least = float(number) - float(f"1e-{decimals}")
+    return max(round(least * float(f"1e{3 * power}")), 0)
 
 
 def _child(url: Url, base: Url, href: str) -> str | None:

@@ -13,6 +13,7 @@ class Entry:
     """A file or folder of an index; ``name`` is one safe path segment.
 
     ``target`` : request target as the page links it; ``None`` where it is the folder's path and the escaped name.
+    ``least_bytes`` : of a rounded size, the smallest that is shown so.
     ``may_be_folder`` : the page does not tell files from folders.
     """
 
@@ -20,6 +21,7 @@ class Entry:
     is_folder: bool
     size_bytes: int | None = None
     size_trust: SizeTrust = SizeTrust.LISTED
+    least_bytes: int = 0
     modified_at: datetime | None = None
     etag: str | None = None
     target: str | None = None

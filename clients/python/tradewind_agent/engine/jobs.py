@@ -23,6 +23,7 @@ class DownloadJob:
     """A file to fetch.
 
     ``size_bytes`` : what the listing says, as far as ``size_trust`` goes.
+    ``least_bytes`` : of a rounded size, the smallest that it may stand for.
     ``sha256`` : lower-case hex, from a manifest.
     ``modified_at`` : from a listing that is exact to the second.
     ``may_be_folder`` : the listing does not tell, and the server was not asked.
@@ -32,6 +33,7 @@ class DownloadJob:
     destination: Path
     size_bytes: int | None = None
     size_trust: SizeTrust = SizeTrust.LISTED
+    least_bytes: int = 0
     sha256: str | None = None
     etag: str | None = None
     modified_at: datetime | None = None

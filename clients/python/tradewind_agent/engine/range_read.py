@@ -41,6 +41,7 @@ class RangeRead:
     Attributes
     ----------
     position : where the next byte received belongs.
+    least_bytes : that the body must have where only the end of the connection ends it.
     ranged : whether the request has a Range header.
     peek : asks for one byte only to learn size and version; nothing is stored.
     generation : version of the file this read belongs to.
@@ -67,6 +68,7 @@ class RangeRead:
         self.request = request
         self.first = first
         self.last = last
+        self.least_bytes = 0
         self.position = first
         self.ranged = "Range" in request.headers
         self.peek = peek

@@ -135,6 +135,7 @@ class RemoteTree:
                 destination=destination,
                 size_bytes=entry.size_bytes,
                 size_trust=entry.size_trust,
+                least_bytes=entry.least_bytes,
                 etag=entry.etag,
                 modified_at=entry.modified_at,
                 may_be_folder=entry.may_be_folder and not is_page_name(entry.name),
