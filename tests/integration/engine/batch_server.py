@@ -2,13 +2,14 @@
 
 import asyncio
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.integration.engine.stream_server import StreamServer
 
 _REQUEST = re.compile(rb"(\w+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
-_RANGE = re.compile(rb"range: bytes=0-(\d+)", re.IGNORECASE)
+_RANGE = re.compile(rb"range: bytes=(\d+)-(\d+)", re.IGNORECASE)
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -18,7 +19,7 @@ class BatchRequest:
 
     method: str
     path: str
-    ranged: bool
+    span: tuple[int, int] | None
     body: bytes
 
 
@@ -39,6 +40,7 @@ class BatchServer(StreamServer):
     files: Mapping[str, bytes]
     policy: Policy
     does_ranges: bool = True
+    has_etags: bool = True
     stored: dict[str, bytes] = field(default_factory=dict)
     largest_batch: int = 0
     requests: list[str] = field(default_factory=list)
@@ -71,8 +73,9 @@ class BatchServer(StreamServer):
             length = _LENGTH.search(match[3])
             body = data[at : at + int(length[1])] if length else b""
             at += len(body)
-            ranged = self.does_ranges and _RANGE.search(match[3]) is not None
-            found.append(BatchRequest(match[1].decode(), match[2].decode(), ranged, body))
+            ranged = _RANGE.search(match[3]) if self.does_ranges else None
+            span = (int(ranged[1]), int(ranged[2])) if ranged else None
+            found.append(BatchRequest(match[1].decode(), match[2].decode(), span, body))
         return found
 
     def _answer(self, request: BatchRequest) -> bytes:
@@ -82,9 +85,16 @@ class BatchServer(StreamServer):
         content = self.files.get(request.path)
         if content is None:
             return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-        size = len(content)
-        part = b"206 Partial Content\r\nContent-Range: bytes 0-%d/%d" % (size - 1, size)
-        return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (part if request.ranged else b"200 OK", size, content)
+        status = b"200 OK"
+        if self.has_etags:
+            status += b'\r\nETag: "%d"' % zlib.crc32(content)
+        if request.span is not None:
+            first, last = request.span
+            status = status.replace(
+                b"200 OK", b"206 Partial Content\r\nContent-Range: bytes %d-%d/%d" % (first, last, len(content))
+            )
+            content = content[first : last + 1]
+        return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(content), content)
 
 
 def in_order(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
@@ -119,6 +129,10 @@ def every_one_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
 
 def last_twice(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
     return [*batch, batch[-1]]
+
+
+def first_and_third_swapped(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:
+    return [batch[2], batch[1], batch[0], *batch[3:]] if len(batch) > 2 else batch
 
 
 def first_instead_of_all(batch: Sequence[BatchRequest]) -> Sequence[BatchRequest]:

@@ -12,6 +12,7 @@ from tests.integration.engine.batch_server import (
     backwards,
     closing_after_first,
     every_one_twice,
+    first_and_third_swapped,
     first_instead_of_all,
     first_twice,
     in_order,
@@ -36,6 +37,7 @@ FAULTY: list[Policy] = [
     first_twice,
     every_one_twice,
     last_twice,
+    first_and_third_swapped,
     first_instead_of_all,
     closing_after_first,
     no_more_than_three,
@@ -83,7 +85,15 @@ def test_a_server_that_keeps_the_order_gets_the_whole_pipeline(tmp_path: Path):
     server = BatchServer(EQUAL, in_order)
     assert copy_all(server, tmp_path, lanes=1, pipelining=8).files_done == len(EQUAL)
     assert server.largest_batch == 8
-    assert len(server.requests) == len(EQUAL)
+    members_set_apart = 8 - 2  # of the last trial; one is requested whole, one as a range of all bytes
+    assert len(server.requests) == len(EQUAL) + members_set_apart
+
+
+def test_parts_of_a_trial_that_no_validator_names_are_requested_again(tmp_path: Path):
+    server = BatchServer(EQUAL, in_order, has_etags=False)
+    assert copy_all(server, tmp_path, lanes=1, pipelining=8).files_done == len(EQUAL)
+    assert server.largest_batch == 8
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 
 def test_answers_of_equal_files_from_a_server_without_ranges_prove_nothing(tmp_path: Path):

@@ -5,7 +5,6 @@ from functools import partial
 
 from tradewind.units import format_count
 from tradewind_agent.engine.file_transfer import TransferHost
-from tradewind_agent.engine.file_version import FileVersion
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.identity import Identity
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -17,6 +16,10 @@ from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
+
+
+def _skip_part() -> None:
+    """Leave the bytes of a part that belongs to no version by name: the file has been requested again."""
 
 
 class Unwanted(FileFault):
@@ -88,7 +91,7 @@ class FileDownload(LocalFirst):
         if self.host.options.checksum and self._version.sha256 is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
         request = self.request("GET", headers)
-        expected = ExpectedFile(last + 1, ranged=False) if is_whole and last is not None and not peek else None
+        expected = ExpectedFile(last + 1) if is_whole and last is not None and not peek else None
         read = RangeRead(
             self,
             self.url.origin,
@@ -128,16 +131,17 @@ class FileDownload(LocalFirst):
         answered = self._learn(head, total)
         if read.peek:
             return self._compare_local
-        self._match_parts(answered, is_all=read.first == 0 and last == total - 1)
+        if not self._match_parts(answered, is_all=read.first == 0 and last == total - 1):
+            return _skip_part
         asked_last, read.last = read.last, last
         self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
         if self._undealt:
             self.host.available(self)
         return None
 
-    def _match_parts(self, answered: Identity, *, is_all: bool) -> None:
-        """See that a part may stand in one file with all other bytes of it: a strong validator says that they belong
-        together (RFC 9110 §15.3.7.3); without one, only a single answer does.
+    def _match_parts(self, answered: Identity, *, is_all: bool) -> bool:
+        """Return whether a part may stand in one file with all other bytes of it: a strong validator says that they
+        belong together (RFC 9110 §15.3.7.3); without one, only a single answer does.
         """
         if not is_all and answered.validator is None:
             if self._version.in_one_answer:
@@ -145,8 +149,9 @@ class FileDownload(LocalFirst):
             self._version.in_one_answer = True
             self._forget(answered)
             self.host.available(self)
-            raise Unwanted("a part of a version without a name")
+            return False
         self._version.validator = answered.validator
+        return True
 
     def _judge_whole(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
         total = head.content_length
@@ -256,11 +261,6 @@ class FileDownload(LocalFirst):
         if self._is_all_received and not self._publishing and not self.over:
             self._publish()
 
-    def forget(self, read: RangeRead) -> None:
-        """Drop what a read of the whole file has brought, and what it told: all of it may be another file's."""
-        if read.generation == self._generation and not self.over:
-            self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
-
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
         if read not in self._reads:
             return  # of an outdated version: what becomes of it is no fault of this one
@@ -310,8 +310,7 @@ class FileDownload(LocalFirst):
     def _arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
         for read in self._reads:
-            if not read.is_unproved:
-                arrived.add(read.first, read.position - 1)
+            arrived.add(read.first, read.position - 1)
         return arrived
 
     def _publish(self) -> None:

@@ -81,7 +81,7 @@ class LanePipeline:
                 self.held = exchange
         elif connection.in_flight:
             if before is not None and before.expected_answer is not None and traits.ranges:
-                exchange.set_apart(before.expected_answer)
+                exchange.set_apart([before.expected_answer])
             connection.send(CheckedExchange(exchange))
         else:
             # Requests that follow may be mixed up with it. Alone, another answer is another version of the file.

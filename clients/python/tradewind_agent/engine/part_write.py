@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Protocol
 
@@ -89,14 +89,9 @@ class UploadExchange:
     def expected_bytes(self) -> int:
         return self.sent.remaining_bytes if self.sent is not None else 0
 
-    def set_apart(self, neighbour: ExpectedAnswer) -> bool:
-        return self.expected_answer is not None and self.expected_answer.differs_from(neighbour)
-
-    def hold(self) -> None:
-        """Nothing of an upload is noted here."""
-
-    def forget(self) -> None:
-        """The file counts as stored only after `on_end`."""
+    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
+        expected = self.expected_answer
+        return expected is not None and all(expected.differs_from(other) for other in others)
 
     def on_head(self, head: ResponseHead) -> None:
         self._head = head

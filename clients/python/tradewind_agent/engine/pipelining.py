@@ -1,12 +1,12 @@
 """Proof that a server keeps pipelined requests apart, before anything is published that depends on it.
 
 A server may forget requests that arrive behind another one, or answer them in another order. The answers then belong to
-other names than the client takes them for. So a server first gets a few requests together on an idle connection, of
-which neighbours have different answers, and nothing else until all of them are answered. That proves as many requests
-in flight as were sent; a deeper pipeline is tried in the same way.
+other names than the client takes them for. So a server first gets a few requests together on an idle connection, each
+with an answer of its own, and nothing else until all of them are answered. That proves as many requests in flight as
+were sent; a deeper pipeline is tried in the same way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -39,19 +39,18 @@ class ExpectedAnswer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """A whole file of known size, requested with a ``Range`` header (206) or without one (200)."""
+    """A file of known size: all of it (200), or the bytes up to ``last`` by a ``Range`` header (206)."""
 
     size_bytes: int
-    ranged: bool
+    last: int | None = None
 
     def is_met_by(self, head: ResponseHead) -> bool | None:
         if head.status == _PARTIAL:
             got = head.content_range
-            expected = (0, self.size_bytes - 1, self.size_bytes)
-            return self.ranged and got is not None and (got.first, got.last, got.total) == expected
+            return got is not None and (got.first, got.last, got.total) == (0, self.last, self.size_bytes)
         if head.status == _OK:
             length = head.content_length
-            return None if length is None else length == self.size_bytes and not self.ranged
+            return None if length is None else length == self.size_bytes and self.last is None
         return None
 
     def differs_from(self, other: ExpectedAnswer) -> bool:
@@ -80,14 +79,8 @@ class PipelinedExchange(Exchange, Protocol):
     origin: Origin
     expected_answer: ExpectedAnswer | None
 
-    def set_apart(self, neighbour: ExpectedAnswer) -> bool:
-        """Change the request, if necessary, so that its answer differs from that of its neighbour; whether it does."""
-
-    def hold(self) -> None:
-        """The answer that comes may be another file's: note nothing of it that would outlive this process."""
-
-    def forget(self) -> None:
-        """What came may be another file's: drop it. `on_lost` follows."""
+    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
+        """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
 
 
 class Verdict(Enum):
@@ -125,26 +118,18 @@ class PipelineTrial:
         self.is_open = False
 
     def takes(self, exchange: PipelinedExchange) -> bool:
-        """Whether ``exchange`` can be a member; its request may be changed to set it apart from the last one."""
+        """Whether ``exchange`` can be a member; its request may be changed to set it apart from the others."""
         if not self.is_open or len(self.members) >= self.limit:
             return False
         if not self.members:
             return True
-        before = self.members[-1].inner.expected_answer
-        return before is not None and exchange.set_apart(before)
+        known = [expected for member in self.members if (expected := member.inner.expected_answer) is not None]
+        return len(known) == len(self.members) and exchange.set_apart(known)
 
     def add(self, exchange: PipelinedExchange) -> "TrialExchange":
         member = TrialExchange(exchange, self)
         self.members.append(member)
         return member
-
-    def is_unique(self, member: "TrialExchange") -> bool:
-        """Whether no other member's answer could be taken for this one's."""
-        expected = member.inner.expected_answer
-        if expected is None or isinstance(expected, ExpectedStored):
-            return False
-        others = (other.inner.expected_answer for other in self.members if other is not member)
-        return all(other is not None and expected.differs_from(other) for other in others)
 
     def note_unclear(self) -> None:
         """An answer that says nothing of the order."""
@@ -189,9 +174,7 @@ class TrialExchange:
                 self._passed_on = head.status in _RETRIED_LATER
             else:
                 self._passed_on = True
-                self.is_held = not self._trial.is_unique(self)
-                if self.is_held:
-                    self.inner.hold()
+                self.is_held = isinstance(expected, ExpectedStored)  # it may be the answer to any other upload
         else:
             self._passed_on = True
         if self._passed_on:
@@ -214,13 +197,9 @@ class TrialExchange:
         self._trial.close()
         if self._trial.is_running:
             refused = isinstance(fault, PipeliningRefused)
-            was_held, self.is_held = self.is_held, False
-            self._trial.end(Verdict.REFUSED if refused else Verdict.OPEN)
-            if was_held:
-                self.inner.forget()
-        elif self.is_held:
             self.is_held = False
-            self.inner.forget()
+            self._trial.end(Verdict.REFUSED if refused else Verdict.OPEN)
+        self.is_held = False
         self.inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)
 
     def release(self, *, confirmed: bool) -> None:
@@ -231,7 +210,6 @@ class TrialExchange:
         if confirmed:
             self.inner.on_end()
         else:
-            self.inner.forget()
             self.inner.on_lost(None)
 
 

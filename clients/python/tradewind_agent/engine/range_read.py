@@ -1,6 +1,6 @@
 """One GET of (a range of) a file and what becomes of its answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tradewind_agent.engine.address import Origin
@@ -27,9 +27,6 @@ class ReadingFile(Protocol):
 
     def read_complete(self, read: "RangeRead") -> None: ...
 
-    def forget(self, read: "RangeRead") -> None:
-        """What the read brought may be another file's."""
-
     def read_lost(self, read: "RangeRead", fault: FileFault | None) -> None: ...
 
     def read_refused(self, read: "RangeRead", settle: Settlement) -> None: ...
@@ -46,7 +43,6 @@ class RangeRead:
     peek : asks for one byte only to learn size and version; nothing is stored.
     generation : version of the file this read belongs to.
     expected_answer : of a request for a whole file whose size is known.
-    is_unproved : the answer may be another file's; nothing of it is noted on disk.
     """
 
     payload: Payload | None = None
@@ -74,7 +70,6 @@ class RangeRead:
         self.peek = peek
         self.generation = generation
         self.expected_answer: ExpectedAnswer | None = expected_answer
-        self.is_unproved = False
         self.sent_under: SentUnder | None = None
         self._settle: Settlement | None = None
         self._unwanted_bytes = 0
@@ -96,22 +91,25 @@ class RangeRead:
             return None
         return (got.last, got.total) if self.first <= got.last <= self.last and got.last < got.total else None
 
-    def set_apart(self, neighbour: ExpectedAnswer) -> bool:
-        if not isinstance(self.expected_answer, ExpectedFile):
+    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
+        """Leave out the last bytes, which are requested later, where all of a file of this size is requested twice."""
+        expected = self.expected_answer
+        if not isinstance(expected, ExpectedFile):
             return False
-        if not self.expected_answer.differs_from(neighbour):
-            size = self.expected_answer.size_bytes
-            headers = {**self.request.headers, "Range": f"bytes=0-{size - 1}"}
+        size = expected.size_bytes
+        shorter = (ExpectedFile(size, last) for last in range(size - 1, max(size - len(others) - 2, -1), -1))
+        for candidate in (expected, *shorter):
+            if all(candidate.differs_from(other) for other in others):
+                self._expect(candidate)
+                return True
+        return False
+
+    def _expect(self, answer: ExpectedFile) -> None:
+        """Have the request answered in this way."""
+        if answer != self.expected_answer:
+            headers = {**self.request.headers, "Range": f"bytes=0-{answer.last}"}
             self.request = Request(self.request.method, self.request.target, headers)
-            self.ranged, self.expected_answer = True, ExpectedFile(size, ranged=True)
-        return self.expected_answer.differs_from(neighbour)
-
-    def hold(self) -> None:
-        self.is_unproved = True
-
-    def forget(self) -> None:
-        self.position = self.first
-        self.file.forget(self)
+            self.ranged, self.expected_answer = True, answer
 
     def on_head(self, head: ResponseHead) -> None:
         self._settle = self.file.judge(self, head)
