@@ -215,7 +215,7 @@ def test_a_source_that_changes_under_its_time_is_not_gone_on_with(served: Path, 
     async def story() -> TransferResult:
         async with receiver(served) as server:
             engine = TransferEngine(plan(1, 2), options(rate_bytes_per_s=20e6))
-            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url))))
+            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url)).jobs))
             await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 2)
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -231,7 +231,7 @@ def test_a_source_that_changes_while_it_is_sent_gets_no_name(served: Path, sourc
     async def story() -> TransferResult:
         async with receiver(served) as server:
             engine = TransferEngine(plan(1), options(rate_bytes_per_s=20e6))
-            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url))))
+            task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url)).jobs))
             await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 4)
             with source.open("r+b") as file:
                 file.write(CONTENT[::-1])
