@@ -1,8 +1,9 @@
 """Slots for password hashes, of which a process computes a few at once: each takes 64 MiB and tens of milliseconds.
 
-Anybody may ask for one, so a slot is shared out by network: the next goes to the network that was served longest ago,
-and where too many wait, one of the network with most of them gives way. People who signed in from their network before,
-and those who are signed in, have slots of their own, which guesses at other logins cannot take.
+Anybody may ask for one, so a slot is shared out by network: the next goes to the network that was served longest ago.
+Where too many wait, one of the network with most of them gives way, and among equals one of the network that was
+given most hashes of late. People who signed in from their network before, and those who are signed in, have slots of
+their own, which guesses at other logins cannot take.
 """
 
 from collections import Counter
@@ -25,8 +26,11 @@ MOST_KNOWN_WAITING = 4
 FAILURES_AT_ONCE, FAILURES_PER_S = 200, 0.5
 """Wrong passwords of one network, for whatever logins: an office of people who mistype them stays far below."""
 
+MORE_HASHES, HASHES_PER_S = 0.5, 1 / 60
+"""By so many more hashes of late a network gives way to another one; its count falls so fast."""
+
 MOST_NETWORKS = 10_000
-"""Counted at a time; the one that failed longest ago is forgotten first."""
+"""Counted at a time; the one that was counted longest ago is forgotten first."""
 
 
 class Attempt(NamedTuple):
@@ -54,13 +58,17 @@ class _Lane:
     """When each network that has somebody here was served last, by the count of all that were."""
     count: int = 0
 
-    def make_room(self, network: str) -> bool:
-        """Return whether one more of a network may wait; for that, one of the busiest network may have to go."""
+    def make_room(self, network: str, hashes: Callable[[str], float]) -> bool:
+        """Return whether one more of a network may wait; for that, one of the busiest network may have to go.
+
+        ``hashes`` : how many a network was given of late, which decides between networks with as many who wait.
+        """
         if len(self.waiting) < self.most_waiting:
             return True
         waiting = Counter(each.attempt.network for each in self.waiting)
-        busiest, most = waiting.most_common(1)[0]
-        if most <= waiting[network] + 1:
+        busiest = max(waiting, key=lambda each: (waiting[each], hashes(each)))
+        most, own = waiting[busiest], waiting[network] + 1
+        if most < own or (most == own and hashes(busiest) <= hashes(network) + MORE_HASHES):
             return False
         newest = next(each for each in reversed(self.waiting) if each.attempt.network == busiest)
         newest.is_refused = True
@@ -80,11 +88,45 @@ class _Lane:
         self.served = {network: count for network, count in self.served.items() if network in here}
 
 
-class HashingSlots:
-    """Slots of one process, for any thread."""
+class RecentCounts:
+    """Counts by network, each of which falls at a steady rate.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    monotonic : seconds of a clock that never goes back.
+    per_s : how fast each falls.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], per_s: float) -> None:
+        self._monotonic = monotonic
+        self._per_s = per_s
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def count(self, network: str) -> float:
+        """Return how much is left of a network's count."""
+        level, at_s = self._levels.get(network, (0.0, 0.0))
+        return max(0.0, level - self._per_s * (self._monotonic() - at_s))
+
+    def add(self, network: str) -> None:
+        """Count one more."""
+        level = self.count(network) + 1
+        self._levels.pop(network, None)  # to the end of those that are forgotten first
+        self._levels[network] = (level, self._monotonic())
+        if len(self._levels) > MOST_NETWORKS:
+            del self._levels[next(iter(self._levels))]
+
+
+class HashingSlots:
+    """Slots of one process, for any thread.
+
+    Parameters
+    ----------
+    monotonic : seconds of a clock that never goes back.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
         self._changed = Condition()
+        self._hashes = RecentCounts(monotonic, HASHES_PER_S)
         self._open = _Lane(AT_ONCE, MOST_WAITING)
         self._known = _Lane(KNOWN_AT_ONCE, MOST_KNOWN_WAITING)
 
@@ -99,12 +141,14 @@ class HashingSlots:
         waiting = _Waiting(attempt)
         with self._changed:
             lane = self._lane_of(attempt)
-            if not lane.make_room(attempt.network):
+            if not lane.make_room(attempt.network, self._hashes.count):
                 raise _busy()
             lane.waiting.append(waiting)
             lane.admit()
             self._changed.notify_all()
             self._changed.wait_for(lambda: waiting.is_admitted or waiting.is_refused)
+            if waiting.is_admitted:
+                self._hashes.add(attempt.network)
         if waiting.is_refused:
             raise _busy()
         try:
@@ -132,14 +176,13 @@ class FailedAttempts:
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._levels: dict[str, tuple[float, float]] = {}
+        self._failed = RecentCounts(monotonic, FAILURES_PER_S)
         self._changing = Lock()
 
     def require_few(self, network: str) -> None:
         """Raise ``TooManyAttempts`` where too many passwords from this network were wrong of late."""
         with self._changing:
-            over = self._level(network) + 1 - FAILURES_AT_ONCE
+            over = self._failed.count(network) + 1 - FAILURES_AT_ONCE
         if over > 0:
             raise TooManyAttempts(
                 "too many sign-ins from your network have failed; wait a minute, or sign in from where you did before"
@@ -148,15 +191,7 @@ class FailedAttempts:
     def add(self, network: str) -> None:
         """Count one more."""
         with self._changing:
-            level = self._level(network) + 1
-            self._levels.pop(network, None)  # to the end of those that are forgotten first
-            self._levels[network] = (level, self._monotonic())
-            if len(self._levels) > MOST_NETWORKS:
-                del self._levels[next(iter(self._levels))]
-
-    def _level(self, network: str) -> float:
-        level, at_s = self._levels.get(network, (0.0, 0.0))
-        return max(0.0, level - FAILURES_PER_S * (self._monotonic() - at_s))
+            self._failed.add(network)
 
 
 def _busy() -> Unavailable:

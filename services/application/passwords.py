@@ -31,7 +31,7 @@ class Passwords:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._hasher = PasswordHash.recommended()
-        self._slots = HashingSlots()
+        self._slots = HashingSlots(monotonic)
         self._failed = FailedAttempts(monotonic)
 
     def hashed(self, password: str) -> str:
