@@ -210,3 +210,13 @@ def test_a_folder_of_a_server_without_head_fails_and_is_no_file_of_html(tmp_path
     (reason,) = asyncio.run(run())
     assert "maybe of a folder" in reason
     assert not (tmp_path / "sub").exists()
+
+
+def test_what_a_menu_links_and_the_tree_holds_is_not_left_out(tmp_path: Path):
+    menu = (
+        '<a href="/data/">data/</a><a href="/docs/">docs/</a><a href="/docs/read.me">read.me</a><a href="/no/">no/</a>'
+    )
+    root = page('<a href="data/">data/</a><a href="docs/">docs/</a>')
+    found, _ = look_up({"/": root, "/data/": page(menu + SIZED), "/docs/": page('<a href="read.me"></a>')}, tmp_path)
+    assert copied(found, tmp_path) == ["data/a.bin", "docs/read.me"]
+    assert [each.place.rpartition(":")[2].partition("/")[2] for each in found.omissions] == ["no/"]

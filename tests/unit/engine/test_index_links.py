@@ -114,6 +114,20 @@ def test_a_size_counts_as_exact_only_without_unit_and_fraction(behind: str, size
 
 
 @pytest.mark.parametrize(
+    ("link", "left_out"),
+    [
+        ('<a href="http://mirror/data/sub/">sub/</a>', ["http://mirror/data/sub/"]),
+        ('<a href="/other/sub/">sub/</a>', ["http://host/other/sub/"]),
+        ('<a href="/data/">data/</a>', []),
+        ('<a href="/">/</a>', []),
+        ('<a href="http://maker/docs/">Made by</a>', []),
+    ],
+)
+def test_folders_of_another_place_are_left_out_by_name(link: str, left_out: list[str]):
+    assert [each.place for each in html(f'<a href="a.bin">a.bin</a>{link}').left_out] == left_out
+
+
+@pytest.mark.parametrize(
     ("shown", "least_bytes"),
     [("19.07 MB", 19_060_000), ("293K", 292_000), ("1K", 0), ("1.5", 1), ("517", 0)],
 )

@@ -125,7 +125,7 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
             links = children.setdefault(name, {})
             # Icons link to the same file as its name does; the longer text says more.
             links[child] = max(links.get(child, ""), anchor.behind, key=lambda behind: len(behind.strip()))
-        elif (linked := _file_elsewhere(base, anchor)) is not None:
+        elif (linked := _elsewhere(url, base, anchor)) is not None:
             left_out[str(linked)] = _IS_ELSEWHERE
     entries = []
     for links in children.values():
@@ -207,11 +207,15 @@ def _child(url: Url, base: Url, href: str) -> str | None:
     return child if name and "/" not in name.removesuffix("/") else None
 
 
-def _file_elsewhere(base: Url, anchor: Anchor) -> Url | None:
-    """Return where a link leads that shows a file of another place, as portals and mirrors link theirs."""
+def _elsewhere(url: Url, base: Url, anchor: Anchor) -> Url | None:
+    """Return where a link leads that shows a file or folder of another place, as portals and mirrors link theirs."""
     linked = _join(base, anchor.href) if anchor.href else None
-    if linked is None or not linked.name or linked.target == base.target:
+    if linked is None or linked.target == base.target:
         return None
+    if not linked.name:
+        is_above = linked.origin == url.origin and url.path.startswith(linked.path)
+        shown = linked.path.rstrip("/").rpartition("/")[2]
+        return linked if shown and not is_above and anchor.is_shown_as(unquote(shown) + "/") else None
     keys = {key.lower() for key, _ in parse_qsl(linked.target.partition("?")[2], keep_blank_values=True)}
     is_download = anchor.is_download or bool(keys & _DOWNLOAD_KEYS)
     is_shown = "." in linked.name.strip(".") and anchor.is_shown_as(linked.name)

@@ -71,6 +71,8 @@ class RemoteTree:
         self._client = client
         self._on_folders = on_folders
         self._folders_read = 0
+        self._found: set[str] = set()
+        self._linked: list[Omission] = []
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
 
@@ -82,7 +84,14 @@ class RemoteTree:
         UnusableSource : the source itself cannot be listed. Folders below it are omissions then.
         UnsafeName : a page lists a name outside its folder.
         """
-        waiting = [_Folder(source, destination)]
+        await self._walk(_Folder(source, destination))
+        # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
+        self.omissions.extend(each for each in self._linked if each.place not in self._found)
+        self._linked.clear()
+
+    async def _walk(self, source: _Folder) -> None:
+        """Read the index pages of ``source`` and of all folders below it."""
+        waiting = [source]
         while waiting:
             if self._folders_read >= MOST_FOLDERS:
                 why = f"and {len(waiting) - 1} more folders were not read: {MOST_FOLDERS} index pages are the most"
@@ -115,7 +124,8 @@ class RemoteTree:
         if folder.parent is not None and _last_name(url) != _last_name(folder.url):
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
-        self.omissions.extend(page.left_out)
+        self._found.add(str(url))
+        self._linked.extend(page.left_out)
         return [
             child
             for entry in await self._settle(url, page.entries)
@@ -129,6 +139,7 @@ class RemoteTree:
             return None
         if entry.is_folder:
             return _Folder(child, destination, folder)
+        self._found.add(str(child))
         self.jobs.append(
             DownloadJob(
                 source=child,
