@@ -38,8 +38,6 @@ _RANGE_S = 2.0
 _RANGE_ROUND_TRIPS = 50
 """… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
 
-_MOST_BEFORE_CONNECTED = 2
-_ROUND_TRIPS_OF_SILENCE = 5.0
 
 _BUSY = frozenset({429, 503, 509})
 
