@@ -25,7 +25,6 @@ MOST_SIZES_ASKED = 64
 """Files without a known size that are asked for it one by one; from these the others are judged."""
 
 _SIZES_AT_ONCE = 8
-_OK = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,5 +302,4 @@ async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen:
             answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", seen=seen)
     except FileFault:
         return None
-    length = answer.head.headers.get("content-length", "")
-    return int(length) if answer.head.status == _OK and length.isdecimal() else None
+    return answer.stated_bytes

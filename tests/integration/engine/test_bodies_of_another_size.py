@@ -1,6 +1,7 @@
 """Bodies that are not as long as the file is known to be: a failure, and nothing under the final name."""
 
 import asyncio
+import gzip
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,34 @@ def test_a_server_that_refuses_after_a_cut_body_leaves_no_name(tmp_path: Path):
         return await (gone if asked.nth else short)(asked, writer)
 
     reason_of_failure(answer, tmp_path, size=len(CONTENT))
+
+
+def packed_against_the_request(content: bytes, *, states_length: bool) -> Answer:
+    async def answer(asked, writer):
+        length = {"Content_Length": len(content)} if states_length else {"Connection": "close"}
+        writer.write(head("200 OK", asked, Content_Encoding="gzip", **length) + content)
+        return states_length
+
+    return answer
+
+
+@pytest.mark.parametrize("states_length", [True, False])
+@pytest.mark.parametrize(("name", "is_file"), [("page", False), ("page.csv", False), ("page.csv.gz", True)])
+def test_a_compressed_answer_of_unknown_size_is_the_file_only_by_its_name(
+    tmp_path: Path, name: str, is_file: bool, states_length: bool
+):
+    content = gzip.compress(CONTENT)
+
+    async def story() -> TransferResult:
+        answers = {f"/{name}": packed_against_the_request(content, states_length=states_length)}
+        async with RoughServer(answers) as server:
+            job = DownloadJob(source=Url.parse(f"{server.url}/{name}"), destination=tmp_path / name)
+            return await TransferEngine(plan(1, 3, 2), options()).run([job])
+
+    result = asyncio.run(story())
+    assert result.succeeded is is_file
+    assert [path.name for path in tmp_path.iterdir()] == ([name] if is_file else [])
+    if is_file:
+        assert (tmp_path / name).read_bytes() == content
+    else:
+        assert "as gzip only" in result.failures[0].reason

@@ -220,3 +220,20 @@ def test_what_a_menu_links_and_the_tree_holds_is_not_left_out(tmp_path: Path):
     found, _ = look_up({"/": root, "/data/": page(menu + SIZED), "/docs/": page('<a href="read.me"></a>')}, tmp_path)
     assert copied(found, tmp_path) == ["data/a.bin", "docs/read.me"]
     assert [each.place.rpartition(":")[2].partition("/")[2] for each in found.omissions] == ["no/"]
+
+
+def test_a_length_of_0_in_an_answer_to_head_is_no_size(tmp_path: Path):
+    async def dynamic(asked, writer) -> bool | None:
+        if asked.method == "HEAD":
+            writer.write(head("200 OK", asked, Content_Type="text/csv", Content_Length=0))
+            return None
+        writer.write(head("200 OK", asked, Content_Type="text/csv", Connection="close") + b"a,b\n")
+        return False
+
+    async def run() -> bool:
+        async with RoughServer({"/": page('<a href="x.csv">x.csv</a>'), "/x.csv": dynamic}) as server:
+            found = await list_downloads([Url.parse(server.url + "/")], tmp_path, options())
+            return (await TransferEngine(plan(1), options()).run(found.jobs)).succeeded
+
+    assert asyncio.run(run())
+    assert (tmp_path / "x.csv").read_bytes() == b"a,b\n"

@@ -15,6 +15,7 @@ from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.errors import FileFault, RefusedByServer
 
+_OK = 200
 _RECEIVE_BYTES = 64 * 1024
 _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 """An index of some 500,000 files; longer ones are refused rather than filling the memory."""
@@ -31,6 +32,17 @@ class Answer:
     url: Url
     head: ResponseHead
     body: bytes
+
+    @property
+    def stated_bytes(self) -> int | None:
+        """Size of the file that this answer to HEAD states.
+
+        ``None`` where it states none, one of a compressed form, or 0, which programs answer that do not know.
+        """
+        length = self.head.headers.get("content-length", "")
+        is_plain = self.head.headers.get("content-encoding", "identity").strip().lower() == "identity"
+        is_stated = self.head.status == _OK and is_plain and length.isdecimal()
+        return int(length) or None if is_stated else None
 
 
 async def fetch(

@@ -12,6 +12,9 @@ from tradewind_agent.engine.publishing import sha256_of
 _MOST_CHANGES = 1
 """After these the file changes all the time, or differs from one server of the same name to the other."""
 
+_COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst", ".br", ".lz4")
+"""Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
+
 
 class FileVersion:
     """The version that the bytes of one file are of.
@@ -88,8 +91,14 @@ class FileVersion:
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"
+        return None if coding == "identity" else self._objection_to_coding(coding, size_bytes)
+
+    def _objection_to_coding(self, coding: str, size_bytes: int | None) -> str | None:
+        """Why a compressed answer is not the file: neither its name nor a known size says that it is stored so."""
         due_bytes = self.due_bytes
-        if coding != "identity" and None not in (size_bytes, due_bytes) and size_bytes != due_bytes:
+        if due_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
+            return f"the server sends it as {coding} only, and tells no size without it; try --compress auto"
+        if None not in (size_bytes, due_bytes) and size_bytes != due_bytes:
             return f"the server sends {due_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
 

@@ -106,9 +106,7 @@ class IndexClient:
             return None
         if answer.body and _is_index(answer):
             return Looked(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
-        length = answer.head.headers.get("content-length", "")
-        is_exact = length.isdecimal() and not answer.head.headers.get("content-encoding")
-        return Looked(size_bytes=int(length) if is_exact else None)
+        return Looked(size_bytes=answer.stated_bytes)
 
 
 def _is_index(answer: Answer) -> bool:
