@@ -12,6 +12,7 @@ from services.application.authenticate import Scope
 from services.application.compare_releases import compared
 from services.application.manage_releases import publish_anyway, roll_back
 from services.application.tier_decisions import decide_tiers, list_undecided
+from tradewind.sla import SlaKind
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.releases import LONGEST_REASON, Reason, TierBounds, TierChange
 
@@ -110,11 +111,20 @@ def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, 
     return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")
 
 
+_LEVELS = {
+    SlaKind.MAX_THROUGHPUT: (SCALES[SlaKind.THROUGHPUT_AT_LEAST], "at least"),
+    SlaKind.MIN_ENERGY: (SCALES[SlaKind.ENERGY_AT_MOST], "at most"),
+    SlaKind.ENERGY_EFFICIENCY: (SCALES[SlaKind.ENERGY_AT_MOST], "at most"),
+}
+"""How the level of a kind without a target is written."""
+
+
 def tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
-    """A range in words; of a kind without one, that it is there."""
+    """Return a range in words; of a kind without one, the level that is certified."""
     if bounds is None:
         return "–"
     scale = SCALES.get(tier.kind)
     if scale is None:
-        return "there"
+        scale, words = _LEVELS[tier.kind]
+        return f"{words} {bounds.lower / scale.size:.4g} {scale.unit}"
     return f"{bounds.lower / scale.size:.4g} to {bounds.upper / scale.size:.4g} {scale.unit}"

@@ -42,6 +42,7 @@ def test_provider_decides_on_the_overview(provider: Page, parts: Container, lear
     page.goto("/admin")
     expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_be_visible()
     expect(page.get_by_text("40 to 80 Mbit/s")).to_be_visible()
+    expect(page.get_by_text("would change 1 tier that has a price")).to_be_visible()
     assert offences(page) == []
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Take the new model").dblclick()

@@ -18,7 +18,7 @@ class LeavingOut(Protocol):
 
 def describe_omissions(report: LeavingOut) -> str:
     """Return what was left out, as a part of the closing line; empty where nothing was."""
-    words = f"; {len(report.accepted)} left out as you wish" if report.accepted else ""
+    words = f"; {len(report.accepted)} left out as asked" if report.accepted else ""
     if report.left_out:
         first = report.left_out[0]
         words += f"; {len(report.left_out)} left out, first {first.place}: it {first.reason}"

@@ -49,7 +49,7 @@ def test_links_are_followed_where_the_user_says_so(env, linked, receiver, tmp_pa
 def test_links_are_left_out_where_the_user_says_so(env, linked, receiver, tmp_path):
     outcome = run("copy", str(linked), receiver.url, "--skip-links", env=env)
     assert outcome.code == 0, outcome.err
-    assert "1 left out as you wish" in outcome.out
+    assert "1 left out as asked" in outcome.out
     assert list(digests(tmp_path / "received")) == ["plain"]
 
 
@@ -99,3 +99,25 @@ def test_files_linked_with_a_query_are_copied_under_their_names(env, tmp_path):
         outcome = run("copy", url, str(tmp_path / "got"), env=env)
     assert outcome.code == 0, outcome.err
     assert list(digests(tmp_path / "got")) == ["a.bin", "b.bin"]
+
+
+def test_links_that_lead_out_of_a_served_folder_are_named(env, tmp_path):
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "a").write_bytes(b"a")
+    (served / "inside").symlink_to("a")
+    (served / "out").symlink_to("/etc/hostname")
+    (served / "broken").symlink_to("nothing")
+    with serving(served) as server:
+        url = server.url
+        outcome = run("copy", url, str(tmp_path / "got"), "--json", env=env)
+        skipped = run("copy", url, str(tmp_path / "got"), "--skip-links", env=env)
+    assert (outcome.code, skipped.code) == (1, 0)
+    assert sorted(each["file"] for each in outcome.document["left_out"]) == [f"{url}broken", f"{url}out"]
+    assert sorted(digests(tmp_path / "got")) == ["a", "inside"]
+
+
+def test_an_empty_place_is_wrong_usage(env, linked):
+    outcome = run("copy", str(linked), "", env=env)
+    assert outcome.code == 2
+    assert "has an empty place" in outcome.error

@@ -65,8 +65,8 @@ def test_a_failed_transfer_without_a_rate_moved_nothing_that_is_known():
 def test_rows_of_no_transfer_are_left_out_and_counted():
     imported, refused, report = run(rows("status", "done", "skipped", "dry-run", "running", "done"))
     assert (len(imported), refused) == (2, [])
-    assert "2 rows left out: they moved nothing over the network" in report.assumptions
-    assert "1 row left out: they are of transfers that had not ended" in report.assumptions
+    assert "rows that moved nothing over the network are no transfers to record: 2 rows left out" in report.assumptions
+    assert "rows of transfers that had not ended are no transfers to record: 1 row left out" in report.assumptions
 
 
 def test_the_worst_of_several_columns_counts():

@@ -118,7 +118,11 @@ def listing_rules(
         ),
     ] = None,
     skip_unreadable: Annotated[
-        bool, typer.Option("--skip-unreadable", help="Leave out what cannot be read; otherwise it is a failure.")
+        bool,
+        typer.Option(
+            "--skip-unreadable",
+            help="Leave out local files, and folders, that cannot be read; otherwise each is a failure.",
+        ),
     ] = False,
 ) -> "ListingRules":
     """What to do with links, and with what cannot be read."""
@@ -290,6 +294,8 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
 
     if len(places) < 2 and manifest is None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
+    if not all(place.strip() for place in places):
+        raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
     if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
         raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
     if mover == "globus-url-copy":

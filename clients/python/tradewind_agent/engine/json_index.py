@@ -12,9 +12,13 @@ from tradewind_agent.engine.retry import parse_http_date
 from tradewind_agent.errors import UnusableSource
 
 _IS_FOLDER = {"file": False, "directory": True}
-"""Of serve-files and nginx; nginx says ``other`` of pipes, devices and sockets."""
+"""Of serve-files and nginx."""
 
-_NOT_A_FILE = "is a pipe, a device or a socket"
+_UNSERVED = {
+    "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
+    "link": (OmissionKind.LINK, "is a symbolic link that leads out of what is served"),
+}
+"""Of nginx and serve-files: what is listed and cannot be had."""
 
 
 def parse_json_index(url: Url, body: bytes) -> IndexPage:
@@ -29,13 +33,13 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
         document = json.loads(body)
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
         named = [(_name(row), row) for row in rows]
-        special = [name for name, row in named if row.get("type") == "other"]
-        entries = [_entry(url, name, row) for name, row in named if row.get("type") != "other"]
+        unserved = [(name, *_UNSERVED[row["type"]]) for name, row in named if row.get("type") in _UNSERVED]
+        entries = [_entry(url, name, row) for name, row in named if row.get("type") not in _UNSERVED]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
     return IndexPage(
         entries=tuple(entries),
-        left_out=tuple(Omission(f"{url}{name}", _NOT_A_FILE, OmissionKind.NOT_A_FILE) for name in special),
+        left_out=tuple(Omission(f"{url}{name}", reason, kind) for name, kind, reason in unserved),
         rows=tuple(sorted(json.dumps(row, sort_keys=True) for row in rows)),
     )
 

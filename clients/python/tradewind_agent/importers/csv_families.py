@@ -77,7 +77,7 @@ class CsvImporter:
                 else:
                     yield item
         for why, rows in left_out.items():
-            report.assume(f"{format_count(rows, 'row')} left out: they {why.value}")
+            report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
 
 
 def _possible_duration_s(duration_s: float) -> float:

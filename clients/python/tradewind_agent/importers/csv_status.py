@@ -16,8 +16,8 @@ from tradewind_agent.importers.ports import ImportReport
 class NoTransfer(Enum):
     """Why a row is of no transfer."""
 
-    SKIPPED = "moved nothing over the network"
-    NOT_ENDED = "are of transfers that had not ended"
+    SKIPPED = "that moved nothing over the network"
+    NOT_ENDED = "of transfers that had not ended"
 
 
 Verdict = Status | NoTransfer

@@ -58,7 +58,7 @@ class StepDown:
             return ()
         fewer = "as you wrote it" if self.is_plain else f"with {self._most} at once"
         files = format_count(self._failed_with, "file")
-        return (f"it failed with {files} at once; what was missing was moved again, at last {fewer}",)
+        return (f"it failed with {files} at once; what was missing was tried again, at last {fewer}",)
 
     def within(self, parameters: Parameters) -> Parameters:
         """``parameters`` cut to what is left."""

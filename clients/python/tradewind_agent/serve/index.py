@@ -21,10 +21,12 @@ class IndexEntry:
     size_bytes: int
     modified_at: datetime
     etag: str | None
+    unserved: str = ""
+    """``other`` for a pipe, socket or device, ``link`` for one that leads out; empty for what can be had."""
 
 
 def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[IndexEntry]:
-    """Folders first, then files, by name; part files, special files and links that lead out are left out.
+    """Folders first, then files, by name; part files are left out, and what is not served is marked.
 
     Parameters
     ----------
@@ -35,19 +37,22 @@ def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) 
         for item in scan:
             if item.name.startswith(PART_PREFIX):
                 continue
-            if item.is_symlink() and not folder.contains(Path(folder.root, *segments, item.name)):
-                continue
+            leads_out = item.is_symlink() and not folder.contains(Path(folder.root, *segments, item.name))
             try:
-                status = item.stat()
+                status = item.stat(follow_symlinks=not leads_out)
             except OSError:
-                continue  # gone since the scan, or not ours to see
-            if is_folder(status) or is_file(status):
-                entries.append(_entry(item.name, status))
+                if not item.is_symlink():
+                    continue  # gone since the scan
+                leads_out, status = True, item.stat(follow_symlinks=False)
+            entries.append(_entry(item.name, status, leads_out=leads_out))
     return sorted(entries, key=lambda entry: (not entry.is_folder, entry.name))
 
 
-def _entry(name: str, status: os.stat_result) -> IndexEntry:
+def _entry(name: str, status: os.stat_result, *, leads_out: bool) -> IndexEntry:
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+    if leads_out or not (is_folder(status) or is_file(status)):
+        unserved = "link" if leads_out else "other"
+        return IndexEntry(name, is_folder=False, size_bytes=0, modified_at=modified_at, etag=None, unserved=unserved)
     if is_folder(status):
         return IndexEntry(name, is_folder=True, size_bytes=0, modified_at=modified_at, etag=None)
     return IndexEntry(name, is_folder=False, size_bytes=status.st_size, modified_at=modified_at, etag=etag_of(status))
@@ -58,8 +63,9 @@ def json_index(entries: Sequence[IndexEntry]) -> dict[str, list[dict[str, object
 
 
 def _json_entry(entry: IndexEntry) -> dict[str, object]:
-    described: dict[str, object] = {"name": entry.name, "type": "directory" if entry.is_folder else "file"}
-    if not entry.is_folder:
+    kind = entry.unserved or ("directory" if entry.is_folder else "file")
+    described: dict[str, object] = {"name": entry.name, "type": kind}
+    if kind == "file":
         described |= {"size_bytes": entry.size_bytes, "etag": entry.etag}
     return described | {"modified_at": entry.modified_at.isoformat().replace("+00:00", "Z")}
 
@@ -70,7 +76,7 @@ def html_index(path: str, entries: Sequence[IndexEntry]) -> bytes:
     lines = [f"<html>\n<head><title>{title}</title></head>\n<body>\n<h1>{title}</h1><hr><pre>"]
     if path != "/":
         lines.append('<a href="../">../</a>')
-    lines += [_html_line(entry) for entry in entries]
+    lines += [_html_line(entry) for entry in entries if not entry.unserved]
     lines.append("</pre><hr></body>\n</html>\n")
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
