@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine import TransferEngine
 
 LARGE = random.Random(9).randbytes(3_000_000)
+BODY = bytes(100)
 SMALL = LARGE[:20_000]
 
 
@@ -67,8 +69,13 @@ class Withholding(asyncio.Protocol):
 
     def answer(self, count: int) -> None:
         for request in self._unanswered[:count]:
-            part = b"206 Partial Content\r\nContent-Range: bytes 0-3/4" if b"Range: bytes" in request else b"200 OK"
-            self.transport.write(b"HTTP/1.1 " + part + b"\r\nContent-Length: 4\r\n\r\ndata")
+            body, status = BODY, b"200 OK"
+            if (wanted := re.search(rb"Range: bytes=(\d+)-(\d+)", request)) is not None:
+                first, last = int(wanted[1]), min(int(wanted[2]), len(body) - 1)
+                status = b"206 Partial Content\r\nContent-Range: bytes %d-%d/%d" % (first, last, len(body))
+                body = body[first : last + 1]
+            fields = b'\r\nETag: "one"\r\nContent-Length: %d\r\n\r\n' % len(body)
+            self.transport.write(b"HTTP/1.1 " + status + fields + body)
         del self._unanswered[:count]
         self.answered += count
 
@@ -81,7 +88,7 @@ def test_as_many_requests_are_in_flight_as_pipelining_says_once_the_server_has_p
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         names = [f"f{number}" for number in range(90)]
         engine = TransferEngine(plan(2, 1, 8), options())
-        task = asyncio.create_task(engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, 4))))
+        task = asyncio.create_task(engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, len(BODY)))))
         await until(lambda: [each.requests for each in connections] == [2, 2])
         for each in connections:
             each.answer(2)

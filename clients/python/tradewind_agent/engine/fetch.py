@@ -37,12 +37,10 @@ class Answer:
     def stated_bytes(self) -> int | None:
         """Size of the file that this answer to HEAD states.
 
-        ``None`` where it states none, one of a compressed form, or 0, which programs answer that do not know.
+        ``None`` where it states none, or 0, which programs answer that do not know.
         """
         length = self.head.headers.get("content-length", "")
-        is_plain = self.head.headers.get("content-encoding", "identity").strip().lower() == "identity"
-        is_stated = self.head.status == _OK and is_plain and length.isdecimal()
-        return int(length) or None if is_stated else None
+        return int(length) or None if self.head.status == _OK and length.isdecimal() else None
 
 
 async def fetch(
