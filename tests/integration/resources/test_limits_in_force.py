@@ -119,7 +119,7 @@ def test_half_a_core_is_held_by_a_quota_or_said_not_to_be(limiter):
             quota = {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"}
             shown = {name: (group / name).read_text().strip() for name in quota if (group / name).exists()}
             assert shown == {name: quota[name] for name in shown} != {}
-            assert applied.parameters.cores is None  # a record tells whole cores only
+            assert applied.parameters.cores == 1  # a record states whole cores, so that learning knows of the limit
             assert applied.advice == ()
         else:
             assert [(each.resource, each.value) for each in applied.advice] == [("cores", 0.5)]

@@ -3,16 +3,18 @@
 import asyncio
 from contextlib import contextmanager
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 
 from services.api.batching import advise
+from services.application.authenticate import Principal, Scope
 from services.application.turns import Turns
 from tradewind.errors import Unavailable
 from tradewind.wire.batching import BatchingRequest
 
 ASKED = BatchingRequest(radio="lte", jobs=({"name": "a", "total_bytes": 1000, "throughput_bps": 8e6},))
-AGENT = SimpleNamespace(tenant_id=1)
+PROVIDER = Principal(tenant_id=uuid4(), key_id=uuid4(), scopes=frozenset({Scope.AGENT, Scope.PROVIDER}))
 
 
 class OneTransaction:
@@ -21,14 +23,14 @@ class OneTransaction:
     is_open = False
 
     @contextmanager
-    def unit_of_work(self, tenant_id):
+    def unit_of_work(self, tenant_id, actor):
         self.is_open = True
-        yield SimpleNamespace()
+        yield SimpleNamespace(owners=None)
         self.is_open = False
 
 
 def advised(store, turns):
-    return advise(ASKED, SimpleNamespace(store=store, planning_turns=turns), AGENT)
+    return advise(ASKED, SimpleNamespace(store=store, planning_turns=turns), PROVIDER)
 
 
 def test_no_transaction_waits_for_a_plan():
@@ -40,7 +42,7 @@ def test_no_transaction_waits_for_a_plan():
             return super().turn(of)
 
     advice = asyncio.run(advised(store, Watched("queues of jobs")))
-    assert (len(advice.bursts), seen) == (1, [(False, AGENT.tenant_id)])
+    assert (len(advice.bursts), seen) == (1, [(False, PROVIDER.tenant_id)])
 
 
 def test_a_queue_waits_for_its_turn_and_not_for_ever():
