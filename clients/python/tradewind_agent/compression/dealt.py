@@ -36,8 +36,7 @@ class DealtCopy:
     by_engine: CopyReport | None = None
     packed: LoggedPackedCopy | None = None
     notes: tuple[str, ...] = ()
-    left_out: tuple[Omission, ...] = ()
-    accepted: tuple[Omission, ...] = ()
+    listing: Listing
 
     @property
     def reports(self) -> tuple[CopyReport, ...]:
@@ -49,6 +48,14 @@ class DealtCopy:
         """That of the part that went worst."""
         found = {each.status for each in self.reports}
         return next(each for each in (Status.CANCELLED, Status.FAILED, Status.SUCCEEDED) if each in found)
+
+    @property
+    def left_out(self) -> tuple[Omission, ...]:
+        return self.listing.left_out
+
+    @property
+    def accepted(self) -> tuple[Omission, ...]:
+        return self.listing.accepted
 
     @property
     def is_complete(self) -> bool:
@@ -152,9 +159,7 @@ def run_dealt_copy(
                 meter=meter,
                 on_moved=None if on_moved is None else lambda now, over: on_moved(before[0] + now, before[1] + over),
             )
-    return DealtCopy(
-        by_engine=by_engine, packed=packed, notes=notes, left_out=listing.left_out, accepted=listing.accepted
-    )
+    return DealtCopy(by_engine=by_engine, packed=packed, notes=notes, listing=listing)
 
 
 def _shown(seen: Snapshot, on_moved: OnMoved) -> None:

@@ -149,7 +149,7 @@ class PackedDownload:
         goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._coding(answer) == PACKED_CODING)
         if goes_on and self._identity.etag != self._etag:
             self.discard()
-            raise FileFault("it changed while it was fetched; begun anew")
+            raise FileFault("it changed while it was fetched; it is fetched again")
 
     def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
         if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
@@ -160,7 +160,7 @@ class PackedDownload:
             raise FileFault(f"moved to {self._url}")
         if answer.status == _CHANGED:
             self.discard()
-            raise FileFault("it changed while it was fetched; begun anew")
+            raise FileFault("it changed while it was fetched; it is fetched again")
         if answer.status == _PARTIAL and by_range:
             part = ContentRange.parse(answer.headers.get("Content-Range", ""))
             if part is None or part.first != self._plain_bytes or part.total is None:

@@ -26,11 +26,11 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 
 def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
-    told = in_words(error)
+    words = in_words(error)
     if error.errno in _STOPPING:
         advice = "make room and run the same command again, what was received is kept"
-        return StorageFailed(f"cannot write {path}: {told.what}; {advice}")
-    return FileFault(f"cannot write {path}: {told}", retryable=False)
+        return StorageFailed(f"cannot write {path}: {words.what}; {advice}")
+    return FileFault(f"cannot write {path}: {words}", retryable=False)
 
 
 def reject_special_file(destination: Path) -> None:

@@ -84,17 +84,28 @@ def run_wrap(
             for line in _step_down_notes(ran):
                 say(f"{_mover(prepared).name}: {line}")
             timeline = loop.ticks if loop is not None else ()
-            settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
-            used = over(settings, resources.in_force(settings.concurrency or 1))
-            records = records_of_run(
-                identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path
-            )
+            records = _records(prepared, identity, ran, result, timeline=timeline, resources=resources)
         finally:
             if client is not None and loop is not None and loop.is_heard and not (records and logbook):
                 give_back(client, prepared.plan.transfer_id, loop.live, status)
         log = keep_records(logbook, records, live) if records else "has nothing to tell"
     report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
     return report if restarting is None else replace(report, restarts=tuple(restarting.made))
+
+
+def _records(
+    prepared: PreparedWrap,
+    identity: Identity,
+    ran: Ran,
+    result: Result | None,
+    *,
+    timeline: Sequence[Tick],
+    resources: ToolResources,
+) -> tuple[TransferRecord, ...]:
+    """Return the records of a run, with the settings and limits that it ran under."""
+    settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
+    used = over(settings, resources.in_force(settings.concurrency or 1))
+    return records_of_run(identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
 
 
 def _report(
