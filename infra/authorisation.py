@@ -1,4 +1,4 @@
-"""Writes who may call what to docs/authorisation.md: ``python -m infra.authorisation``, after a wanted change.
+"""Write who may call what to docs/reference/authorisation.md: ``python -m infra.authorisation``, after a wanted change.
 
 It is read off the routes themselves, and held against what they answer by ``tests/contract/test_authorisation.py`` and
 ``tests/contract/test_another_tenant.py``.
@@ -19,7 +19,7 @@ from services.app import HOT_ROUTERS, ROUTERS
 from services.application.authenticate import Scope
 from services.application.users import ROLES
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "authorisation.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "authorisation.md"
 
 KEYS = (Scope.AGENT, Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
 
@@ -28,7 +28,7 @@ _HEAD = """\
 
 Written by `python -m infra.authorisation` from the routes, and tested: every route is called as each of these, and once
 more with what another tenant owns. A key or person sees its own tenant's rows alone, which the database enforces
-([decision 5](decisions/0005-row-level-security-by-tenant.md)). *Anybody* needs neither key nor sign-in.
+([decision 5](../decisions/0005-row-level-security-by-tenant.md)). *Anybody* needs neither key nor sign-in.
 """
 
 

@@ -1,8 +1,8 @@
 """Claims of five papers, one by one: our number beside the paper's, what arithmetic contradicts, what is not here.
 
 ``--data FOLDER`` holds ``facts.json``: the papers' claims by id, with their numbers; it is no part of the project.
-``--markdown`` writes the table to ``docs/papers.md``. ``--measure`` first makes the transfers of results that have not
-been made on this machine and kernel, on emulated paths with real TCP, and keeps each in
+``--markdown`` writes the table to ``docs/results/papers.md``. ``--measure`` first makes the transfers of results that
+have not been made on this machine and kernel, on emulated paths with real TCP, and keeps each in
 ``benchmarks/records/facts.ndjson``; the next start goes on where one was interrupted. It takes about 75 minutes, and
 needs root, nginx, Chromium, rclone, GridFTP, and what `tradewind transport install` needs. Where this
 machine has not made all that a claim wants, it is judged by what another has, which the summary names.
@@ -40,7 +40,7 @@ SCRATCH = ROOT / "var" / "bench"
 def main(argv: Sequence[str]) -> int:
     """Check every claim, print the table and write ``var/bench/facts.json``."""
     parser = arguments(__doc__.partition("\n")[0])
-    parser.add_argument("--markdown", action="store_true", help="write docs/papers.md too")
+    parser.add_argument("--markdown", action="store_true", help="write docs/results/papers.md too")
     parser.add_argument("--measure", nargs="*", metavar="ID", help="make the transfers of these results, or of all")
     parser.add_argument("--cut", type=float, default=CUT_S, metavar="SECONDS", help="of a run; it stands for its bytes")
     parser.add_argument("--records", type=Path, default=RECORDS, metavar="FILE", help="where transfers are kept")

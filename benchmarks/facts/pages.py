@@ -10,7 +10,7 @@ from benchmarks.facts.finding import Comparison, Finding, Verdict
 from benchmarks.facts.summary import machines_of, what_is_missing
 from benchmarks.report import ROOT
 
-PAGE = ROOT / "docs" / "papers.md"
+PAGE = ROOT / "docs" / "results" / "papers.md"
 
 TITLES = {
     "000": "Guner & Kosar, energy and performance of mobile data transfers",

@@ -4,7 +4,7 @@ Links grow with the rows, 5,000 rows a link, because that is the harder form: wh
 link that grows costs less a row (`--rows-a-link 50000` shows it). Their ends are shared: eight links have one source,
 and all links share eight destinations, so that the transfers of an end grow with the rows.
 
-What a heartbeat, a recommendation and a row cost is measured beside it: `docs/scale.md` reckons with it.
+What a heartbeat, a recommendation and a row cost is measured beside it: `docs/explanation/scale.md` reckons with it.
 
 Rows are stored before the clock starts, see `benchmarks/scale/stored.py`; it stops when the release is in force. The
 workers are those of `./run serve`, two processes. Databases and figures are kept in `var/bench/scale`, by their seed: a

@@ -17,6 +17,7 @@ STEPS: dict[str, Sequence[str | Path]] = {
     "migrations": [*MODULE, "infra.checks.migrations"],
     "licences": [*MODULE, "infra.checks.licences"],
     "requirements": [*MODULE, "infra.checks.requirements"],
+    "docs": [*MODULE, "infra.documents", "check"],
 }
 
 

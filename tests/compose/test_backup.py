@@ -1,4 +1,4 @@
-"""Copies of the database, the log between them, and the way back, as docs/operations.md has them in containers."""
+"""Copies of the database, the log between them, and the way back, as docs/how-to/operate.md has them in containers."""
 
 import os
 import shutil

@@ -27,6 +27,10 @@ from tests.ports import free_port
 from tradewind.errors import InvalidValue
 
 PYTHON = (sys.executable, "-P", "-m")
+BLOCK_OF_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES_WITH_COMMANDS = sorted(
+    page for page in (ROOT / "docs").rglob("*.md") if BLOCK_OF_COMMANDS.search(page.read_text(encoding="utf-8"))
+)
 
 
 @dataclass(frozen=True)
@@ -130,10 +134,9 @@ def test_pages_say_that_it_is_sample_data(sample: Served) -> None:
         )
 
 
-@pytest.mark.parametrize("guide", ["agent", "api"])
-def test_every_command_of_a_guide_works(guide: str, sample: Served, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
-    commands = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.stem)
+def test_every_command_of_a_page_works(page: Path, sample: Served, tmp_path: Path) -> None:
+    commands = "\n".join(BLOCK_OF_COMMANDS.findall(page.read_text(encoding="utf-8")))
     assert {"http://127.0.0.1:8080", "tw_…"} <= set(re.findall(r"http://127.0.0.1:8080|tw_…", commands))
     commands = commands.replace("http://127.0.0.1:8080", sample.address).replace("tw_…", sample.key)
     commands = commands.replace(":8090", f":{(port := free_port())}").replace("--port 8090", f"--port {port}")

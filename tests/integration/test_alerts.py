@@ -292,7 +292,7 @@ def _series(text: str) -> set[str]:
 
 
 def test_every_alert_says_how_grave_it_is_what_it_is_and_what_to_do() -> None:
-    operations = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    operations = (ROOT / "docs" / "how-to" / "answer-alerts.md").read_text(encoding="utf-8")
     sections = re.findall(r"^### (\w+)\n\n(?=\S)", operations, re.MULTILINE)
     assert sections == list(ALERTS), "one section an alert, in their order"
     for name, rule in ALERTS.items():
@@ -300,4 +300,4 @@ def test_every_alert_says_how_grave_it_is_what_it_is_and_what_to_do() -> None:
         assert rule["labels"].keys() == {"severity"}
         assert rule["labels"]["severity"] in {"critical", "warning"}
         assert rule["annotations"].keys() == {"summary", "runbook"}
-        assert rule["annotations"]["runbook"] == f"docs/operations.md#{name.lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/how-to/answer-alerts.md#{name.lower()}"
