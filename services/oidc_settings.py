@@ -9,16 +9,38 @@ from services.application.users import ROLES
 from tradewind.errors import InvalidValue
 
 ISSUER = "TRADEWIND_OIDC_ISSUER"
+"""URL of the OpenID provider, as it names itself. With it `…_CLIENT_ID` and `…_ROLES` must be set; without it
+no other may be."""
+
 CLIENT_ID = "TRADEWIND_OIDC_CLIENT_ID"
+"""Client ID of the service at the provider."""
+
 CLIENT_SECRET = "TRADEWIND_OIDC_CLIENT_SECRET"  # noqa: S105 -- a name
+"""Client secret of the service at the provider; a public client has none."""
+
 SCOPE = "TRADEWIND_OIDC_SCOPE"
+"""Scopes to ask for; `openid profile email` if not set."""
+
 NAME = "TRADEWIND_OIDC_NAME"
+"""Words on the button of the sign-in page."""
+
 TENANT = "TRADEWIND_OIDC_TENANT"
+"""Tenant of all users; `local` if not set."""
+
 TENANT_CLAIM = "TRADEWIND_OIDC_TENANT_CLAIM"
+"""Claim that names the tenant of a user."""
+
 LOGIN_CLAIM = "TRADEWIND_OIDC_LOGIN_CLAIM"
+"""Claim that becomes the user's login; `email` if not set."""
+
 ROLES_CLAIM = "TRADEWIND_OIDC_ROLES_CLAIM"
+"""Claim that gives the roles, a text or a list; `groups` if not set."""
+
 ROLES_OF = "TRADEWIND_OIDC_ROLES"
+"""Roles by the value of that claim, such as `net-admins=operator,finance=provider,*=analyst`; `*` means everybody."""
+
 NEW_USERS = "TRADEWIND_OIDC_NEW_USERS"
+"""`create` makes an account for an unknown user at sign-in; `refuse`, the default, lets in known users only."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

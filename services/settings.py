@@ -34,97 +34,100 @@ class Settings:
     """
 
     host: str = "127.0.0.1"
-    """TRADEWIND_HOST: the address that the API listens on."""
+    """TRADEWIND_HOST: Address on which the API listens."""
 
     port: int = 8080
-    """TRADEWIND_PORT."""
+    """TRADEWIND_PORT: Port on which the API listens."""
 
     proxies: str = "127.0.0.1"
-    """TRADEWIND_PROXIES: addresses or networks of proxies, by commas, that are believed who asks and whether by TLS."""
+    """TRADEWIND_PROXIES: Addresses or networks of trusted proxies, separated by commas. The API believes what they say
+    of a client's address and of TLS."""
 
     database_url: str | None = None
-    """DATABASE_URL: the application's ordinary role; None for the embedded PostgreSQL."""
+    """DATABASE_URL: PostgreSQL, as the application's ordinary role. Without it the embedded PostgreSQL is used."""
 
     admin_database_url: str | None = None
-    """TRADEWIND_ADMIN_DATABASE_URL: a role that may make roles and migrate; without it the schema must be ready."""
+    """TRADEWIND_ADMIN_DATABASE_URL: PostgreSQL, as a role that may create roles and migrate. Without it the schema must
+    be ready."""
 
     migration_lock_s: float = 5.0
-    """TRADEWIND_MIGRATION_LOCK_TIMEOUT_S: how long a migration waits for a lock, and with it whoever comes after it."""
+    """TRADEWIND_MIGRATION_LOCK_TIMEOUT_S: Seconds that a migration waits for a lock. Queries behind it wait as long."""
 
     migration_statement_s: float = 600.0
-    """TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S: how long one statement of a migration may take."""
+    """TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S: Seconds that one statement of a migration may take."""
 
     redis_url: str | None = None
-    """REDIS_URL; None for the embedded Valkey."""
+    """REDIS_URL: Redis or Valkey. Without it the embedded Valkey is used."""
 
     data_folder: Path
-    """TRADEWIND_DATA: where the embedded servers keep their files."""
+    """TRADEWIND_DATA: Folder in which the embedded servers keep their files; `var/` in a checkout."""
 
     api_workers: int = 1
-    """TRADEWIND_API_WORKERS: processes that answer requests."""
+    """TRADEWIND_API_WORKERS: Number of processes that answer requests."""
 
     task_workers: int = 2
-    """TRADEWIND_TASK_WORKERS: processes that fit models."""
+    """TRADEWIND_TASK_WORKERS: Number of processes that fit models."""
 
     refresh_interval_s: float = 300.0
-    """TRADEWIND_REFRESH_INTERVAL_S: least time between two releases of a tenant."""
+    """TRADEWIND_REFRESH_INTERVAL_S: Least seconds between two releases of a tenant."""
 
     sweep_interval_s: float = 60.0
-    """TRADEWIND_SWEEP_INTERVAL_S: how often work is looked for whose job was lost or had to wait.
-
-    Jobs of a release in which nothing was begun or finished for as long count as lost.
-    """
+    """TRADEWIND_SWEEP_INTERVAL_S: Seconds between two searches for work whose job was lost or had to wait. A release
+    whose jobs neither start nor finish for this long counts as lost."""
 
     kept_releases: int = 20
-    """TRADEWIND_KEPT_RELEASES: of each tenant's releases so many of the newest can be returned to; older ones go."""
+    """TRADEWIND_KEPT_RELEASES: Number of newest releases of each tenant that a rollback can return to. Older ones are
+    removed."""
 
     query_rows: int = 10_000_000
-    """TRADEWIND_QUERY_ROWS: a query of the warehouse that has more is refused."""
+    """TRADEWIND_QUERY_ROWS: Rows that a query of the warehouse may return. One that has more is refused."""
 
     query_bytes: int = 8 * GIB
-    """TRADEWIND_QUERY_BYTES: one whose answer has more is refused or broken off."""
+    """TRADEWIND_QUERY_BYTES: Bytes that the answer of a query may have. One that has more is refused or broken off."""
 
     query_seconds: float = 120.0
-    """TRADEWIND_QUERY_SECONDS: one that takes longer is stopped."""
+    """TRADEWIND_QUERY_SECONDS: Seconds that a query may take. One that takes longer is stopped."""
 
     reader_address: str | None = None
-    """TRADEWIND_READER_ADDRESS: host:port under which analysts' own tools reach the database, or a replica of it; None:
-    as the service does."""
+    """TRADEWIND_READER_ADDRESS: `host:port` at which analysts' own tools reach the database or a replica of it. Without
+    it they get the address that the service uses."""
 
     notice: str = ""
-    """TRADEWIND_NOTICE: a sentence at the head of every page, such as that the service will be away."""
+    """TRADEWIND_NOTICE: A sentence at the head of every page, such as the date of planned maintenance."""
 
     export_place: str | None = None
-    """TRADEWIND_EXPORT: where logs are written as Parquet each night: a folder, or the URL of an object store such as
-    s3://bucket/folder; None: nowhere. Keys and address of the store are read from AWS_ACCESS_KEY_ID,
-    AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL."""
+    """TRADEWIND_EXPORT: Where logs are written as Parquet each night: a folder, or the URL of an object store such as
+    `s3://bucket/folder`. Without it nothing is exported. `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    `AWS_ENDPOINT_URL` give the store's keys and address."""
 
     sign_on: tuple[Provider, SignOnRules] | None = None
-    """TRADEWIND_OIDC_…: the OpenID provider at which people may sign in, see services.oidc_settings; None: by password
-    alone."""
+    """The OpenID provider at which users may sign in; see services.oidc_settings."""
 
     log_months: int | None = None
-    """TRADEWIND_LOG_MONTHS: so many whole months of logs are kept beside the current one; older ones are dropped once
-    they are exported, which TRADEWIND_EXPORT must be set for. None: all are kept."""
+    """TRADEWIND_LOG_MONTHS: Number of past months whose logs are kept. Older months are dropped once they are exported,
+    which needs `TRADEWIND_EXPORT`. Without it all logs are kept."""
 
     call_limits: CallLimits = field(default_factory=CallLimits.usual)
-    """TRADEWIND_CALLS: calls a second that a key may make, by their kind, such as ``query=5 heartbeat=2000``; kinds
-    that are not named keep what is usual, and ``query=off`` or ``off`` sets no limit.
-    TRADEWIND_TENANT_CALLS: likewise for all keys of a tenant together; by itself four times what a key may."""
+    """TRADEWIND_CALLS: Calls a second that a key may make, by kind, such as `query=5 heartbeat=2000`. Kinds that are
+    not named keep their usual limit; `query=off` or `off` sets no limit.
+
+    TRADEWIND_TENANT_CALLS: The same for all keys of a tenant together. The usual limit is four times that of a key."""
 
     session_limits: SessionLimits = field(default_factory=SessionLimits)
-    """TRADEWIND_LIVE_TRANSFERS: so many transfers of one key may be live at once.
-    TRADEWIND_TENANT_LIVE_TRANSFERS: likewise of all keys of a tenant together; by itself four times as many."""
+    """TRADEWIND_LIVE_TRANSFERS: Number of transfers of one key that may be live at once.
+
+    TRADEWIND_TENANT_LIVE_TRANSFERS: The same for all keys of a tenant together. The usual limit is four times that of a
+    key."""
 
     worker_metrics_port: int | None = None
-    """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
+    """TRADEWIND_WORKER_METRICS_PORT: Port on which a worker serves its metrics. Without it they are not served."""
 
     worker_metrics_host: str = "127.0.0.1"
-    """TRADEWIND_WORKER_METRICS_HOST: the address it serves them on. They ask for no key: open them to a closed network
-    alone."""
+    """TRADEWIND_WORKER_METRICS_HOST: Address on which a worker serves its metrics. They need no key, so open them to a
+    closed network only."""
 
     worker_metrics_folder: Path | None = None
-    """PROMETHEUS_MULTIPROC_DIR: where a worker's processes count, a folder of its own for each worker."""
+    """PROMETHEUS_MULTIPROC_DIR: Folder in which the processes of a worker count; each worker needs its own."""
 
     def __post_init__(self) -> None:
         """Raises

@@ -5,15 +5,17 @@ import sys
 
 from infra.documents.links import find_broken_links
 from infra.documents.site import SITE, build_site, find_foreign_sources, serve_site
+from infra.reference.pages import find_outdated_pages
 
 PORT = 8000
 
 
 def check_documents() -> list[str]:
     """Build the site and return what is wrong with it and with the documents outside it."""
+    outdated = [f"docs/{name} is out of date: python -m infra.reference" for name in find_outdated_pages()]
     if complaint := build_site():
-        return [complaint]
-    return [*find_foreign_sources(SITE), *find_broken_links()]
+        return [*outdated, complaint]
+    return [*outdated, *find_foreign_sources(SITE), *find_broken_links()]
 
 
 def main() -> int:

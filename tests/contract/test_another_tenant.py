@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from infra.authorisation import Call, calls
+from infra.reference.authorisation import Call, calls
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.contract.owned import BOOK_VERSION, PRICE, THINGS, Owner, cuts_of

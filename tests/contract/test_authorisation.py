@@ -6,7 +6,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from infra.authorisation import DOCUMENT, KEYS, Call, calls, rendered
+from infra.reference.authorisation import KEYS, Call, calls, render_authorisation
+from infra.reference.pages import DOCUMENTS
 from services.application.authenticate import Scope
 from services.application.users import ROLES
 from services.bootstrap import Container
@@ -52,7 +53,10 @@ def wrong(asked: Iterable[tuple[Call, int]], caller: Scope, refused: int) -> dic
 
 
 def test_the_document_says_what_the_routes_ask_for() -> None:
-    assert rendered() == DOCUMENT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.authorisation"
+    document = DOCUMENTS / "reference" / "authorisation.md"
+    assert render_authorisation() == document.read_text(encoding="utf-8"), (
+        "if the change is wanted: python -m infra.reference"
+    )
 
 
 def test_only_what_anybody_may_ask_is_answered_without_a_key(api: str) -> None:

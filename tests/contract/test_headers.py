@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import httpx
 import pytest
 
-from infra.authorisation import Call, calls
+from infra.reference.authorisation import Call, calls
 from services.api.middleware import ONLY_BY_TLS
 from services.bootstrap import Container
 from tests.contract.test_authorisation import ENDS_THE_SESSION, filled

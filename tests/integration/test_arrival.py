@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from infra.authorisation import calls
+from infra.reference.authorisation import calls
 from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
 from services.bootstrap import Container
 from tests.stack import Tenant, serving

@@ -1,17 +1,16 @@
-"""Write who may call what to docs/reference/authorisation.md: ``python -m infra.authorisation``, after a wanted change.
+"""Who may call what, read off the routes themselves.
 
-It is read off the routes themselves, and held against what they answer by ``tests/contract/test_authorisation.py`` and
-``tests/contract/test_another_tenant.py``.
+``tests/contract/test_authorisation.py`` and ``tests/contract/test_another_tenant.py`` hold it against what the routes
+answer.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from infra.reference.markdown import code, page, table
 from services.admin.routers import BACK_TO_PAGE
 from services.admin.visitors import HOME, RoleOf, anyone_signed_in
 from services.api.dependencies import KeyOf, key_holder
@@ -19,17 +18,12 @@ from services.app import HOT_ROUTERS, ROUTERS
 from services.application.authenticate import Scope
 from services.application.users import ROLES
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "authorisation.md"
-
 KEYS = (Scope.AGENT, Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
 
-_HEAD = """\
-# Who may call what
-
-Written by `python -m infra.authorisation` from the routes, and tested: every route is called as each of these, and once
-more with what another tenant owns. A key or person sees its own tenant's rows alone, which the database enforces
-([decision 5](../decisions/0005-row-level-security-by-tenant.md)). *Anybody* needs neither key nor sign-in.
-"""
+INTRODUCTION = """\
+Which keys may make which calls, and which users may open which pages. Tests make every call as each of these, and once
+more with what another tenant owns. A key or user sees the rows of its own tenant only, which the database enforces
+([decision 5](../decisions/0005-row-level-security-by-tenant.md)). *Anybody* needs neither key nor sign-in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +73,21 @@ def _asked(dependant: Dependant) -> Iterator[object]:
         yield from _asked(each)
 
 
-def rendered() -> str:
-    """The document as it is kept."""
+def render_authorisation() -> str:
+    """Return the page of who may call what: keys by scope, then users by role."""
     every = calls()
-    api = _table("API", "key with the scope", [call for call in every if not call.is_page], KEYS)
-    return "\n".join(
-        (_HEAD, api, _table("Pages", "person with the role", [call for call in every if call.is_page], ROLES))
+    return page(
+        "Who may call what",
+        INTRODUCTION,
+        "## API\n\n" + _table("key with the scope", [call for call in every if not call.is_page], KEYS),
+        "## Pages\n\n" + _table("user with the role", [call for call in every if call.is_page], ROLES),
     )
 
 
-def _table(title: str, whose: str, listed: list[Call], callers: tuple[Scope, ...]) -> str:
-    lines = [f"## {title}", "", f"| {whose} | anybody | {' | '.join(callers)} |", "|---" * (len(callers) + 2) + "|"]
-    for call in listed:
-        marks = ("yes" if call.permitted is None or each in call.permitted else "" for each in callers)
-        anybody = "yes" if call.permitted is None else ""
-        lines.append(f"| `{call.method} {call.path}` | {anybody} | {' | '.join(marks)} |")
-    return "\n".join([*lines, ""])
+def _table(whose: str, listed: list[Call], callers: tuple[Scope, ...]) -> str:
+    return table((whose, "anybody", *callers), (_line(call, callers) for call in listed))
 
 
-def main() -> int:
-    DOCUMENT.write_text(rendered(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _line(call: Call, callers: tuple[Scope, ...]) -> tuple[str, ...]:
+    marks = ("yes" if call.permitted is None or each in call.permitted else "" for each in callers)
+    return code(f"{call.method} {call.path}"), "yes" if call.permitted is None else "", *marks

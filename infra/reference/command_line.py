@@ -1,0 +1,68 @@
+"""The agent's commands, from the tree that ``tradewind --help`` describes."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from infra.reference.markdown import code, page, table
+from tradewind_agent.cli.app import build
+
+PROGRAM = "tradewind"
+NOTES = re.compile(r"\s*\[((?:default|env var|required|\d|x[<>=])[^\]]*)\]$")
+"""What a help record says after its sentence: a default, a range, or that a value is required."""
+
+TYPES = re.compile(r" <(?:str|list\[str\]|int|float|file|dir|path|int range|float range)>")
+"""Types that a signature names; they say nothing that the meaning and the range do not."""
+
+INTRODUCTION = """\
+Every command of the agent, with its arguments and options. `tradewind COMMAND --help` prints the same.
+
+- Exit status: 0 for success, 1 for a failure, 2 for wrong usage, 128 + *n* after signal *n*.
+- With `--json` the result is one JSON document on standard output. A failure is
+  `{"error": "…", "exit_code": 1}`.
+- Rates, times, sizes, energies and powers are written with their unit: `500Mbps`, `60ms`, `2GiB`, `4kJ`, `12W`.
+- Variables of the environment are listed under [settings](settings.md#the-agent)."""
+
+
+def render_command_line() -> str:
+    """Return the page of all commands."""
+    return page("Command line", INTRODUCTION, *_sections(get_command(build()), PROGRAM))
+
+
+def _sections(group: Any, path: str) -> Iterator[str]:
+    for name, command in sorted(group.commands.items()):
+        full = f"{path} {name}"
+        if commands := getattr(command, "commands", None):
+            rows = ((f"[`{full} {each}`](#{_anchor(f'{full} {each}')})", _help(commands[each])) for each in commands)
+            yield f"## {full}\n\n{_help(command)}\n\n" + table(("command", "purpose"), rows)
+            yield from _sections(command, full)
+        else:
+            yield f"## {full}\n\n{_help(command)}\n\n{_usage(command, full)}\n\n{_parameters(command, full)}"
+
+
+def _help(command: Any) -> str:
+    return " ".join((command.help or "").split())
+
+
+def _usage(command: Any, full: str) -> str:
+    pieces = command.collect_usage_pieces(typer.Context(command, info_name=full))
+    return f"    {full} {' '.join(pieces)}"
+
+
+def _parameters(command: Any, full: str) -> str:
+    context = typer.Context(command, info_name=full)
+    records = (each.get_help_record(context) for each in command.get_params(context) if "--help" not in each.opts)
+    return table(("argument or option", "meaning", "default, range"), (_line(*record) for record in records if record))
+
+
+def _line(signature: str, help_text: str) -> tuple[str, str, str]:
+    found = NOTES.search(help_text)
+    notes = found[1].removeprefix("default: ").replace("; ", ", ") if found else ""
+    return code(TYPES.sub("", signature)), NOTES.sub("", help_text), notes
+
+
+def _anchor(heading: str) -> str:
+    return heading.replace(" ", "-")
