@@ -27,13 +27,13 @@ import httpx
 import psycopg
 import uvicorn
 
-from benchmarks.command import told
-from benchmarks.processes import peak_rss_mb
-from benchmarks.report import Value, arguments, write
-from benchmarks.workload import ndjson_lines
+from benchmarks.support.command import told
+from benchmarks.support.processes import peak_rss_mb
+from benchmarks.support.report import Value, arguments, write
+from benchmarks.support.workload import ndjson_lines
 from services.app import app_for
-from services.application.authenticate import Scope, new_secret
-from services.application.manage_keys import register_tenant
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import register_tenant
 from services.bootstrap import Options, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey

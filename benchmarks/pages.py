@@ -1,6 +1,7 @@
 """Server time of the overview, links and one link's page over 10^7 log rows; daily rollups of a new day and of all.
 
-The rows are those of `benchmarks/kept_rows.py`, made by the first run and kept for the next. The clock of a page runs
+The rows are those of `benchmarks/support/kept_rows.py`, made by the first run and kept for the next. The clock of a
+page runs
 from its request, by a signed-in session over HTTP on this host, to its last byte; beside it stands the processor time
 that the API and the database took for it, and what other programs took of the machine meanwhile. Pages are asked for
 in turn, and before each fifth turn new rows come in on many links, so that pages make days anew while they are asked
@@ -21,17 +22,17 @@ from uuid import UUID, uuid4
 import httpx
 import psutil
 
-from benchmarks.command import told
 from benchmarks.ingest import api_process
-from benchmarks.kept_database import tell
-from benchmarks.kept_rows import DAYS, FOLDER, LEARNED_LINKS, KeptRows, kept_rows, mark_days, one, store_rows
 from benchmarks.pipeline import Unsent
-from benchmarks.processes import Shared
-from benchmarks.report import Value, arguments, scratch_of, write
-from benchmarks.server_time import Service, Took
-from services.application.passwords import Passwords
-from services.application.roll_up import RollUp
-from services.application.users import ROLES
+from benchmarks.support.command import told
+from benchmarks.support.kept_database import tell
+from benchmarks.support.kept_rows import DAYS, FOLDER, LEARNED_LINKS, KeptRows, kept_rows, mark_days, one, store_rows
+from benchmarks.support.processes import Shared
+from benchmarks.support.report import Value, arguments, scratch_of, write
+from benchmarks.support.server_time import Service, Took
+from services.application.access.passwords import Passwords
+from services.application.access.users import ROLES
+from services.application.logs.roll_up import RollUp
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store
 from services.processes import NICENESS

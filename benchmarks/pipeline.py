@@ -22,13 +22,13 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from benchmarks.command import told
-from benchmarks.processes import cpu_s, peak_rss_mb
-from benchmarks.report import Value, arguments, write
-from benchmarks.workload import ndjson_lines
-from services.application.ingest_logs import LogBatch, ingest_logs
-from services.application.jobs import Event, RefreshModels
-from services.application.log_lines import BodyLimits, Encoding, UploadedBody
+from benchmarks.support.command import told
+from benchmarks.support.processes import cpu_s, peak_rss_mb
+from benchmarks.support.report import Value, arguments, write
+from benchmarks.support.workload import ndjson_lines
+from services.application.logs.ingest import LogBatch, ingest_logs
+from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
+from services.application.shared.jobs import Event, RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey

@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from benchmarks.command import told
-from benchmarks.report import Value, arguments, judge, write
-from tradewind.power_model import CalibrationSample, FineModel, cross_validated, fit_cpu, fit_fine, fit_line
+from benchmarks.support.command import told
+from benchmarks.support.report import Value, arguments, judge, write
+from tradewind.energy.power_model import CalibrationSample, FineModel, cross_validated, fit_cpu, fit_fine, fit_line
 
 PATTERN = "compare_cpu_load_and_RAPL-*.csv"
 GOAL = 0.10

@@ -25,14 +25,14 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.command import told
 from benchmarks.ingest import api_process
-from benchmarks.processes import Shared, peak_rss_mb
-from benchmarks.report import Value, arguments, write
-from services.application.authenticate import Scope, new_secret
-from services.application.export_logs import View, folder_of
-from services.application.manage_keys import register_tenant
-from services.application.query_warehouse import QueryLimits
+from benchmarks.support.command import told
+from benchmarks.support.processes import Shared, peak_rss_mb
+from benchmarks.support.report import Value, arguments, write
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import register_tenant
+from services.application.logs.export import View, folder_of
+from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Options, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -40,7 +40,7 @@ from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, PART, Fold
 from services.persistence.log_reader import LogReader
 from services.persistence.migrate import prepare_database
 from tradewind.wire.inventory import NewKey
-from tradewind_agent.client import Client
+from tradewind_agent.service.client import Client
 
 FULL_ROWS, QUICK_ROWS, SMOKE_ROWS = 1_000_000, 100_000, 1_000
 ROUNDS, SMOKE_ROUNDS = 3, 1

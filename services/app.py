@@ -15,39 +15,34 @@ from starlette.types import Lifespan
 
 from services.admin.events import SEATS
 from services.admin.routers import PAGES
-from services.api import (
+from services.api import front, middleware, probes, problems, shedding, traced
+from services.api.routes import (
     batching,
     completions,
     compression,
     connections,
     devices,
     endpoints,
-    front,
     keys,
     limits,
     links,
     logs,
-    middleware,
     price_books,
-    probes,
-    problems,
     recommend,
     releases,
-    shedding,
     sla_tiers,
-    traced,
     transfers,
     usage,
     warehouse,
 )
-from services.application.query_warehouse import QueryLimits
-from services.application.told_reasons import without_secrets
+from services.application.shared.failure_reasons import without_secrets
+from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, container
+from services.observability.telemetry import logger
+from services.observability.tracing import tracing_from
 from services.persistence.address import parameters_of
-from services.query_turns import QueryTurns
 from services.settings import Settings
-from services.telemetry import logger
-from services.tracing import tracing_from
+from services.streaming.query_slots import QueryTurns
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"

@@ -15,28 +15,30 @@ import redis
 import redis.asyncio
 from structlog.typing import FilteringBoundLogger
 
-from services.application.audit import SERVICE
-from services.application.authenticate import Keyring
-from services.application.compression import Histories
-from services.application.live_shares import LiveShares
-from services.application.log_lines import BodyLimits
-from services.application.passwords import Passwords
-from services.application.pending_sign_ins import ShortMemory
-from services.application.ports import Clock
-from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
-from services.application.rate_limits import CallLimits, RateLimits, Refused
-from services.application.refused_sign_ins import RefusedSignIn, RefusedSignIns
-from services.application.single_flight import SingleFlight
-from services.application.single_sign_on import Provider, SignOnRules
-from services.application.snapshot import Snapshots
-from services.application.transfer_owners import OwnerLookups
-from services.application.tune_transfer import Tuner
-from services.application.tuning_sessions import SessionLimits
-from services.application.turns import Turns
-from services.application.watch_service import ServiceWatch
+from services.application.access.authenticate import Keyring
+from services.application.access.passwords import Passwords
+from services.application.access.pending_sign_ins import ShortMemory
+from services.application.access.refused_sign_ins import RefusedSignIn, RefusedSignIns
+from services.application.access.single_sign_on import Provider, SignOnRules
+from services.application.advice.compression import Histories
+from services.application.limits.live_shares import LiveShares
+from services.application.limits.rate_limits import CallLimits, RateLimits, Refused
+from services.application.logs.lines import BodyLimits
+from services.application.monitoring.watch_service import ServiceWatch
+from services.application.recommend.snapshot import Snapshots
+from services.application.shared.audit import SERVICE
+from services.application.shared.ports import Clock
+from services.application.shared.single_flight import SingleFlight
+from services.application.shared.slots import Turns
+from services.application.transfers.owners import OwnerLookups
+from services.application.transfers.sessions import SessionLimits
+from services.application.transfers.tune import Tuner
+from services.application.warehouse.query import QueryLimits, StoredLogin, login_for_queries
+from services.observability.telemetry import Event, Metrics, logger
+from services.observability.tracing import Tracing
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
 from services.persistence.store import Store
-from services.persistence.warehouse import Warehouse
+from services.persistence.warehouse.views import Warehouse
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.queued_state import QueuedStates
@@ -48,11 +50,9 @@ from services.readiness import Readiness, require_redis
 from services.renewals import Renewals, listener
 from services.spools import Spools
 from services.system_clock import SystemClock
-from services.telemetry import Event, Metrics, logger
-from services.tracing import Tracing
 
 if TYPE_CHECKING:
-    from services.oidc import OpenIdProvider
+    from services.openid.provider import OpenIdProvider
 
 SESSION_PATIENCE_S = 1.0
 """How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
@@ -68,7 +68,7 @@ class SignOn:
     @classmethod
     def at(cls, provider: Provider, rules: SignOnRules) -> "SignOn":
         """As they are set up; nothing is asked yet."""
-        from services.oidc import TIMEOUT_S, OpenIdProvider  # noqa: PLC0415 -- most installations have none
+        from services.openid.provider import TIMEOUT_S, OpenIdProvider  # noqa: PLC0415 -- most installations have none
 
         http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False)
         return cls(OpenIdProvider(provider, http, monotonic_s=time.monotonic, now_s=time.time), rules)

@@ -19,9 +19,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from services.application.authenticate import Scope, new_secret
-from services.application.manage_keys import create_key, register_tenant
-from services.application.users import ROLES, add_user, let_in_again
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import create_key, register_tenant
+from services.application.access.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
 from services.persistence.condition import condition_of
 from services.persistence.migrate import prepare_database

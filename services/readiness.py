@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.telemetry import Event
+from services.observability.telemetry import Event
 from tradewind.errors import Unavailable, UnknownSchema
 
 MARK = "tradewind:ready"

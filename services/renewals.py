@@ -7,8 +7,9 @@ from uuid import UUID
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.authenticate import Keyring
-from services.application.jobs import (
+from services.application.access.authenticate import Keyring
+from services.application.recommend.snapshot import Snapshots
+from services.application.shared.jobs import (
     EndpointsChanged,
     KeyChanged,
     LimitsChanged,
@@ -16,9 +17,8 @@ from services.application.jobs import (
     PricesChanged,
     ReleaseChanged,
 )
-from services.application.snapshot import Snapshots
+from services.observability.telemetry import Event
 from services.queue.notices import NoticeListener
-from services.telemetry import Event
 from tradewind.errors import TradewindError
 
 

@@ -19,7 +19,7 @@ from joserfc import jwe
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from services.application.submissions import Submission, SubmissionKey
+from services.application.shared.submissions import Submission, SubmissionKey
 from services.bootstrap import Container
 from tradewind.errors import Conflict
 from tradewind.units import MIB

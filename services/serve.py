@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from services.application.authenticate import Scope, sha256_of
+from services.application.access.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
 from services.embedded.backends import Backends, backends

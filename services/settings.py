@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
-from services.application.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
-from services.application.single_sign_on import Provider, SignOnRules
-from services.application.tuning_sessions import KEYS_AT_ONCE, MOST_LIVE_OF_KEY, SessionLimits
+from services.application.access.single_sign_on import Provider, SignOnRules
+from services.application.limits.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
+from services.application.transfers.sessions import KEYS_AT_ONCE, MOST_LIVE_OF_KEY, SessionLimits
 from services.listening import MAX_PORT, proxies_from
-from services.oidc_settings import sign_on_from
+from services.openid.settings import sign_on_from
 from tradewind.errors import InvalidValue
 from tradewind.units import GIB
 
@@ -101,7 +101,7 @@ class Settings:
     `AWS_ENDPOINT_URL` give the store's keys and address."""
 
     sign_on: tuple[Provider, SignOnRules] | None = None
-    """The OpenID provider at which users may sign in; see services.oidc_settings."""
+    """The OpenID provider at which users may sign in; see services.openid.settings."""
 
     log_months: int | None = None
     """TRADEWIND_LOG_MONTHS: Number of past months whose logs are kept. Older months are dropped once they are exported,

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from tests.ports import free_port
 
 VARIABLE = "TRADEWIND_STACK"

@@ -3,18 +3,18 @@
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from services.application.gate import Verdict
+from services.application.models.gate import Verdict
 from tradewind.cluster import Leaf
-from tradewind.end_power import EndPower
-from tradewind.energy import Host
+from tradewind.energy.ends import EndPower
+from tradewind.energy.measured import Host
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
-from tradewind.selection import SettingTable
-from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import Partition
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.partitions import Partition
+from tradewind.tiers.selection import SettingTable
 
 FITTED_AT = datetime(2026, 4, 1, tzinfo=UTC)
 LATTICE = Lattice(MappingProxyType({"concurrency": (1, 2, 4), "parallelism": (1, 2)}))

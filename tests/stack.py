@@ -21,8 +21,8 @@ from psycopg import sql
 from services.api.arrival import BoundedHttp
 from services.api_process import KEEP_ALIVE_S
 from services.app import create_app
-from services.application.authenticate import Scope, new_secret
-from services.application.manage_keys import create_key, register_tenant
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import create_key, register_tenant
 from services.bootstrap import Container, container
 from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres

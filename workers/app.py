@@ -17,13 +17,13 @@ from celery.platforms import SecurityWarning
 from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
+from services.observability.telemetry import logger
+from services.observability.tracing import check_tracing, tracing_from
 from services.persistence.address import parameters_of
 from services.persistence.condition import condition_of
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.readiness import Readiness
 from services.settings import Settings
-from services.telemetry import logger
-from services.tracing import check_tracing, tracing_from
 from tradewind.errors import InvalidValue
 from workers.broker import Broker
 from workers.metrics import begin_counting, serve_metrics

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from services.application.learned import Curve, KnownDuring, StoredModel
-from services.application.refresh_models import EndCurves
-from tradewind.learning.in_force import InForce
-from tradewind.learning.known_bytes import KnownBytesCurve
+from services.application.models.learned_model import Curve, KnownDuring, StoredModel
+from services.application.models.refresh import EndCurves
+from tradewind.learning.current_model import InForce
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
+from tradewind.learning.load.known_load import KnownBytesCurve
 from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES

@@ -7,15 +7,16 @@ from typing import Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.export_logs import Export
-from services.application.facts import HeartbeatDropped, QuotesDropped, Reporter
-from services.application.journal_heartbeats import HeartbeatJournal
-from services.application.journal_quotes import TENANT, QuoteJournal
-from services.application.refresh_models import Refresh
-from services.application.remove_old_releases import Retention
-from services.application.retain_logs import LogRetention
-from services.application.roll_up import RollUp
-from services.application.stream_journal import Entry, HandedOver
+from services.application.billing.journal_quotes import TENANT, QuoteJournal
+from services.application.logs.export import Export
+from services.application.logs.retain import LogRetention
+from services.application.logs.roll_up import RollUp
+from services.application.models.refresh import Refresh
+from services.application.models.remove_old_releases import Retention
+from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
+from services.application.transfers.journal_heartbeats import HeartbeatJournal
+from services.application.transfers.stream_journal import Entry, HandedOver
+from services.observability.tracing import Tracing
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
@@ -24,7 +25,6 @@ from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
 from services.system_clock import SystemClock
-from services.tracing import Tracing
 from workers.learner import Learner
 from workers.metrics import WorkerMetrics
 from workers.reports import Reports

@@ -5,7 +5,7 @@ from typing import Any
 
 from structlog.typing import FilteringBoundLogger
 
-from services.application.facts import (
+from services.application.shared.events import (
     DaysRolledUp,
     Fact,
     HeartbeatDropped,
@@ -24,8 +24,8 @@ from services.application.facts import (
     ReleaseRefused,
     Swept,
 )
-from services.application.jobs import RefreshModels, RemoveOldReleases
-from services.telemetry import Event
+from services.application.shared.jobs import RefreshModels, RemoveOldReleases
+from services.observability.telemetry import Event
 from workers.metrics import WorkerMetrics
 
 EVENT_OF = {

@@ -11,9 +11,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from services.application.retain_logs import MonthDue
+from services.application.logs.retain import MonthDue
+from services.observability.telemetry import logger
 from services.settings import MAX_LOG_MONTHS, Settings
-from services.telemetry import logger
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind.units import format_bytes
 from workers.parts import WorkerParts

@@ -13,9 +13,9 @@ from celery import Task
 from celery.exceptions import Retry
 from structlog.contextvars import bound_contextvars
 
-from services.application.jobs import REQUEST_ID
-from services.telemetry import Event
-from services.tracing import CARRIED
+from services.application.shared.jobs import REQUEST_ID
+from services.observability.telemetry import Event
+from services.observability.tracing import CARRIED
 from tradewind.errors import TradewindError
 from workers.parts import WorkerParts
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.facts import (
+from services.application.shared.events import (
     DaysRolledUp,
     HeartbeatsJournalled,
     JournalWaits,
@@ -12,8 +12,8 @@ from services.application.facts import (
     QuotesJournalled,
     Swept,
 )
-from services.application.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
-from services.application.query_warehouse import LONGEST_TRANSACTION
+from services.application.shared.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
+from services.application.warehouse.query import LONGEST_TRANSACTION
 from tradewind.errors import Unavailable
 from workers.schedule import END_LONG_READS, EXPORT, JOURNAL, QUOTES, RETAIN, ROLL_UP, SWEEP
 from workers.task import TimedTask

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from services.application.stream_journal import Entry, HandedOver
-from services.application.tuning_sessions import TransferKey
-from services.tracing import TENANT, Tracing
+from services.application.transfers.sessions import TransferKey
+from services.application.transfers.stream_journal import Entry, HandedOver
+from services.observability.tracing import TENANT, Tracing
 
 TRACE = "trace"
 """Field of an entry: what its heartbeat belongs to."""

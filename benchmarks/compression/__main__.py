@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from benchmarks import report
-from benchmarks.command import told
 from benchmarks.compression.judging import figures
 from benchmarks.compression.kept import Kept
 from benchmarks.compression.machines import Measured, read, unseen_machines
 from benchmarks.compression.transfers import Extent, transferred, transferred_in
+from benchmarks.support import report
+from benchmarks.support.command import told
 from benchmarks.wan.runs import RunLog
 
 AT_MOST = {

@@ -14,7 +14,7 @@ from tradewind.compression.contest import contest
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history
-from tradewind_agent.compression.path import asking_first_s
+from tradewind_agent.compression.packed.path import asking_first_s
 
 GZIP_6 = str(Setting(Codec.GZIP, 6))
 LARGE_BYTES = 10_000_000

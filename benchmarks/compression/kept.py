@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.compression.ends import processors_of_ends, running_on
-from benchmarks.sources import Sources
+from benchmarks.support.sources import Sources
 from benchmarks.wan.runs import Row, RunLog, hashes
 from tradewind_agent.compression.sampling import cpu_class
 

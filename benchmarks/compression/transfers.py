@@ -25,7 +25,7 @@ from tradewind.compression.model import Line, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.path import probed_line, probed_line_from
+from tradewind_agent.compression.packed.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.compression.trials import packed_by

@@ -14,14 +14,14 @@ from tradewind.compression.model import Line, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
 from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.copying import PackedCopy, copy_packed
-from tradewind_agent.compression.kept_connections import Connections
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.report import PackedReport
+from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.compression.report import PackedReport
-from tradewind_agent.copy_listing import Listing, list_files
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import prepare_listed, run
+from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import prepare_listed, run
 from tradewind_agent.engine.options import EngineOptions
 
 RAW, AUTO = "raw", "auto"

@@ -14,26 +14,26 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from benchmarks.command import told
 from benchmarks.demo import beside, changing_path, stack
 from benchmarks.demo.comparison import Run, common_ends, compared
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import trials
-from benchmarks.report import ROOT, table
+from benchmarks.support.command import told
+from benchmarks.support.report import ROOT, table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
 from tradewind.transfer import Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
-from tradewind_agent.client import Client
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_report import CopyReport, settings_in_words
-from tradewind_agent.copying import PreparedCopy, copy_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport, settings_in_words
+from tradewind_agent.copy.run import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.metering import HostMeter
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.session.metering import HostMeter
 
 SEED = 7
 PATH = stack.PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")

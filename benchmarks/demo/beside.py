@@ -16,9 +16,9 @@ from pathlib import Path
 from benchmarks.demo import changing_path, stack
 from benchmarks.demo.course import Course
 from tradewind.errors import TradewindError
-from tradewind_agent.client import Client
-from tradewind_agent.copying import PreparedCopy, copy_files
+from tradewind_agent.copy.run import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.service.client import Client
 
 KEY_VARIABLE = "TRADEWIND_DEMO_KEY"
 NOTED_EVERY_S = 0.1

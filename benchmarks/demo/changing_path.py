@@ -10,12 +10,12 @@ from pathlib import Path
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import THUMBNAILS, write_folder
 from benchmarks.demo.stack import EmulatedPath, PathOptions
-from benchmarks.report import ROOT, Value, table
+from benchmarks.support.report import ROOT, Value, table
 from tradewind.errors import TradewindError
 from tradewind.tuning import DecisionKind
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.tuning.ticks import Tick
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tradewind.energy import Host
-from tradewind_agent.copy_report import CopyReport
+from tradewind.energy.measured import Host
+from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.meters import CpuWork, assumed_profile, reprice
 
 FACTORS = (0.5, 1.0, 1.5)

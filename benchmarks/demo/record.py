@@ -16,13 +16,13 @@ from pathlib import Path
 from benchmarks.demo import changing_path, stack
 from benchmarks.demo.files import PAGES, PHOTOS, THUMBNAILS, FileClass, write_folder
 from benchmarks.demo.stack import PathOptions
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from tradewind.parameters import Parameters
 from tradewind.units import parse_bps, parse_seconds
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import copy_files
-from tradewind_agent.metering import HostMeter
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.session.metering import HostMeter
 
 FAST_PATH = PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")
 

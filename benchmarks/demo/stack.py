@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from tradewind.errors import TradewindError
 
 PYTHON = (sys.executable, "-P", "-m")

@@ -21,9 +21,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from benchmarks.api_cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
-from benchmarks.beside import beside
-from benchmarks.command import told
+from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
 from benchmarks.demo.stack import Started, started
 from benchmarks.faults.agents import UPLOADED, Agent, make_files
 from benchmarks.faults.disk import disk
@@ -33,8 +31,10 @@ from benchmarks.faults.network import Network, network
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
 from benchmarks.faults.waiting import until
 from benchmarks.faults.watching import Asking, Publications
-from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, write
+from benchmarks.support.background import beside
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.report import ROOT, Value, arguments, write
 from services.bootstrap import container
 from services.processes import NICENESS
 from services.serve import PYTHON, first_key

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from benchmarks.api_cases import DESTINATIONS, SOURCE
+from benchmarks.api.cases import DESTINATIONS, SOURCE
 from benchmarks.faults.network import Network
 from benchmarks.faults.uploader import begun
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from services.serve import PYTHON
 from tradewind.units import MIB
-from tradewind_agent.live_ticks import left_behind
+from tradewind_agent.session.live_ticks import left_behind
 
 RATE = "8Mbps"
 """Of each copy at most, so that one takes a while and four leave processors to the service."""

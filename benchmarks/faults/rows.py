@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from uuid import UUID
 
-from benchmarks.api_cases import DESTINATIONS, START, log_lines
+from benchmarks.api.cases import DESTINATIONS, START, log_lines
 
 ROWS_A_BATCH = 60
 APART = timedelta(minutes=2)

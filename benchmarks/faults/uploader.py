@@ -11,9 +11,9 @@ import threading
 from pathlib import Path
 
 from benchmarks.faults.rows import batch
-from tradewind_agent.client import Client
 from tradewind_agent.errors import ServiceAway
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.client import Client
 
 PACE_S = 1.0
 AGAIN_S = 0.5

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import httpx
 import psycopg
 
-from benchmarks.beside import turns
 from benchmarks.faults.network import Network
 from benchmarks.faults.waiting import until
+from benchmarks.support.background import turns
 
 ASK_EVERY_S = 0.1
 LOOK_EVERY_S = 0.1

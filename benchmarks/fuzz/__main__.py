@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks import report
-from benchmarks.command import told
 from benchmarks.fuzz.readers import AT_ONCE, fed, targets
 from benchmarks.fuzz.whole_api import Extent, requested
+from benchmarks.support import report
+from benchmarks.support.command import told
 
 MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
 SMOKE_AT_ONCE = 20

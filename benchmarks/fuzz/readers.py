@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from benchmarks.api_cases import live_enquiries, log_lines
+from benchmarks.api.cases import live_enquiries, log_lines
 from benchmarks.fuzz import wire
 from tradewind.connections.har import decode_har, page_loads
 from tradewind.errors import TradewindError
 from tradewind.wire.heartbeats import Completion, Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import parse_row
+from tradewind_agent.history.importers.detect import FORMATS
 from tradewind_agent.importers import ImportContext, import_file
-from tradewind_agent.importers.detect import FORMATS
 from tradewind_agent.meters.power_trace import read_power_trace
 from tradewind_agent.serve.messages import Refused
 

@@ -14,8 +14,8 @@ from schemathesis.schemas import BaseSchema
 
 from benchmarks.fuzz.bodies import any_lines
 from benchmarks.ingest import api_process, new_key
-from services.application.authenticate import Scope
-from services.application.rate_limits import CallLimits
+from services.application.access.authenticate import Scope
+from services.application.limits.rate_limits import CallLimits
 from services.bootstrap import Options
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey

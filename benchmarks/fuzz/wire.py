@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from zlib import crc32
 
-from benchmarks.api_cases import live_enquiries
-from services.application.journal_heartbeats import read as read_heartbeat_entry
-from services.application.stream_journal import Entry
+from benchmarks.api.cases import live_enquiries
+from services.application.transfers.journal_heartbeats import read as read_heartbeat_entry
+from services.application.transfers.stream_journal import Entry
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.errors import TradewindError
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.frames import Block, encode_block, encode_end
 from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.engine.http1 import ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import ResponseHead, ResponseReader
 from tradewind_agent.serve.body import RequestBody
-from tradewind_agent.serve.journal import read_journal
 from tradewind_agent.serve.messages import Request
 from tradewind_agent.serve.reader import RequestReader
+from tradewind_agent.serve.uploads.journal import read_journal
 
 PLAIN = b"the same again and again " * 8
 HEARTBEAT = (

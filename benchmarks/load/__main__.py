@@ -21,17 +21,17 @@ from typing import Any
 import httpx
 import psutil
 
-from benchmarks import report
-from benchmarks.api_app import ECHO, ECHO_REDIS, REALLY_ANSWERED
-from benchmarks.api_cases import log_lines
-from benchmarks.beside import beside
-from benchmarks.command import told
+from benchmarks.api.app import ECHO, ECHO_REDIS, REALLY_ANSWERED
+from benchmarks.api.cases import log_lines
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
 from benchmarks.faults.waiting import until
 from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site
 from benchmarks.load.memory import Memory
-from benchmarks.precedence import precedence
-from benchmarks.processes import Shared, cpu_s
+from benchmarks.support import report
+from benchmarks.support.background import beside
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.processes import Shared, cpu_s
 from services.bootstrap import container
 from services.processes import NICENESS
 from services.serve import PYTHON, commands, first_key
@@ -222,7 +222,7 @@ def echo(whole: Service, key: str, agents: int, scale: Scale) -> dict[str, Any]:
         whole.kill(part)
     as_served = commands(replace(whole.settings, api_workers=1))[API]
     whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
-    whole.instead = {API: [*as_served, "--app=benchmarks.api_app:app"]}
+    whole.instead = {API: [*as_served, "--app=benchmarks.api.app:app"]}
     whole.bring_back(API)
     warm_s = scale.echo_warm_s + REALLY_ANSWERED * scale.fast_tick_s
     found, _ = crowd(

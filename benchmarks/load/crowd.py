@@ -21,8 +21,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from benchmarks.api_cases import FAMILIES, ROWS_A_FAMILY, live_enquiries, log_lines
-from benchmarks.live_transfers import TICK_S, ObedientTransfer, filled
+from benchmarks.api.cases import FAMILIES, ROWS_A_FAMILY, live_enquiries, log_lines
+from benchmarks.api.live_transfers import TICK_S, ObedientTransfer, filled
 from benchmarks.load.connection import Broken, Connection, post
 
 RECOMMEND, HEARTBEAT, COMPLETE, UPLOAD = "recommend", "heartbeat", "complete", "upload"

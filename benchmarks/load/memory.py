@@ -10,7 +10,7 @@ from typing import NamedTuple
 import psutil
 from scipy.stats import theilslopes
 
-from benchmarks.beside import turns
+from benchmarks.support.background import turns
 from tradewind.units import KIB, MIB
 
 LOOK_EVERY_S = 5.0

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.command import told
 from benchmarks.mobile.cells import (
     CUT_S,
     DATA_SETS,
@@ -41,9 +40,10 @@ from benchmarks.mobile.lessons import Contest, Fresh, contests
 from benchmarks.mobile.pricing import as_published, energy_j
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import PARTS, Ground, ground
-from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, judge, scratch_of, write
-from benchmarks.sources import Sources
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.report import ROOT, arguments, judge, scratch_of, write
+from benchmarks.support.sources import Sources
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import Row, RunLog
 

@@ -17,7 +17,7 @@ from benchmarks.mobile.pricing import (
     tail_saving,
     varied,
 )
-from benchmarks.report import Value
+from benchmarks.support.report import Value
 from benchmarks.wan.runs import Row
 from tradewind.units import KIB, throughput_bps
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mobile.cells import Setting
-from benchmarks.report import here
-from benchmarks.sources import Sources
+from benchmarks.support.report import here
+from benchmarks.support.sources import Sources
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.measured_run import MeasuredRun, measured_run
@@ -24,7 +24,7 @@ _PART = "mobile"
 PARTS = {
     _PART: (
         f"{_AGENT}/engine",
-        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "moving")),
+        *(f"{_AGENT}/copy/{name}.py" for name in ("run", "plan", "moving")),
         "benchmarks/testbed",
         "benchmarks/mobile/cells.py",
         "benchmarks/mobile/running.py",

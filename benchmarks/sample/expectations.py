@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.sample.behind import Behind
-from services.application.transfer_journal import Begun, TransferNews, Workload
+from services.application.transfers.journal import Begun, TransferNews, Workload
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import Expected
 

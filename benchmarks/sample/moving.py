@@ -15,14 +15,14 @@ from pathlib import Path
 
 from benchmarks.sample.recordings import RECORDINGS, SOURCE, TUNED_TRANSFERS, Recording, Setting, Site, TunedTransfer
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
 from tradewind.wire.heartbeats import Completion
 from tradewind.wire.records import WireRecord
-from tradewind_agent.agreement_text import parse_agreement
-from tradewind_agent.copy_options import MAX_THROUGHPUT, CopyOptions
-from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import copy_files
-from tradewind_agent.metering import HostMeter
+from tradewind_agent.copy.options import MAX_THROUGHPUT, CopyOptions
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.sla_text import parse_agreement
 
 SEED = 17
 TICK_S = 2.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from benchmarks.demo.stack import PYTHON, free_port, started
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
 SIZE = ViewportSize(width=1280, height=1000)

@@ -15,15 +15,15 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.sample.behind import Behind
-from services.api.recommend import enquiry_of
-from services.application.answering import answer
-from services.application.authenticate import Scope, new_secret
-from services.application.journal_quotes import StoredQuote
-from services.application.manage_keys import create_key
-from services.application.price_books import draft_book, publish_book, set_prices
+from services.api.routes.recommend import enquiry_of
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import create_key
+from services.application.billing.journal_quotes import StoredQuote
+from services.application.billing.price_books import draft_book, publish_book, set_prices
+from services.application.recommend.lookup import answer
 from services.bootstrap import Container
-from tradewind.pricing import PriceModel
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.sla.pricing import PriceModel
 from tradewind.wire.inventory import NewKey
 from tradewind.wire.recommendations import RecommendRequest
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from benchmarks.demo.files import MB, PAGES, PHOTOS, FileClass
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from benchmarks.testbed.path_spec import PathSpec
 
 FOLDER = ROOT / "benchmarks" / "records" / "sample"

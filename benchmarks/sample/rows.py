@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchmarks.demo import changing_path
-from benchmarks.report import ROOT
 from benchmarks.sample.recordings import FOLDER, TUNED
+from benchmarks.support.report import ROOT
 
 MARK = "sample-"
 RECORDED_FOR_THE_DEMO = (*sorted((ROOT / "benchmarks" / "records").glob("emulated-*.ndjson")), changing_path.RECORDED)

@@ -11,8 +11,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.report import ROOT
 from benchmarks.sample.rows import shift_days
+from benchmarks.support.report import ROOT
 from services import serve
 from services.embedded.keeper import end_with_parent
 from services.settings import Settings

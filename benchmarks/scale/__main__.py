@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from benchmarks.command import told
-from benchmarks.kept_database import tell
-from benchmarks.report import arguments, judge, scratch_of, write
 from benchmarks.scale.costs import LOAD, SMALLEST_LOAD, unit_costs
 from benchmarks.scale.growth import measured, summary
 from benchmarks.scale.hosts import LAYOUT, SMALLEST_LAYOUT, cut_off
 from benchmarks.scale.stored import FOLDER, Size
+from benchmarks.support.command import told
+from benchmarks.support.kept_database import tell
+from benchmarks.support.report import arguments, judge, scratch_of, write
 from benchmarks.testbed.errors import CannotEmulate
 from services.processes import NICENESS
 

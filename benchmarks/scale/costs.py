@@ -17,19 +17,19 @@ import psutil
 import psycopg
 import redis
 
-from benchmarks.api import HEARTBEAT, RECOMMEND, begun, empty_journal, publish, service
-from benchmarks.api_cases import live_enquiries, requests
-from benchmarks.http_load import HeartbeatLoad, Load
-from benchmarks.live_transfers import SETTLING_TICKS
-from benchmarks.processes import cpu_s
-from benchmarks.report import Value
+from benchmarks.api.__main__ import HEARTBEAT, RECOMMEND, begun, empty_journal, publish, service
+from benchmarks.api.cases import live_enquiries, requests
+from benchmarks.api.live_transfers import SETTLING_TICKS
 from benchmarks.scale.stored import Stored
-from benchmarks.workload import ndjson_lines
-from services.application.export_logs import View
+from benchmarks.support.http_load import HeartbeatLoad, Load
+from benchmarks.support.processes import cpu_s
+from benchmarks.support.report import Value
+from benchmarks.support.workload import ndjson_lines
+from services.application.logs.export import View
+from services.observability.telemetry import logger
 from services.persistence.lake import Folder, ParquetLake
 from services.persistence.log_reader import LogReader
 from services.settings import Settings
-from services.telemetry import logger
 from workers.parts import WorkerParts
 
 
@@ -84,7 +84,7 @@ def processes(environment: Mapping[str, str]) -> dict[str, psutil.Process]:
     with redis.Redis.from_url(environment["REDIS_URL"]) as client:
         queues = psutil.Process(client.info("server")["process_id"])
     children = psutil.Process().children(recursive=True)
-    (api,) = (each for each in children if "benchmarks.api_app:app" in each.cmdline())
+    (api,) = (each for each in children if "benchmarks.api.app:app" in each.cmdline())
     assert database is not None
     return {"api": api, "database": database, "redis": queues}
 

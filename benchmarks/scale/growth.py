@@ -12,13 +12,13 @@ from uuid import UUID
 
 import psutil
 
-from benchmarks.kept_database import tell
 from benchmarks.pipeline import growth_exponent, workers
-from benchmarks.processes import cpu_s, peak_rss_mb
-from benchmarks.report import DIRTY, UNKNOWN, Value, commit
 from benchmarks.scale.costs import kept_bytes
 from benchmarks.scale.stored import Size, Stored, add_new_logs, kept_as, stored
-from services.application.jobs import RefreshModels
+from benchmarks.support.kept_database import tell
+from benchmarks.support.processes import cpu_s, peak_rss_mb
+from benchmarks.support.report import DIRTY, UNKNOWN, Value, commit
+from services.application.shared.jobs import RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.valkey import EmbeddedValkey
 from services.processes import NICENESS

@@ -20,14 +20,14 @@ from uuid import UUID, uuid4
 
 import redis
 
-from benchmarks.kept_database import tell
 from benchmarks.pipeline import store_logs
-from benchmarks.report import Value
+from benchmarks.support.kept_database import tell
+from benchmarks.support.report import Value
+from benchmarks.support.workload import ndjson_lines
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, raise_device, remove_namespace
 from benchmarks.testbed.permissions import require_permission
-from benchmarks.workload import ndjson_lines
-from services.application.jobs import RefreshModels
+from services.application.shared.jobs import RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey

@@ -1,4 +1,4 @@
-"""Rows of logs by the million, drawn from the law of `benchmarks/workload.py`, as CSV for COPY.
+"""Rows of logs by the million, drawn from the law of `benchmarks/support/workload.py`, as CSV for COPY.
 
 The law is the one that the workload draws single records from, for arrays; a test holds the two together.
 """
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import csv
 
-from benchmarks.workload import (
+from benchmarks.support.workload import (
     CONCURRENCIES,
     IDLE_W,
     MEAN_FILE_BYTES,

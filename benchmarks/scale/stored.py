@@ -16,12 +16,12 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import sql
 
-from benchmarks.kept_database import is_made, kept_server, makers_of, note_made, tell
 from benchmarks.pipeline import Unsent
-from benchmarks.report import ROOT
 from benchmarks.scale.rows import COLUMNS, Span, csv_blocks
-from benchmarks.workload import FIRST_START, SPAN, LinkLaw, link_laws
-from services.application.log_rows import NewRows
+from benchmarks.support.kept_database import is_made, kept_server, makers_of, note_made, tell
+from benchmarks.support.report import ROOT
+from benchmarks.support.workload import FIRST_START, SPAN, LinkLaw, link_laws
+from services.application.logs.rows import NewRows
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.store import Store
@@ -29,7 +29,7 @@ from tradewind.transfer import LinkKey
 from tradewind.units import GB
 
 FOLDER = ROOT / "var" / "bench" / "scale"
-MAKERS = ("benchmarks/workload.py", "benchmarks/scale/rows.py")
+MAKERS = ("benchmarks/support/workload.py", "benchmarks/scale/rows.py")
 """Files that rows depend on."""
 
 BYTES_A_ROW = 1_000

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.command import told
-from benchmarks.report import Value, table
+from benchmarks.support.command import told
+from benchmarks.support.report import Value, table
 from benchmarks.testbed import calibration
 from benchmarks.testbed.emulator import LinkControl
 from benchmarks.testbed.errors import EmulationBroke

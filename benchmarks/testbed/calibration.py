@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from benchmarks.report import Value, arguments, write
+from benchmarks.support.report import Value, arguments, write
 from benchmarks.testbed.cross_traffic import PORT, CrossTraffic, cross_traffic, received, traffic_source
 from benchmarks.testbed.namespaces import MTU_BYTES
 from benchmarks.testbed.path_spec import PathSpec

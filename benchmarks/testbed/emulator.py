@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from benchmarks.testbed.errors import CannotEmulate, EmulationBroke
 from benchmarks.testbed.namespaces import DEVICE, Host
 from benchmarks.testbed.path_spec import PathCounters, PathSpec

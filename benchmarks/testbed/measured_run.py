@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.processes import Share, Shared, cpu_s
+from benchmarks.support.processes import Share, Shared, cpu_s
 from benchmarks.testbed.errors import NothingMoved
 from benchmarks.testbed.namespaces import Host
 from benchmarks.testbed.path_spec import PathCounters

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from benchmarks.processes import Share
+from benchmarks.support.processes import Share
 from benchmarks.testbed.path_spec import PathCounters
 from tradewind.errors import TradewindError
 

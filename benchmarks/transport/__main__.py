@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.command import told
-from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, judge, scratch_of, write
-from benchmarks.sources import Sources, digest_of
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.report import ROOT, Value, arguments, judge, scratch_of, write
+from benchmarks.support.sources import Sources, digest_of
 from benchmarks.testbed.permissions import require_permission
 from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.transport.cases import (

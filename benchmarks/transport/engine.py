@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.sources import digest_of
+from benchmarks.support.sources import digest_of
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.peers import environment
 from benchmarks.testbed.testbed import Testbed

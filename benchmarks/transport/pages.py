@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import Value
+from benchmarks.support.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.testbed import Testbed

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.disturbance import watched
-from benchmarks.report import Value, here
-from benchmarks.sources import Sources
+from benchmarks.support.disturbance import watched
+from benchmarks.support.report import Value, here
+from benchmarks.support.sources import Sources
 from benchmarks.testbed.soundness import PAUSES_S, made_again
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import RunLog
@@ -23,12 +23,12 @@ _PART = "transport"
 PARTS = {
     _PART: (
         *(f"benchmarks/transport/{name}.py" for name in _HERE),
-        "benchmarks/disturbance.py",
-        "benchmarks/processes.py",
+        "benchmarks/support/disturbance.py",
+        "benchmarks/support/processes.py",
         "benchmarks/testbed",
         "clients/bpf",
         f"{_AGENT}/engine",
-        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "moving")),
+        *(f"{_AGENT}/copy/{name}.py" for name in ("run", "plan", "moving")),
         f"{_AGENT}/serve",
         f"{_AGENT}/transport",
         "core/tradewind/connections",

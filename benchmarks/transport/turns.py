@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from benchmarks.disturbance import Watched
+from benchmarks.support.disturbance import Watched
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.transport.rows import DISTURBED, Row
 from tradewind.errors import InvalidValue

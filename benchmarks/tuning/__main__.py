@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.command import told
-from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, judge, scratch_of, table, write
-from benchmarks.sources import digests
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.report import ROOT, Value, arguments, judge, scratch_of, table, write
+from benchmarks.support.sources import digests
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.tuning import history
@@ -40,13 +40,22 @@ QUICK_VARIANT, QUICK_AGREEMENT_VARIANT = "falcon", "slaee"
 _PARTS = {
     "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
     "controller": (
-        *("core/tradewind/tuning", "core/tradewind/learning", "core/tradewind/model.py", "core/tradewind/selection.py"),
+        *(
+            "core/tradewind/tuning",
+            "core/tradewind/learning",
+            "core/tradewind/model.py",
+            "core/tradewind/tiers/selection.py",
+        ),
         "benchmarks/tuning/tuners.py",
     ),
-    "reference": ("core/tradewind/tuning/reference", "core/tradewind/heuristics.py", "benchmarks/tuning/tuners.py"),
+    "reference": (
+        "core/tradewind/tuning/reference",
+        "core/tradewind/heuristics.py",
+        "benchmarks/tuning/tuners.py",
+    ),
     "testbed": (
-        "benchmarks/precedence.py",
-        "benchmarks/wakefulness.py",
+        "benchmarks/support/precedence.py",
+        "benchmarks/support/wakefulness.py",
         "benchmarks/testbed/link",
         *(
             f"benchmarks/testbed/{name}.py"

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.report import Value
+from benchmarks.support.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic, received
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.soundness import LATE_SHARES, PAUSES_S, MachineTooBusy

@@ -16,9 +16,9 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.tuning.driver import Row
 from benchmarks.tuning.transfers import FILE_BYTES, Order, yard
 from benchmarks.wan import runs
-from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
+from tradewind.learning.load.known_load import KnownBytesCurve
 from tradewind.parameters import AXES
 from tradewind.recommendation import CompactTable
 from tradewind.wire.recommendations import table_json

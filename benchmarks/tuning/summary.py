@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.report import Value
+from benchmarks.support.report import Value
 from benchmarks.tuning.tuners import OURS
 from benchmarks.wan.runs import Row
 

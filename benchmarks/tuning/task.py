@@ -9,7 +9,7 @@ from tradewind import path
 from tradewind.dataset import Chunk, ChunkKind, DataSet
 from tradewind.parameters import Parameters
 from tradewind.recommendation import CompactTable
-from tradewind.sla import Sla, SlaKind
+from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.recommendations import WireTable
 
 TICK_S = 5.0

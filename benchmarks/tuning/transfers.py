@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import psutil
 
-from benchmarks.processes import Share, Shared
+from benchmarks.support.processes import Share, Shared
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.errors import EmulationBroke

@@ -12,7 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.heuristics import max_throughput
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, CompactTable
-from tradewind.selection import choose
+from tradewind.tiers.selection import choose
 from tradewind.tuning import Basis, Sample, begin, opened, step
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint
 from tradewind.tuning.reference.ee import EE

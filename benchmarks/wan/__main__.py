@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.command import told
-from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, judge, scratch_of, write
+from benchmarks.support.command import told
+from benchmarks.support.precedence import precedence
+from benchmarks.support.report import ROOT, arguments, judge, scratch_of, write
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.sources import digest_of
+from benchmarks.support.sources import digest_of
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
 from benchmarks.testbed.measured_run import Judge, MeasuredRun, measured_run

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from benchmarks.sources import digest_of
+from benchmarks.support.sources import digest_of
 from benchmarks.testbed.data_sets import SizeLists
 from benchmarks.wan.cells import ALL_CELLS, Cell
 from benchmarks.wan.lessons import lesson_sizes, lessons_digest

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.sources import digest_of
+from benchmarks.support.sources import digest_of
 from benchmarks.testbed.data_sets import Kind, SizeLists, draw_sizes, needed_bytes
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.cells import Cell, settled_s

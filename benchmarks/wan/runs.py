@@ -6,27 +6,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sources import digests
+from benchmarks.support.sources import digests
 
 Row = dict[str, Any]
 
 _CORE, _AGENT = "core/tradewind", "clients/python/tradewind_agent"
-_ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/moving.py")
+_ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/copy/moving.py")
 PARTS: Mapping[str, tuple[str, ...]] = {
     "engine": _ENGINE,
     "controller": (
         *_ENGINE,
-        *(f"{_AGENT}/{name}" for name in ("copying.py", "copy_plan.py", "copy_tuning.py", "planning.py", "tuning")),
-        f"{_AGENT}/path_probe.py",
-        *(f"{_CORE}/{name}.py" for name in ("cold_start", "heuristics", "prior", "selection", "sla_partitions")),
-        *(f"{_CORE}/{name}.py" for name in ("borrowing", "cluster", "dataset", "load_effect", "model")),
-        *(f"{_CORE}/{name}.py" for name in ("parameters", "prediction")),
-        *(f"{_CORE}/{name}" for name in ("learning", "tuning")),
-        *(f"services/application/{name}.py" for name in ("assumed_load", "chunk_choice", "fresh_path", "neighbours")),
-        *(f"services/application/{name}.py" for name in ("recommend", "served_model")),
+        *(f"{_AGENT}/copy/{name}.py" for name in ("run", "plan", "tuning")),
+        *(f"{_AGENT}/session/{name}.py" for name in ("planning", "path_probe")),
+        f"{_AGENT}/tuning",
+        *(f"{_CORE}/{name}.py" for name in ("heuristics", "cluster", "dataset", "load_effect", "model")),
+        *(f"{_CORE}/{name}.py" for name in ("parameters", "prediction", "tiers/selection", "tiers/partitions")),
+        *(f"{_CORE}/{name}" for name in ("learning", "tuning", "unknown_path")),
+        "services/application/recommend",
     ),
     "testbed": (
-        "benchmarks/processes.py",
+        "benchmarks/support/processes.py",
         "benchmarks/testbed/link",
         *(
             f"benchmarks/testbed/{name}.py"
@@ -38,8 +37,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         f"{_AGENT}/meters/cpu_model.py",
     ),
     "harness": (
-        "benchmarks/precedence.py",
-        "benchmarks/wakefulness.py",
+        "benchmarks/support/precedence.py",
+        "benchmarks/support/wakefulness.py",
         *(
             f"benchmarks/wan/{name}.py"
             for name in (

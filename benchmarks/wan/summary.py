@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.report import Value
+from benchmarks.support.report import Value
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import FASTEST

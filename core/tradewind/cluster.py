@@ -1,7 +1,8 @@
 """Where a transfer belongs among the clusters of its link: the nearest leaf by data set, then by load (001 step 3).
 
-The leaves are found by `tradewind.learning.clustering`; looking one up needs arithmetic alone, so that a service or a
-lone agent can do it.
+The leaves are found by `tradewind.learning.clustering.tiered`; looking one up needs arithmetic alone, so that a
+service or
+a lone agent can do it.
 """
 
 import math

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tradewind.cluster import Leaf
-from tradewind.end_power import PowerByEnd
+from tradewind.energy.ends import PowerByEnd
 from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import CompactTable
-from tradewind.selection import SettingTable
-from tradewind.sla_partitions import Partition
+from tradewind.tiers.partitions import Partition
+from tradewind.tiers.selection import SettingTable
 
 COMPACT_SETTINGS = 48
 """Settings in a table that agents carry: a few kilobytes, and no loss on the front of throughput and power."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tradewind.errors import InvalidValue
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
-from tradewind.sla import EnergyBasis
+from tradewind.sla.kinds import EnergyBasis
 from tradewind.units import BITS_PER_BYTE
 
 BAND = 0.9

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
-from tradewind.end_power import PowerByEnd
+from tradewind.energy.ends import PowerByEnd
 from tradewind.parameters import Parameters
 from tradewind.prediction import Prediction
-from tradewind.pricing import Price
-from tradewind.selection import SettingTable
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
+from tradewind.sla.pricing import Price
+from tradewind.tiers.selection import SettingTable
 
 
 class AnswerSource(StrEnum):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.energy import EnergyReading
+from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 

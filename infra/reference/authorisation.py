@@ -15,8 +15,8 @@ from services.admin.routers import BACK_TO_PAGE
 from services.admin.visitors import HOME, RoleOf, anyone_signed_in
 from services.api.dependencies import KeyOf, key_holder
 from services.app import HOT_ROUTERS, ROUTERS
-from services.application.authenticate import Scope
-from services.application.users import ROLES
+from services.application.access.authenticate import Scope
+from services.application.access.users import ROLES
 
 KEYS = (Scope.AGENT, Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
 

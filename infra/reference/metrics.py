@@ -9,8 +9,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from infra.prometheus_rule import ALERTS
 from infra.reference.markdown import code, page, table
-from services.application.watch_service import ServiceState
-from services.telemetry import Event, Metrics, StateMetrics
+from services.application.monitoring.watch_service import ServiceState
+from services.observability.telemetry import Event, Metrics, StateMetrics
 from workers.metrics import WorkerMetrics
 
 INTRODUCTION = """\

@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from infra.reference.markdown import code, literal, page, table
-from services import oidc_settings, settings
+from services import settings
+from services.openid import settings as openid_settings
 from services.settings import Settings
 from tradewind.units import GIB
 
@@ -69,8 +70,8 @@ def _default(field: str) -> str:
 
 
 def _sign_on() -> Iterator[tuple[str, str]]:
-    for constant, text in _documented(oidc_settings.__file__):
-        value = getattr(oidc_settings, constant)
+    for constant, text in _documented(openid_settings.__file__):
+        value = getattr(openid_settings, constant)
         if isinstance(value, str) and value.startswith("TRADEWIND_"):
             yield code(value), literal(text)
 

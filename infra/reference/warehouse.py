@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from infra.reference.markdown import code, page, table
-from services.application.query_warehouse import QueryLimits, SchemaView, StoredLogin
+from services.application.warehouse.query import QueryLimits, SchemaView, StoredLogin
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import upgrade
 from services.persistence.roles import prepare_roles
-from services.persistence.warehouse import Warehouse
+from services.persistence.warehouse.views import Warehouse
 
 INTRODUCTION = """\
 The views that analysts query, each with the rows of its own tenant only. How to send a query:

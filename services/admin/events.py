@@ -7,9 +7,9 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from services.admin.pages import HEADERS
+from services.admin.rendering import HEADERS
 from services.admin.visitors import Visit
-from services.application.sign_in import SignIns
+from services.application.access.sign_in import SignIns
 from tradewind.errors import TradewindError, Unavailable
 
 LOOK_EVERY_S = 2.0

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.application.authenticate import Scope
-from services.application.sign_in import Visitor
-from services.application.users import ROLES
+from services.application.access.authenticate import Scope
+from services.application.access.sign_in import Visitor
+from services.application.access.users import ROLES
 
 
 class Entry(NamedTuple):

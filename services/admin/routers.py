@@ -6,30 +6,26 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from services.admin import (
-    account,
-    audit,
+from services.admin import static_files
+from services.admin.access import account, audit, keys, sign_on, users
+from services.admin.pages import (
     compression,
     connections,
     devices,
     exports,
-    keys,
     limits,
     links,
     logs,
     overview,
     price_books,
     releases,
-    sign_on,
     sql,
-    static_files,
-    tier_cuts,
+    tier_limits,
     tiers,
     transfers,
     usage,
-    users,
 )
-from services.admin.pages import go_to
+from services.admin.rendering import go_to
 from services.admin.visitors import HOME
 
 _ROUTERS = (
@@ -42,7 +38,7 @@ _ROUTERS = (
     links.router,
     releases.router,
     tiers.router,
-    tier_cuts.router,
+    tier_limits.router,
     price_books.router,
     usage.router,
     compression.router,

@@ -10,9 +10,9 @@ from uuid import UUID
 from fastapi import Depends, Request, Response
 from structlog.contextvars import bind_contextvars
 
-from services.application.authenticate import Scope
-from services.application.sign_in import SignIns, Visitor, form_token, is_form_token
-from services.application.submissions import SubmissionKey
+from services.application.access.authenticate import Scope
+from services.application.access.sign_in import SignIns, Visitor, form_token, is_form_token
+from services.application.shared.submissions import SubmissionKey
 from services.bootstrap import Container
 from services.sent_once import LONGEST_TOKEN, claim, submission_key
 from tradewind.errors import NotPermitted, TradewindError

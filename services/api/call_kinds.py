@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from services.application.rate_limits import CallKind
+from services.application.limits.rate_limits import CallKind
 
 _OF_PATHS = {
     "/v1/recommend": CallKind.RECOMMEND,

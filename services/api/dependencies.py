@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from structlog.contextvars import bind_contextvars
 
 from services.api.call_kinds import call_kind
-from services.application.authenticate import Principal, Scope
+from services.application.access.authenticate import Principal, Scope
 from services.bootstrap import Container
 from tradewind.errors import TooOften, Unauthenticated
 

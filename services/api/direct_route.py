@@ -16,8 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 from services.api.call_kinds import call_kind
 from services.api.dependencies import AgentKey, Body, Parts, remembered_agent
 from services.api.routing import StrictRoute
-from services.application.authenticate import Principal
-from services.application.rate_limits import CallKind
+from services.application.access.authenticate import Principal
+from services.application.limits.rate_limits import CallKind
 from services.bootstrap import Container
 
 JSON = b"application/json"

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from services.application.jobs import REQUEST_ID
-from services.telemetry import Metrics
+from services.application.shared.jobs import REQUEST_ID
+from services.observability.telemetry import Metrics
 from tradewind.units import KIB, MIB
 
 MAX_JSON_BYTES = MIB

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from services.api.dependencies import Parts
 from services.api.problems import Problem
-from services.telemetry import StateMetrics
+from services.observability.telemetry import StateMetrics
 from tradewind.errors import Unavailable
 
 router = APIRouter(tags=["probes"])

@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from structlog.contextvars import get_contextvars
 
-from services.application.jobs import REQUEST_ID
+from services.application.shared.jobs import REQUEST_ID
+from services.observability.telemetry import Event
 from services.statuses import status_of
-from services.telemetry import Event
 from tradewind import errors
 from tradewind.wire.base import reason_of
 

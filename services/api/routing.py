@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from services.api.dependencies import PRINCIPAL, authenticate
 from services.api.problems import PROBLEM_RESPONSES
-from services.application.authenticate import Principal
+from services.application.access.authenticate import Principal
 from services.bootstrap import Container
 from services.sent_once import LONGEST_TOKEN, answer_once, submission_key
 from tradewind.errors import InvalidValue

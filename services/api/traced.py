@@ -3,8 +3,8 @@
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, get_contextvars
 
-from services.application.jobs import REQUEST_ID
-from services.tracing import CARRIED, REQUEST, TENANT, TRANSFER, Tracing
+from services.application.shared.jobs import REQUEST_ID
+from services.observability.tracing import CARRIED, REQUEST, TENANT, TRANSFER, Tracing
 
 NOT_TRACED = ("/healthz", "/readyz", "/servingz", "/metrics", "/admin/static/")
 """Asked for every few seconds, or by every page."""

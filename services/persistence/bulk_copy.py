@@ -15,11 +15,11 @@ from uuid import UUID
 import orjson
 from psycopg import Connection
 
-from services.application.ingest_logs import RenderedBlock
-from services.application.log_rows import AcceptedRow
+from services.application.logs.ingest import RenderedBlock
+from services.application.logs.rows import AcceptedRow
 from services.persistence.month_partitions import MonthPartitions
 from services.persistence.tables import transfer_logs
-from tradewind.energy import Host
+from tradewind.energy.measured import Host
 from tradewind.wire.records import WireRecord
 
 COLUMNS = tuple(column.name for column in transfer_logs.columns)

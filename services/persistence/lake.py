@@ -21,7 +21,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.application.export_logs import ExportedDay, View, WrittenDay, folder_of
+from services.application.logs.export import ExportedDay, View, WrittenDay, folder_of
 from services.persistence.log_reader import LogReader
 from tradewind.errors import Unavailable
 

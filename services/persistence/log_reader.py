@@ -12,8 +12,8 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 from psycopg.conninfo import make_conninfo
 
-from services.application.export_logs import View
-from services.application.learned import StoredLink
+from services.application.logs.export import View
+from services.application.models.learned_model import StoredLink
 from services.persistence.engine import SERVER_IS_GONE
 from tradewind.errors import Unavailable
 

@@ -3,18 +3,18 @@
 from typing import Self
 from uuid import UUID
 
-from services.application.audit import SERVICE, Actor
-from services.application.learned import StoredModel
-from services.application.limits import Limits
-from services.application.ports import Outbox
-from services.application.snapshot import Index
+from services.application.limits.caps import Limits
+from services.application.models.learned_model import StoredModel
+from services.application.recommend.snapshot import Index
+from services.application.shared.audit import SERVICE, Actor
+from services.application.shared.ports import Outbox
 from services.persistence.condition import require_ready
 from services.persistence.engine import pooled_engine, unpooled_engine
 from services.persistence.patience import Patience
-from services.persistence.repositories.keys import Registry
-from services.persistence.repositories.months_of_logs import MonthsOfLogs
+from services.persistence.repositories.access.database_accounts import Reads
+from services.persistence.repositories.access.keys import Registry
+from services.persistence.repositories.logs.months_of_logs import MonthsOfLogs
 from services.persistence.repositories.stored_state import StoredStates
-from services.persistence.repositories.warehouse_logins import Reads
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.path import Path
 

@@ -8,45 +8,45 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import Connection, Engine, text
 
-from services.application.audit import SERVICE, Actor, ActorKind
-from services.application.jobs import Event
-from services.application.ports import Outbox
+from services.application.shared.audit import SERVICE, Actor, ActorKind
+from services.application.shared.jobs import Event
+from services.application.shared.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
 from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
 from services.persistence.month_partitions import MonthPartitions
-from services.persistence.repositories.audit import AuditLog
-from services.persistence.repositories.batches import Batches, Quarantine
-from services.persistence.repositories.compression import CompressionObservations
-from services.persistence.repositories.curves import Curves
-from services.persistence.repositories.device_profiles import DeviceProfiles
+from services.persistence.repositories.access.audit import AuditLog
+from services.persistence.repositories.access.database_accounts import WarehouseLogins
+from services.persistence.repositories.access.keys import Keys
+from services.persistence.repositories.access.sign_in_networks import SignInNetworks
+from services.persistence.repositories.access.submissions import Submissions
+from services.persistence.repositories.access.tenants import Tenants
+from services.persistence.repositories.access.users import Users, UserSessions
+from services.persistence.repositories.advice.compression import CompressionObservations
+from services.persistence.repositories.advice.device_profiles import DeviceProfiles
+from services.persistence.repositories.advice.page_loads import PageLoads
+from services.persistence.repositories.billing.price_books import PriceBooks
+from services.persistence.repositories.billing.quotes import Quotes
+from services.persistence.repositories.billing.usage import Usage
 from services.persistence.repositories.endpoints import Endpoints
-from services.persistence.repositories.journal import TransferJournal
-from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
-from services.persistence.repositories.log_days import LogDays
-from services.persistence.repositories.models import Models
-from services.persistence.repositories.months_of_logs import ClosedMonths, MonthSeals
-from services.persistence.repositories.old_releases import OldReleases
-from services.persistence.repositories.outcomes import Outcomes
-from services.persistence.repositories.own_tiers import OwnTiers
-from services.persistence.repositories.page_loads import PageLoads
-from services.persistence.repositories.people import Users, UserSessions
-from services.persistence.repositories.price_books import PriceBooks
-from services.persistence.repositories.quotes import Quotes
-from services.persistence.repositories.release_differences import ReleaseDifferences
-from services.persistence.repositories.release_work import ReleaseWork
-from services.persistence.repositories.releases import Releases
-from services.persistence.repositories.rollups import Rollups
+from services.persistence.repositories.logs.batches import Batches, Quarantine
+from services.persistence.repositories.logs.curves import Curves
+from services.persistence.repositories.logs.log_days import LogDays
+from services.persistence.repositories.logs.months_of_logs import ClosedMonths, MonthSeals
+from services.persistence.repositories.logs.outcomes import Outcomes
+from services.persistence.repositories.logs.rollups import Rollups
+from services.persistence.repositories.models.custom_tiers import OwnTiers
+from services.persistence.repositories.models.models import Models
+from services.persistence.repositories.models.old_releases import OldReleases
+from services.persistence.repositories.models.release_differences import ReleaseDifferences
+from services.persistence.repositories.models.release_work import ReleaseWork
+from services.persistence.repositories.models.releases import Releases
+from services.persistence.repositories.models.sla_tiers import SlaTiers
+from services.persistence.repositories.models.tier_decisions import TierDecisions
 from services.persistence.repositories.saved_queries import SavedQueries
-from services.persistence.repositories.sign_in_networks import SignInNetworks
-from services.persistence.repositories.sla_tiers import SlaTiers
-from services.persistence.repositories.submissions import Submissions
-from services.persistence.repositories.tenants import Tenants
-from services.persistence.repositories.tier_decisions import TierDecisions
-from services.persistence.repositories.transfer_owners import TransferOwners
-from services.persistence.repositories.usage import Usage
-from services.persistence.repositories.warehouse_logins import WarehouseLogins
+from services.persistence.repositories.transfers.journal import TransferJournal
+from services.persistence.repositories.transfers.transfer_owners import TransferOwners
 
 # Durable when acknowledged, whatever the server's default.
 _BEGIN = text("SELECT set_config('tradewind.tenant', :tenant, true), set_config('synchronous_commit', 'on', true)")

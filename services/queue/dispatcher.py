@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 from structlog.contextvars import get_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import REQUEST_ID, Event, Job, Notice
+from services.application.shared.jobs import REQUEST_ID, Event, Job, Notice
 from services.queue.notices import CHANNEL, encode
 
 JOBS_QUEUE = "celery"

@@ -7,8 +7,8 @@ from typing import Any
 
 import redis
 
-from services.application.stream_journal import Entry
-from services.application.tuning_sessions import TransferKey
+from services.application.transfers.sessions import TransferKey
+from services.application.transfers.stream_journal import Entry
 from services.queue.sessions import JOURNAL, session_key
 from tradewind.errors import Unavailable
 

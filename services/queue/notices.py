@@ -12,7 +12,7 @@ import orjson
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import (
+from services.application.shared.jobs import (
     EndpointsChanged,
     KeyChanged,
     LimitsChanged,

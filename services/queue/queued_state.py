@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import redis
 
-from services.application.watch_service import QueuedState, WaitingEntries
+from services.application.monitoring.watch_service import QueuedState, WaitingEntries
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.queue.quote_recorder import QUOTES
 from services.queue.sessions import JOURNAL

@@ -8,8 +8,8 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from services.application.journal_quotes import StoredQuote, as_fields
-from services.application.tuning_sessions import TransferKey
+from services.application.billing.journal_quotes import StoredQuote, as_fields
+from services.application.transfers.sessions import TransferKey
 
 QUOTES = "tradewind:quotes"
 """Stream of quotes on their way to the database."""

@@ -9,10 +9,9 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import NoScriptError, RedisError
 
-from services.application.live_shares import Held
-from services.application.silence import COMING_BACK_S, LONGEST_GAP_S, LONGEST_SILENCE_S
-from services.application.told_first import ToldFirst
-from services.application.tuning_sessions import (
+from services.application.limits.live_shares import Held
+from services.application.transfers.first_heartbeats import ToldFirst
+from services.application.transfers.sessions import (
     Exchanged,
     Outcome,
     SessionLimits,
@@ -21,6 +20,7 @@ from services.application.tuning_sessions import (
     Tick,
     TransferKey,
 )
+from services.application.transfers.silence import COMING_BACK_S, LONGEST_GAP_S, LONGEST_SILENCE_S
 from services.queue.shared_line import SharedLine
 from tradewind.units import MIB
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from services.application.rate_limits import Taken
+from services.application.limits.rate_limits import Taken
 from tradewind.errors import Unavailable
 
 _SCRIPT = files("services.queue") / "scripts" / "rates.lua"

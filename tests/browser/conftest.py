@@ -16,7 +16,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from services.application.users import ROLES, add_user
+from services.application.access.users import ROLES, add_user
 from services.bootstrap import Container
 from tests.conditions import stretched
 from tests.integration.live_transfers import learned

@@ -13,19 +13,19 @@ from zlib import compress, crc32
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from services.application.users import ROLES, add_user
+from services.application.access.users import ROLES, add_user
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
 from tests.browser.conftest import choose_password, patience_ms, sign_in, to_page
 from tests.conditions import eventually
-from tests.integration.agent.command import environment, run
+from tests.integration.agent.support.command import environment, run
 from tests.integration.certificates import make_certificates
-from tests.integration.engine.web_servers import nginx
+from tests.integration.engine.servers.web_servers import nginx
 from tests.ports import free_port
 from tests.stack import Tenant, new_tenant
 from tradewind.connections.analysis import EncryptionClass, PageAnalysis, analyse
 from tradewind.connections.har import page_loads
-from tradewind_agent.har_file import read_har
+from tradewind_agent.har.file import read_har
 
 SIZES = {"a.css": 3_000, "b.js": 40_000} | {f"{number}.png": 20_000 + 15_000 * number for number in range(10)}
 HEAD_BYTES = 500

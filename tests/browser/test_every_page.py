@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from services.application.price_books import draft_book
+from services.application.billing.price_books import draft_book
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
 from tests.browser.conftest import to_page
@@ -15,7 +15,7 @@ from tests.integration.admin.test_overview import end
 from tests.integration.live_transfers import DESTINATION, client
 from tests.records import record
 from tests.stack import Tenant
-from tradewind.sla import EnergyBasis
+from tradewind.sla.kinds import EnergyBasis
 
 pytestmark = pytest.mark.long
 

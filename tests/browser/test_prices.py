@@ -9,11 +9,11 @@ from typing import Any
 import redis
 from playwright.sync_api import Dialog, Locator, Page, expect
 
-from services.application.authenticate import Scope
+from services.application.access.authenticate import Scope
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.browser.conftest import to_page
-from tests.integration.billing import journalled
+from tests.integration.billing.quotes import journalled
 from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 

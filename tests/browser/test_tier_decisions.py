@@ -2,11 +2,11 @@
 
 from playwright.sync_api import Page, expect
 
-from services.application.priced_tiers import UndecidedModel
+from services.application.models.priced_tiers import UndecidedModel
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
 from tests.stack import Tenant
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.releases import Change, TierBounds, TierChange
 
 

@@ -12,7 +12,7 @@ from services.bootstrap import Container
 from services.queue.sessions import JOURNAL
 from tests.browser.conftest import to_page
 from tests.integration.live_transfers import Transfer, client
-from tests.integration.test_journal import Journal
+from tests.integration.transfers.test_journal import Journal
 
 __all__ = ["client"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from tests.compose_stack import VARIABLE, ComposeStack
 
 UP_PATIENCE_S = 600

@@ -9,7 +9,7 @@ import pytest
 
 from tests.compose.conftest import ENQUIRY
 from tests.conditions import eventually
-from tests.integration.refreshes import rows
+from tests.integration.models.refreshes import rows
 from tests.records import ndjson
 
 ASKED = ENQUIRY | {"mover": "tradewind", "dataset": {"file_count": 300, "total_bytes": 30_000_000}}

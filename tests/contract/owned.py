@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import httpx
 
-from services.application.priced_tiers import UndecidedModel
+from services.application.models.priced_tiers import UndecidedModel
 from tests.integration.admin.visitors import HASH, Visitor
+from tests.integration.api.test_connections_api import ANALYSE, PAGE
+from tests.integration.api.test_devices_api import PROFILE
 from tests.integration.live_transfers import Transfer
-from tests.integration.test_connections_api import ANALYSE, PAGE
-from tests.integration.test_devices_api import PROFILE
 from tests.records import ndjson, record
 from tests.stack import Tenant
 

@@ -14,8 +14,8 @@ from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.contract.owned import BOOK_VERSION, PRICE, THINGS, Owner, cuts_of
 from tests.integration.admin.visitors import person, signed_in
+from tests.integration.api.test_devices_api import PROFILE
 from tests.integration.live_transfers import Transfer, learned, learned_tenant
-from tests.integration.test_devices_api import PROFILE
 from tests.records import record
 from tests.stack import Tenant
 

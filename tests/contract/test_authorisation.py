@@ -8,8 +8,8 @@ import pytest
 
 from infra.reference.authorisation import KEYS, Call, calls, render_authorisation
 from infra.reference.pages import DOCUMENTS
-from services.application.authenticate import Scope
-from services.application.users import ROLES
+from services.application.access.authenticate import Scope
+from services.application.access.users import ROLES
 from services.bootstrap import Container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import learned

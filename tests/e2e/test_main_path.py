@@ -20,9 +20,9 @@ from tests.open_folders import open_folder
 from tradewind.parameters import Parameters
 from tradewind.transfer import TransferRecord
 from tradewind.wire.releases import Release
-from tradewind_agent.client import Client
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import copy_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.service.client import Client
 
 SETTINGS = [(cc, pp) for cc in (1, 2, 4, 8) for pp in (1, 2, 8)]
 MOST_TURNS = 4

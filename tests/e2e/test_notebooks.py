@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from benchmarks.report import ROOT
+from benchmarks.support.report import ROOT
 from tests.e2e.test_sample import Served, sample
 
 __all__ = ["sample"]

@@ -16,13 +16,13 @@ import httpx
 import pytest
 
 from benchmarks.demo.stack import started
-from benchmarks.report import ROOT
 from benchmarks.sample import fill, rows, serve
 from benchmarks.sample.behind import Behind, behind_the_service
+from benchmarks.support.report import ROOT
 from services.bootstrap import Container, container
 from services.settings import Settings
 from tests.compose_stack import ComposeStack
-from tests.integration.agent.command import environment
+from tests.integration.agent.support.command import environment
 from tests.ports import free_port
 from tradewind.errors import InvalidValue
 

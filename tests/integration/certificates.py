@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.engine.web_servers import program
+from tests.integration.engine.servers.web_servers import program
 
 
 @dataclass(frozen=True)

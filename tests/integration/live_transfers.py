@@ -10,14 +10,14 @@ import httpx
 import pytest
 import redis.asyncio
 
-from benchmarks.api_cases import SOURCE, log_lines
-from services.application.authenticate import Scope
-from services.application.tuning_sessions import TransferKey
+from benchmarks.api.cases import SOURCE, log_lines
+from services.application.access.authenticate import Scope
+from services.application.transfers.sessions import TransferKey
 from services.bootstrap import Container, container
 from services.persistence.log_reader import LogReader
 from services.queue.sessions import RedisSessions
 from tests.conditions import eventually, stretched
-from tests.integration.refreshes import Refreshes
+from tests.integration.models.refreshes import Refreshes
 from tests.stack import STACK, Tenant, new_tenant, serving
 
 __all__ = ["client", "learned", "learned_tenant", "transfer"]

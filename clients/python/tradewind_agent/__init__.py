@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from tradewind.public_names import loaded_when_used
 
 if TYPE_CHECKING:
-    from tradewind_agent.client import Client, UploadReport
-    from tradewind_agent.copy_options import CopyOptions
-    from tradewind_agent.copy_report import CopyReport
-    from tradewind_agent.copying import copy_files
-    from tradewind_agent.retries import RetryPolicy
-    from tradewind_agent.spool import Spool
+    from tradewind_agent.copy.options import CopyOptions
+    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.run import copy_files
+    from tradewind_agent.history.spool import Spool
+    from tradewind_agent.service.client import Client, UploadReport
+    from tradewind_agent.service.retries import RetryPolicy
 
 __all__ = ["Client", "CopyOptions", "CopyReport", "RetryPolicy", "Spool", "UploadReport", "copy_files"]
 
@@ -18,11 +18,11 @@ __all__ = ["Client", "CopyOptions", "CopyReport", "RetryPolicy", "Spool", "Uploa
 __getattr__ = loaded_when_used(
     __name__,
     {
-        "client": ("Client", "UploadReport"),
-        "copy_options": ("CopyOptions",),
-        "copy_report": ("CopyReport",),
-        "copying": ("copy_files",),
-        "retries": ("RetryPolicy",),
-        "spool": ("Spool",),
+        "service.client": ("Client", "UploadReport"),
+        "copy.options": ("CopyOptions",),
+        "copy.report": ("CopyReport",),
+        "copy.run": ("copy_files",),
+        "service.retries": ("RetryPolicy",),
+        "history.spool": ("Spool",),
     },
 )

@@ -9,15 +9,15 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from tradewind.energy import EnergyQuality
+from tradewind.energy.measured import EnergyQuality
 from tradewind.units import MIB, format_bytes, format_count
-from tradewind_agent.client import Client
 from tradewind_agent.config import Service, config_file, find_service
 from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, ServiceProblem
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.meters import MeterChoice
-from tradewind_agent.retries import BRIEF_RETRIES
-from tradewind_agent.spool import Spool
-from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import BRIEF_RETRIES
 
 LONGEST_SKEW_S = 5.0
 """Beyond this, load known from other transfers' times is attributed to the wrong moments of short ones."""

@@ -9,8 +9,8 @@ import numpy as np
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
-from tradewind.learning.plane import Plane
-from tradewind.learning.surface import Surface, fit_surface, mean_of_lognormal, smearing_factor
+from tradewind.learning.surface.plane import Plane
+from tradewind.learning.surface.response import Surface, fit_surface, mean_of_lognormal, smearing_factor
 from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE, format_count

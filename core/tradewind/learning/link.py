@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from tradewind import model
 from tradewind.cluster import Leaf
-from tradewind.end_power import EndPower, PowerByEnd
-from tradewind.energy import Host
+from tradewind.energy.ends import EndPower, PowerByEnd
+from tradewind.energy.measured import Host
 from tradewind.errors import CannotFit
-from tradewind.learning.clustering import MIN_ROWS, find_tiers
-from tradewind.learning.in_force import InForce, SeenRows
+from tradewind.learning.clustering.tiered import MIN_ROWS, find_tiers
+from tradewind.learning.current_model import InForce, SeenRows
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
@@ -21,7 +21,7 @@ from tradewind.learning.setting_rows import LeafRows
 from tradewind.learning.validation import validate_leaf, within_sight
 from tradewind.parameters import AXES, Lattice, Parameters
 from tradewind.path import Path
-from tradewind.selection import SettingTable
+from tradewind.tiers.selection import SettingTable
 
 FloatArray = npt.NDArray[np.float64]
 

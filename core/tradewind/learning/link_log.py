@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tradewind.learning.clustering import Digest, Rows
-from tradewind.learning.known_bytes import KnownBytesCurve
-from tradewind.learning.load import LinkRows, external_load, request_limit_bps
+from tradewind.learning.clustering.tiered import Digest, Rows
+from tradewind.learning.load.external import LinkRows, external_load, request_limit_bps
+from tradewind.learning.load.known_load import KnownBytesCurve
 from tradewind.learning.setting_rows import hash_of
 from tradewind.parameters import AXES
 
@@ -112,7 +112,7 @@ class LinkLog:
 
 @dataclass(frozen=True, slots=True)
 class EndpointCurves:
-    """Known bytes at both ends of a link and between them, see ``tradewind.learning.load``."""
+    """Known bytes at both ends of a link and between them, see ``tradewind.learning.load.external``."""
 
     source: KnownBytesCurve
     destination: KnownBytesCurve

@@ -2,7 +2,7 @@
 
 For each kind, confidence and energy basis the range of certifiable targets is cut where the demand-weighted regret of
 serving each target with the setting of its range's safe end is least. The definitions of merit, bound and cost are
-those of `tradewind.prediction` and `tradewind.selection`, which solve single agreements online.
+those of `tradewind.prediction` and `tradewind.tiers.selection`, which solve single agreements online.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ from tradewind.prediction import (
     target_of_merit,
     z_of,
 )
-from tradewind.selection import LEVEL_OF, QUANTITY_OF, Objective, SettingTable
-from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
-from tradewind.sla_partitions import Partition, PartitionKey
+from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, SlaKind
+from tradewind.tiers.partitions import Partition, PartitionKey
+from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, Objective, SettingTable
 
 REGRET_GOAL = 0.03
 MAX_PARTITIONS = 12

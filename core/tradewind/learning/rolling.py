@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
+from tradewind.learning.load.recent import free_residual, load_of_residual, recent_residual
 from tradewind.learning.observations import Flags, Floats, Observations
-from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
 
 ROLLING_ROWS = 100
 MISSES = 0.1

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tradewind.errors import CannotFit
-from tradewind.learning.in_force import Compared
+from tradewind.learning.current_model import Compared
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
 from tradewind.learning.observations import Flags, Floats, Observations
-from tradewind.learning.surface import NORMAL_90, Surface
+from tradewind.learning.surface.response import NORMAL_90, Surface
 
 TRAIN_SHARE = 0.7
 """Rows that train in a random split (paper 001, section IV)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from types import MappingProxyType
 
-from tradewind.energy import base_energy_j, dynamic_energy_j, total_energy_j
+from tradewind.energy.measured import base_energy_j, dynamic_energy_j, total_energy_j
 from tradewind.errors import InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.units import BITS_PER_BYTE, GB

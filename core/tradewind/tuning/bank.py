@@ -12,8 +12,8 @@ Energy has a bank too (opportunistic decrease): what is left of the agreed joule
 import math
 from dataclasses import dataclass
 
-from tradewind.selection import QUANTITY_OF, Objective
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.selection import QUANTITY_OF, Objective
 from tradewind.tuning.basis import Basis
 from tradewind.units import BITS_PER_BYTE
 

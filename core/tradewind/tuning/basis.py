@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tradewind.dataset import ChunkKind
-from tradewind.end_power import BOTH_ENDS, PowerByEnd
-from tradewind.energy import Host
+from tradewind.energy.ends import BOTH_ENDS, PowerByEnd
+from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import z_of
 from tradewind.recommendation import ChunkPlan, CompactTable
-from tradewind.selection import unit_target
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
+from tradewind.tiers.selection import unit_target
 from tradewind.tuning.expectation import Expectation
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from tradewind.parameters import Parameters
-from tradewind.selection import ALIKE, Objective
+from tradewind.tiers.selection import ALIKE, Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.expectation import RELAXATION, Candidate, Candidates
 from tradewind.tuning.forecast import Beside, Forecaster, Outlook

@@ -18,23 +18,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tradewind.parameters import Parameters
-from tradewind.sla import ENERGY_KINDS
+from tradewind.sla.kinds import ENERGY_KINDS
 from tradewind.tuning.bank import Goal, balance, estimated, goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
-from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
-from tradewind.tuning.easing import ease
-from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain
-from tradewind.tuning.following import follow_table
 from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
 from tradewind.tuning.gradient import start
 from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
 from tradewind.tuning.limits import First, Limits, fitted
 from tradewind.tuning.observation import Observation, observe, with_channels
-from tradewind.tuning.proposal import Proposal, dwell_s, limits_of, planned, told
-from tradewind.tuning.redistribution import dealt, widened
+from tradewind.tuning.path.change import ChangeDetector
+from tradewind.tuning.path.congestion import Signal
+from tradewind.tuning.rules.back_off import ease
+from tradewind.tuning.rules.exploring import begin_search, explore, octaves_to_regain
+from tradewind.tuning.rules.following import follow_table
+from tradewind.tuning.rules.proposal import Proposal, dwell_s, limits_of, planned, told
+from tradewind.tuning.rules.redistribution import dealt, widened
 from tradewind.tuning.sample import LEAST_BPS, Sample
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
-from tradewind.selection import SettingTable
+from tradewind.tiers.selection import SettingTable
 from tradewind.tuning.limits import Limits, Point, Room, requests
 
 RELAXATION = 0.015

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
-from tradewind.sla import EnergyBasis
+from tradewind.sla.kinds import EnergyBasis
 from tradewind.tuning.bank import above_base_w, energy_per_byte
 from tradewind.tuning.basis import Basis, ChunkBasis
-from tradewind.tuning.belief import Belief
 from tradewind.tuning.expectation import Candidates, Expectation, Expected
 from tradewind.tuning.limits import Limits
+from tradewind.tuning.path.belief import Belief
 from tradewind.units import BITS_PER_BYTE
 
 UNTRIED_SHARE = 0.25

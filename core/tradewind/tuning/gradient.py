@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tradewind.selection import Objective
+from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
 
 STREAM_PRICE = 0.02

@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.belief import FIRST_NOISE, Belief, Gain, Seen, prior
-from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.expectation import point_of
 from tradewind.tuning.observation import Observation, log_ratios
+from tradewind.tuning.path.belief import FIRST_NOISE, Belief, Gain, Seen, prior
+from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.sample import LEAST_W
 from tradewind.tuning.state import TuningState
 

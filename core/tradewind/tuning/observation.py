@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from tradewind.dataset import ChunkKind
-from tradewind.end_power import count_power
+from tradewind.energy.ends import count_power
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.recommendation import CompactTable
-from tradewind.tuning import congestion
 from tradewind.tuning.bank import Bank, above_base_w, credited, energy_per_byte
-from tradewind.tuning.base_rtt import BaseRtt
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
-from tradewind.tuning.congestion import Loss, Signal
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, forecaster
+from tradewind.tuning.path import congestion
+from tradewind.tuning.path.base_rtt import BaseRtt
+from tradewind.tuning.path.congestion import Loss, Signal
 from tradewind.tuning.sample import LEAST_BPS, ChunkProgress, Sample
 from tradewind.tuning.state import TuningState
 

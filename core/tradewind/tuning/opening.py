@@ -6,7 +6,7 @@ from tradewind.dataset import ChunkKind, SizeBin
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import ChunkPlan, CompactTable
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
 from tradewind.tuning.basis import Basis, ChunkBasis
 
 

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.parameters import Parameters
-from tradewind.selection import Objective
+from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import HYSTERESIS, Chosen, best, in_force, outlook_of, shortfall
 from tradewind.tuning.forecast import Forecaster

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tradewind.dataset import ChunkKind
-from tradewind.end_power import LivePower
+from tradewind.energy.ends import LivePower
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import BITS_PER_BYTE

@@ -9,13 +9,13 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.bank import Bank
-from tradewind.tuning.base_rtt import BaseRtt
-from tradewind.tuning.belief import Belief, Gain
-from tradewind.tuning.change import ChangeDetector
-from tradewind.tuning.congestion import StreamLimit
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.gradient import Search
-from tradewind.tuning.plateau import Plateau
+from tradewind.tuning.path.base_rtt import BaseRtt
+from tradewind.tuning.path.belief import Belief, Gain
+from tradewind.tuning.path.change import ChangeDetector
+from tradewind.tuning.path.congestion import StreamLimit
+from tradewind.tuning.path.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
 VERSION = 4

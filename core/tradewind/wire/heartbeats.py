@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from tradewind.dataset import ChunkKind
-from tradewind.end_power import LivePower
-from tradewind.energy import EnergyMethod, EnergyQuality, Host
+from tradewind.energy.ends import LivePower
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 

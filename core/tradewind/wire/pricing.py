@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from tradewind.pricing import DECIMALS, HIGHEST_MARGIN, HIGHEST_PRICE, PriceModel
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.sla.pricing import DECIMALS, HIGHEST_MARGIN, HIGHEST_PRICE, PriceModel
 from tradewind.wire.base import Instant, Name, Open, Strict
 from tradewind.wire.records import WireParameters
 

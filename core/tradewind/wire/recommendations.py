@@ -9,15 +9,15 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
-from tradewind.end_power import EndPower
-from tradewind.energy import Host
+from tradewind.energy.ends import EndPower
+from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
-from tradewind.selection import SettingTable
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import SettingTable
 from tradewind.wire.base import AtLeastOne, Bandwidth, Count, Name, NonNegative, Open, Positive, Small, Strict
 from tradewind.wire.records import WireParameters, WirePath
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import NO_CONTROLS, Open, Strict
 
 LONGEST_REASON = 500

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.recommendation import AnswerSource
 from tradewind.transfer import Status
 from tradewind.wire.base import Open

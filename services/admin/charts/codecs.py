@@ -1,7 +1,7 @@
 """What codecs are expected to reach on paths of several rates."""
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
-from services.application.codec_outlook import RATES_BPS, Outlook
+from services.application.advice.codec_outlook import RATES_BPS, Outlook
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.units import MBIT
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
-from services.application.analyse_connections import STEPS, Distributions
+from services.application.advice.connections import STEPS, Distributions
 from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window
 from tradewind.wire.connections import AnalysedPage, PageConnection
 

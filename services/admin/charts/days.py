@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
-from services.application.overview import Day
+from services.application.monitoring.overview import Day
 from tradewind.units import GB
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from tradewind.model import LeafModel
 from tradewind.prediction import PredictedSetting
-from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import tier_name
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.partitions import tier_name
 from tradewind.units import BITS_PER_BYTE, GB, MBIT
 
 Point = tuple[float, float]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
-from services.application.what_if import WhatIf
+from services.application.billing.what_if import WhatIf
 
 MOST_TIERS = 8
 NARROW_PX = 560

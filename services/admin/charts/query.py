@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from services.admin.charts.style import Options, axis, framed, in_unit
-from services.admin.query_rows import Held, QueryRows, cell
+from services.admin.formatting.query_rows import Held, QueryRows, cell
 
 MOST_LINES = 6
 """As many as there are colours."""

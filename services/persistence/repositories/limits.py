@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.limits import Limit, LimitScope
+from services.application.limits.caps import Limit, LimitScope
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoints, limits
 

@@ -7,8 +7,8 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.learned import Span, StoredLink
-from services.application.log_rows import KnownLink, NewRows
+from services.application.logs.rows import KnownLink, NewRows
+from services.application.models.learned_model import Span, StoredLink
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoints, links, transfer_logs
 from tradewind.errors import NotFound

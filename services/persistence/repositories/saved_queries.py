@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.saved_queries import SavedQuery
+from services.application.warehouse.saved_queries import SavedQuery
 from services.persistence.tables import saved_queries, users
 
 

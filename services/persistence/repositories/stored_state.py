@@ -4,7 +4,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
 
-from services.application.watch_service import FollowedLog, StoredState
+from services.application.monitoring.watch_service import FollowedLog, StoredState
 from services.persistence.failures import unavailable_when_away
 
 PATIENCE_MS = 2_000

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
 
-from services.application.overview import MeteredEnds
+from services.application.monitoring.overview import MeteredEnds
 from services.persistence.tables.metadata import METADATA, instant, quantity, tenant_column
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.application.sign_in import SignIns
+from services.application.access.sign_in import SignIns
 from tests.integration.admin.visitors import person
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from services.admin.field_labels import LABELS
+from services.admin.formatting.field_labels import LABELS
 from tests.integration.admin.visitors import Visitor, person, signed_in
 
 

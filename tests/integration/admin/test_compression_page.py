@@ -4,9 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from services.application.authenticate import Scope
+from services.application.access.authenticate import Scope
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.test_compression_api import seen
+from tests.integration.api.test_compression_api import seen
 
 
 @pytest.fixture

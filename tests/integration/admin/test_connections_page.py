@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.application.authenticate import Scope
+from services.application.access.authenticate import Scope
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.test_connections_api import ANALYSE, query
+from tests.integration.api.test_connections_api import ANALYSE, query
 from tests.stack import new_tenant
 from tests.unit.connections.hars import entry, har
 

@@ -5,11 +5,11 @@ from html import unescape
 
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.turns import Turns
+from services.application.access.authenticate import Scope
+from services.application.shared.slots import Turns
 from services.bootstrap import container
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.test_devices_api import PROFILE
+from tests.integration.api.test_devices_api import PROFILE
 from tests.stack import serving
 
 

@@ -2,8 +2,8 @@
 
 import re
 
-from services.application.authenticate import Scope
-from services.application.users import disable_user
+from services.application.access.authenticate import Scope
+from services.application.access.users import disable_user
 from services.prepare import FIRST_TENANT, new_key, new_login
 from services.serve import first_login
 from tests.integration.admin.visitors import PASSWORD, Person, Visitor, person

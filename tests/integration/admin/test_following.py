@@ -5,8 +5,8 @@ from itertools import islice
 from uuid import uuid4
 
 from services.admin.events import FULL, _seated
-from services.application.authenticate import Scope
-from services.application.users import change_roles
+from services.application.access.authenticate import Scope
+from services.application.access.users import change_roles
 from tests.integration.admin.visitors import person, signed_in
 
 LOOKED_FOR = 60

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from services.application.sign_in import SignIns
-from services.application.sign_in_networks import (
+from services.application.access.sign_in import SignIns
+from services.application.access.sign_in_networks import (
     FAILURES_BEFORE_LOCK,
     FAILURES_BEFORE_LOCK_EVERYWHERE,
     KNOWN_FOR,
     LONGEST_LOCK,
 )
-from services.application.users import reset_password
+from services.application.access.users import reset_password
 from tests.integration.admin.visitors import PASSWORD, Visitor, entries
 from tradewind.errors import InvalidValue, Unauthenticated
 

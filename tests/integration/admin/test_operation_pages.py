@@ -7,15 +7,15 @@ from html import unescape
 import psycopg
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.limits import LimitScope
-from services.application.log_rows import RAW_KEPT_BYTES
-from services.application.retry_rows import Refusal, retry_all
-from tests.integration import test_releases as releases
+from services.application.access.authenticate import Scope
+from services.application.limits.caps import LimitScope
+from services.application.logs.correct_rows import Refusal, retry_all
+from services.application.logs.rows import RAW_KEPT_BYTES
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.agent.command import environment, run
+from tests.integration.agent.support.command import environment, run
 from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
-from tests.integration.refreshes import Refreshes
+from tests.integration.models import test_releases as releases
+from tests.integration.models.refreshes import Refreshes
 from tests.records import record
 
 __all__ = ["client", "learned"]

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from services.admin.field_labels import LABELS
+from services.admin.formatting.field_labels import LABELS
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import learned
 from tests.stack import new_tenant

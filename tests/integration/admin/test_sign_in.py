@@ -6,10 +6,10 @@ from threading import Barrier
 
 import pytest
 
-from services.application.authenticate import sha256_of
-from services.application.passwords import Passwords
-from services.application.sign_in import LONGEST_IDLE, LONGEST_SESSION
-from services.application.users import add_user, disable_user
+from services.application.access.authenticate import sha256_of
+from services.application.access.passwords import Passwords
+from services.application.access.sign_in import LONGEST_IDLE, LONGEST_SESSION
+from services.application.access.users import add_user, disable_user
 from tests.integration.admin.visitors import PASSWORD, Visitor, entries, person, signed_in
 from tests.stack import new_tenant
 from tradewind.errors import Conflict, InvalidValue

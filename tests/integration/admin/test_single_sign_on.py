@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from services.application.single_sign_on import Provider, SignOnRules
+from services.application.access.single_sign_on import Provider, SignOnRules
 from services.bootstrap import Container, Options, SignOn, container
-from services.oidc import OpenIdProvider
+from services.openid.provider import OpenIdProvider
 from services.queue.short_memory import PREFIX
 from tests.integration.admin.visitors import Visitor, person, signed_in
 from tests.integration.written import everything_written

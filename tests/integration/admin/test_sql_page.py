@@ -12,9 +12,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from services.admin.sql import LONGEST_SQL
-from services.application.query_warehouse import QueryLimits
-from services.application.saved_queries import MOST_SAVED
+from services.admin.pages.sql import LONGEST_SQL
+from services.application.warehouse.query import QueryLimits
+from services.application.warehouse.saved_queries import MOST_SAVED
 from services.bootstrap import Container, Options, container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in

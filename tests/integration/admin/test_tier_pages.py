@@ -9,18 +9,18 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from benchmarks.api_cases import log_lines
-from services.application.authenticate import Scope
-from services.application.own_tiers import accept_tiers, keep_cuts
+from benchmarks.api.cases import log_lines
+from services.application.access.authenticate import Scope
+from services.application.models.custom_tiers import accept_tiers, keep_cuts
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import Visitor, person, signed_in
-from tests.integration.billing import SEEN
+from tests.integration.billing.quotes import SEEN
 from tests.integration.live_transfers import DESTINATION, learned
-from tests.integration.refreshes import Refreshes
+from tests.integration.models.refreshes import Refreshes
 from tests.stack import Tenant, new_tenant
-from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import PartitionKey
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.partitions import PartitionKey
 
 __all__ = ["learned"]
 

@@ -8,12 +8,12 @@ import psycopg
 import pytest
 import redis
 
-from services.admin.transfers import Asked
+from services.admin.pages.transfers import Asked
 from services.queue.sessions import JOURNAL
 from tests.integration.admin.test_overview import end
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import Transfer, client, learned
-from tests.integration.test_journal import Journal
+from tests.integration.transfers.test_journal import Journal
 from tradewind.units import format_bps
 
 __all__ = ["client", "learned"]

@@ -9,12 +9,12 @@ import httpx
 import pytest
 import redis
 
-from services.application.authenticate import Scope
-from services.application.what_if import Demand
+from services.application.access.authenticate import Scope
+from services.application.billing.what_if import Demand
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.billing import PRICE, book_in_force, journalled, quoted
+from tests.integration.billing.quotes import PRICE, book_in_force, journalled, quoted
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant, watched_since_ever
 

@@ -10,7 +10,7 @@ import httpx
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
-from services.application.users import ROLES
+from services.application.access.users import ROLES
 from services.bootstrap import Container
 from tests.stack import Tenant
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.integration.agent.command import environment
-from tests.integration.agent.faulty_service import faulty_service
+from tests.integration.agent.support.command import environment
+from tests.integration.agent.support.faulty_service import faulty_service
 
 
 @pytest.fixture

@@ -15,21 +15,21 @@ from uuid import UUID, uuid4
 import psutil
 import pytest
 
-from tests.integration.agent.command import environment, run, start
-from tests.integration.engine.rough_server import Answer, Asked, RoughServer, head, plain, redirect
+from tests.integration.agent.support.command import environment, run, start
+from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, plain, redirect
 from tests.integration.engine.transfers import jobs_for, options
-from tests.integration.serving import event_loop, serving
+from tests.integration.serve_files.serving import event_loop, serving
 from tradewind.dataset import ChunkKind
-from tradewind.energy import EnergyMethod, EnergyQuality, Host
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.parameters import Parameters
 from tradewind.wire.records import WireRecord, parse_row
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import copy_files
-from tradewind_agent.end_question import PATIENCE_S
-from tradewind_agent.metering import HostMeter
-from tradewind_agent.other_end import OtherEnd
-from tradewind_agent.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.session.end_question import PATIENCE_S
+from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.session.other_end import OtherEnd
+from tradewind_agent.session.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
 
 SMALL, LARGE = 20_000, 3_000_000
 WAN = CopyOptions(source="alpha", destination="beta", bandwidth_bps=1e9, rtt_s=0.002)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agent.command import COMMAND, run, start
-from tests.integration.agent.faulty_service import faulty_service
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import COMMAND, run, start
+from tests.integration.agent.support.faulty_service import faulty_service
+from tests.integration.serve_files.serving import serving
 from tests.unit.agent.records import lines
 
 
@@ -239,7 +239,7 @@ def test_a_copy_that_asks_a_service_loads_no_other_command_and_no_authorities(or
     code = (
         "import ssl, sys; from tradewind_agent.cli import main; from tradewind_agent.engine import download; "
         "ssl.SSLContext.load_verify_locations = lambda *given, **named: print('authorities'); "
-        "idle = {'rich', 'tradewind_agent.cli.logs', 'tradewind_agent.cli.meter'}; "
+        "idle = {'rich', 'tradewind_agent.cli.commands.logs', 'tradewind_agent.cli.commands.meter'}; "
         "real = download.FileDownload.store; "
         "download.FileDownload.store = lambda *given: print(sorted(idle.intersection(sys.modules))) or real(*given); "
         f"sys.argv[1:] = ['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}]; main()"

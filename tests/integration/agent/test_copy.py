@@ -10,24 +10,24 @@ import pytest
 from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
 from tests.conditions import eventually
-from tests.integration.agent.faulty_service import faulty_service
-from tests.integration.serving import ask, event_loop, serving
+from tests.integration.agent.support.faulty_service import faulty_service
+from tests.integration.serve_files.serving import ask, event_loop, serving
 from tradewind.dataset import ChunkKind
-from tradewind.energy import EnergyMethod, Host
+from tradewind.energy.measured import EnergyMethod, Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.transfer import Direction, Status
 from tradewind.wire.records import WireRecord, parse_row
-from tradewind_agent.client import Client
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import copy_files, prepare
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import copy_files, prepare
 from tradewind_agent.engine import EngineOptions, RetryPolicy
 from tradewind_agent.errors import CopyFailed, UnusableSource
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.metering import HostMeter
+from tradewind_agent.history.spool import Spool
 from tradewind_agent.meters import HostReader
-from tradewind_agent.retries import NO_RETRIES
-from tradewind_agent.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import NO_RETRIES
+from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.session.metering import HostMeter
 
 SMALL, LARGE = 20_000, 3_000_000
 WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.002)

@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
-from tests.integration.agent.command import PATIENCE_S, run, start
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import PATIENCE_S, run, start
+from tests.integration.serve_files.serving import serving
 from tradewind.mobile.catalogue import shipped_catalogue
 
 TAIL_J = shipped_catalogue().device("galaxy-s5").radio("lte").tail_energy_j(inf)

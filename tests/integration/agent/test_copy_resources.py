@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.conditions import eventually
-from tests.integration.agent.command import environment, run, start
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import environment, run, start
+from tests.integration.serve_files.serving import serving
 from tradewind.parameters import Parameters
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import prepare
-from tradewind_agent.copying import run as run_copy
-from tradewind_agent.engine.rate_limit import BURST_S
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import prepare
+from tradewind_agent.copy.run import run as run_copy
+from tradewind_agent.engine.http.rate_limit import BURST_S
 from tradewind_agent.resources.host_files import HostFolders
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits

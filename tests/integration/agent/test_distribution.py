@@ -33,7 +33,7 @@ IMPORT_ALL = (
     + """
 import tradewind, tradewind_agent
 assert tradewind.__file__.startswith(sys.argv[1]), tradewind.__file__
-of_extras = ("tradewind.learning", "tradewind_agent.call_traces")
+of_extras = ("tradewind.learning", "tradewind_agent.service.call_traces")
 names = [name for package in (tradewind, tradewind_agent) for _, name, _ in
          pkgutil.walk_packages(package.__path__, package.__name__ + ".") if not name.startswith(of_extras)]
 for name in names:
@@ -107,7 +107,7 @@ def test_every_module_of_the_agent_imports_with_what_it_declares(installed):
     assert not {"pydantic", "httpx", "httptools", "psutil", "rich", "typer", "zstandard"} & absent
     done = python(IMPORT_ALL, installed)
     assert done.returncode == 0, done.stderr
-    assert {"tradewind_agent.copying", "tradewind_agent.cli.app", "tradewind.wire.records"} <= set(done.stdout.split())
+    assert {"tradewind_agent.copy.run", "tradewind_agent.cli.app", "tradewind.wire.records"} <= set(done.stdout.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["doctor"], ["recommend", "a", "b", "--bytes", "1GB"]])

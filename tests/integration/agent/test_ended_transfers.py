@@ -8,19 +8,19 @@ from uuid import uuid4
 import pytest
 
 from services.bootstrap import Container
-from tests.integration.agent.live_copies import OPTIONS, SLOW, ChangingPath, files, path, spool
+from tests.integration.agent.support.live_copies import OPTIONS, SLOW, ChangingPath, files, path, spool
 from tests.records import record
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind.wire.records import WireRecord
-from tradewind_agent.client import Client
-from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import copy_files
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
 from tradewind_agent.errors import ServiceAway
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.retries import NO_RETRIES
-from tradewind_agent.spool import Spool
-from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.history.transfer_spool import TransferSpool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import NO_RETRIES
+from tradewind_agent.session.logbook import Logbook
 
 __all__ = ["files", "path", "spool"]
 

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from tests.integration.agent.command import environment, run
-from tests.integration.agent.faulty_service import faulty_service
+from tests.integration.agent.support.command import environment, run
+from tests.integration.agent.support.faulty_service import faulty_service
 from tests.integration.certificates import make_certificates
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tests.unit.agent.records import lines
 from tradewind_agent.serve import TlsFiles
 

@@ -3,12 +3,12 @@ import time
 import pytest
 
 from tests.conditions import stretched
-from tests.integration.agent.faulty_service import CUT, DROP, STORE_AND_DROP, faulty_service
+from tests.integration.agent.support.faulty_service import CUT, DROP, STORE_AND_DROP, faulty_service
 from tests.unit.agent.records import lines, records
-from tradewind_agent.client import Client
 from tradewind_agent.errors import ServiceAway
-from tradewind_agent.retries import RetryPolicy
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import RetryPolicy
 
 PATIENT = RetryPolicy(attempts=6, first_wait_s=0.01, longest_wait_s=0.05)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agent.command import environment, run
+from tests.integration.agent.support.command import environment, run
 from tests.records import ndjson, record
 from tests.unit.connections.hars import entry, har
 

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
 from tests.conditions import eventually, stretched
-from tests.integration.agent.command import PATIENCE_S, environment, run, start
-from tests.integration.serving import event_loop, serving
+from tests.integration.agent.support.command import PATIENCE_S, environment, run, start
+from tests.integration.serve_files.serving import event_loop, serving
 
 SMALL, LARGE = 20_000, 3_000_000
 BY_HAND = ("--concurrency", "2", "--parallelism", "1", "--pipelining", "1", "--base-power", "0s")

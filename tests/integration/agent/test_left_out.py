@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agent.command import run
+from tests.integration.agent.support.command import run
 from tests.integration.engine.transfers import digests
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tests.integration.trees import Tree, serving_tree
 from tradewind_agent.serve import Server
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.api_cases import SOURCE
+from benchmarks.api.cases import SOURCE
 from services.bootstrap import Container
-from tests.integration.agent.live_copies import (
+from tests.integration.agent.support.live_copies import (
     OPTIONS,
     SLOW,
     ChangingPath,
@@ -28,12 +28,12 @@ from tests.stack import Tenant, new_tenant
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
-from tradewind_agent.client import Client
-from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import copy_files
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
 from tradewind_agent.errors import CopyFailed
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.logbook import Logbook
 
 __all__ = ["files", "learned", "path", "spool"]
 

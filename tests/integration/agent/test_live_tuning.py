@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.emulation.profile import PathProfile
 from services.bootstrap import container
-from tests.integration.agent.live_copies import (
+from tests.integration.agent.support.live_copies import (
     OPTIONS,
     SLOW,
     ChangingPath,
@@ -24,11 +24,11 @@ from tests.integration.live_transfers import learned
 from tests.stack import Tenant, serving
 from tradewind.parameters import Parameters
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
-from tradewind_agent.client import Client
-from tradewind_agent.copying import copy_files
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.retries import NO_RETRIES
-from tradewind_agent.spool import Spool
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import NO_RETRIES
+from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.tuning.ticks import DecidedBy
 
 __all__ = ["files", "learned", "path", "spool"]

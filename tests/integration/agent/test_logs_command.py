@@ -2,7 +2,7 @@
 
 import gzip
 
-from tests.integration.agent.command import run
+from tests.integration.agent.support.command import run
 from tests.unit.agent.records import lines
 
 

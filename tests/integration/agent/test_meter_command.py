@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from tests.integration.agent.command import PATIENCE_S, environment, run, start
-from tradewind_agent.cli import meter_calibrate
-from tradewind_agent.client import Client
+from tests.integration.agent.support.command import PATIENCE_S, environment, run, start
+from tradewind_agent.cli.commands import meter_calibrate
+from tradewind_agent.service.client import Client
 
 IDLE_W, CPU_W = 10.0, 20.0
 

@@ -4,19 +4,19 @@ from operator import attrgetter
 
 import pytest
 
-from services.application.authenticate import Scope
-from tests.integration.agent.command import environment, run
-from tests.integration.serving import serving
+from services.application.access.authenticate import Scope
+from tests.integration.agent.support.command import environment, run
+from tests.integration.serve_files.serving import serving
 from tests.unit.agent.records import lines, record, records
 from tradewind.recommendation import AnswerSource
-from tradewind.sla import SlaKind
+from tradewind.sla.kinds import SlaKind
 from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
-from tradewind_agent.batches import MAX_BATCH_ROWS
-from tradewind_agent.client import Client
 from tradewind_agent.errors import Contradiction, KeyRefused, ScopeMissing, UnknownThing
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.batches import MAX_BATCH_ROWS
+from tradewind_agent.service.client import Client
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@ import signal
 import subprocess
 import sys
 
-from tests.integration.agent.command import environment
+from tests.integration.agent.support.command import environment
 from tests.unit.agent.records import lines
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
 
 APPEND = """
 import sys
 from pathlib import Path
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
 
 spool = Spool(Path(sys.argv[1]), warn=print)
 first = int(sys.argv[2])

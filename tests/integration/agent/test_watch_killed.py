@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.integration.agent.command import environment, run, start
-from tests.integration.agent.faulty_service import STORE_AND_DROP, faulty_service
+from tests.integration.agent.support.command import environment, run, start
+from tests.integration.agent.support.faulty_service import STORE_AND_DROP, faulty_service
 from tests.unit.agent.records import lines
 
 ROWS = 400

@@ -12,14 +12,14 @@ import pytest
 
 from benchmarks.compression.slow_path import slow_path
 from tests.conditions import eventually
-from tests.integration.agent.command import environment, run, start
+from tests.integration.agent.support.command import environment, run, start
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import copied, leftovers
-from tests.integration.serving import serving
-from tradewind_agent.compression.http import connect
-from tradewind_agent.engine.address import Url
+from tests.integration.serve_files.serving import serving
+from tradewind_agent.compression.packed.http import connect
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.proxy import Proxies
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.proxy import Proxies
 from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import serving
-from tradewind_agent.compression.copying import PackedReport, copy_packed
+from tests.integration.serve_files.serving import serving
+from tradewind_agent.compression.packed.run import PackedReport, copy_packed
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
 

@@ -12,22 +12,22 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from tests.integration.agent.command import Outcome, environment, run
-from tests.integration.engine.web_servers import nginx
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import Outcome, environment, run
+from tests.integration.engine.servers.web_servers import nginx
+from tests.integration.serve_files.serving import serving
 from tests.stack import Tenant
 from tradewind.compression.codecs import PROBE, Codec, Setting
 from tradewind.compression.model import Speeds
 from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
-from tradewind_agent.client import Client
 from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.observing import observations_of_samples
-from tradewind_agent.copy_listing import list_files
-from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.copy.listing import list_files
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
+from tradewind_agent.service.client import Client
 
 LINES = [b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000)]
 NOISE = random.Random(1).randbytes(400_000)

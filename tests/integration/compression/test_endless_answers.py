@@ -6,10 +6,10 @@ from contextlib import closing, suppress
 
 import pytest
 
-from tests.integration.engine.stream_server import StreamServer, read_head
-from tradewind_agent.compression.http import asked, connect, forgotten
-from tradewind_agent.compression.path import probed_line, probed_line_from
-from tradewind_agent.engine.address import Url
+from tests.integration.engine.servers.stream_server import StreamServer, read_head
+from tradewind_agent.compression.packed.http import asked, connect, forgotten
+from tradewind_agent.compression.packed.path import probed_line, probed_line_from
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, CopyFailed
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tradewind.compression.codecs import parse_setting
 from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.copying import PackedCopy
-from tradewind_agent.compression.kept_connections import KEPT_S, Connections
+from tradewind_agent.compression.packed.connection_pool import KEPT_S, Connections
+from tradewind_agent.compression.packed.run import PackedCopy
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.copy_listing import list_files
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.engine.address import Url
+from tradewind_agent.copy.listing import list_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server

@@ -8,20 +8,20 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.agent.command import environment, run
-from tests.integration.agent.faulty_service import faulty_service
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import environment, run
+from tests.integration.agent.support.faulty_service import faulty_service
+from tests.integration.serve_files.serving import serving
 from tradewind.compression.codecs import parse_setting
 from tradewind.compression.content import Kind
 from tradewind.wire.compression import WireObservation, WireSpeeds
 from tradewind.wire.records import parse_row
-from tradewind_agent.client import Client
 from tradewind_agent.compression.sampling import cpu_class
 from tradewind_agent.errors import ServiceAway, ServiceProblem
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.retries import NO_RETRIES
+from tradewind_agent.history.spool import Spool
 from tradewind_agent.serve import Server
-from tradewind_agent.spool import Spool
+from tradewind_agent.service.client import Client
+from tradewind_agent.service.retries import NO_RETRIES
+from tradewind_agent.session.logbook import Logbook
 
 PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(30_000))
 

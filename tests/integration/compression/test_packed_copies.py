@@ -15,21 +15,22 @@ from zlib import crc32
 
 import pytest
 
-from tests.integration.agent.command import environment
-from tests.integration.agent.command import run as run_command
-from tests.integration.serving import Answer, ask, serving
+from tests.integration.agent.support.command import environment
+from tests.integration.agent.support.command import run as run_command
+from tests.integration.serve_files.serving import Answer, ask, serving
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.steering import Steering
-from tradewind_agent.compression import codecs, copying
-from tradewind_agent.compression.copying import PackedCopy, PackedReport, copy_packed
+from tradewind_agent.compression import codecs
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
+from tradewind_agent.compression.packed import run
+from tradewind_agent.compression.packed.run import PackedCopy, PackedReport, copy_packed
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.copy_listing import list_files
-from tradewind_agent.engine.address import Url
+from tradewind_agent.copy.listing import list_files
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.part_write import upload_id
-from tradewind_agent.engine.source import list_uploads
+from tradewind_agent.engine.remote.source import list_uploads
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import Limits
 
@@ -326,7 +327,7 @@ def test_an_upload_makes_the_folder_that_is_not_there_yet(server: Server, tmp_pa
 def test_a_codec_that_fails_at_telling_of_itself_loses_no_report(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copying, "observations_of", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(run, "observations_of", Mock(side_effect=OSError(28, "No space left on device")))
     (tmp_path / "file").write_bytes(PLAIN)
     listing = list_files([str(tmp_path / "file")], f"{server.url}told", options=EngineOptions())
     copy = PackedCopy(listing, Wish.parse("gzip:1"), EngineOptions())

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from tests.integration.agent.command import environment, run
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import environment, run
+from tests.integration.serve_files.serving import serving
 from tradewind.units import KIB, MIB
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.path import probed_line, probed_line_from
+from tradewind_agent.compression.packed.path import probed_line, probed_line_from
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.serve import Server
 

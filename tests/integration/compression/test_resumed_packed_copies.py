@@ -10,11 +10,11 @@ import pytest
 
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import leftovers
-from tests.integration.serving import serving
-from tradewind_agent.compression.copying import PackedCopy, copy_packed
+from tests.integration.serve_files.serving import serving
+from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.copy_listing import Listing, list_files
-from tradewind_agent.engine import storage
+from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.engine.local import storage
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import Limits

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conditions import eventually
-from tests.integration.serving import Answer, Wire, serving
+from tests.integration.serve_files.serving import Answer, Wire, serving
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.steering import Steering
 from tradewind.units import MIB

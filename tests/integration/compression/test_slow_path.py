@@ -7,7 +7,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from benchmarks.compression.slow_path import ROUND_TRIP_S, slow_path
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from tests.integration.compression.test_packed_copies import leftovers
 from tradewind.units import MIB
 from tradewind_agent.compression.classes import classes_of, look_at
 from tradewind_agent.compression.codecs import CannotUnpack
-from tradewind_agent.compression.copying import copy_packed
-from tradewind_agent.compression.kept_connections import Connections
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.report import PackedReport
+from tradewind_agent.compression.packed.run import copy_packed
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.compression.web_codings import STEP_BYTES, web_codings, web_unpacked
-from tradewind_agent.copy_listing import Listing, list_files
+from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.engine.options import EngineOptions
 
 PLAIN = b"".join(b"%d,%d\n" % (row, row * row % 977) for row in range(60_000))

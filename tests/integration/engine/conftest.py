@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.web_servers import WebServer, apache, nginx
+from tests.integration.engine.servers.web_servers import WebServer, apache, nginx
 
 KEEPALIVE_REQUESTS = 7
 """Answers after which the servers close a connection, fewer than most tests pipeline."""

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from tests.integration.engine.rough_server import Answer, RoughServer, plain
+from tests.integration.engine.servers.rough_server import Answer, RoughServer, plain
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind_agent.engine import TransferEngine, TransferResult
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
-from tests.integration.engine.rough_server import Answer, RoughServer, chunked, head, plain, status, until_close
+from tests.integration.engine.servers.rough_server import Answer, RoughServer, chunked, head, plain, status, until_close
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
 

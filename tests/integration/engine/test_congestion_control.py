@@ -5,17 +5,17 @@ import socket
 
 import pytest
 
-from tests.integration.agent.command import environment, run
-from tests.integration.engine.rough_server import RoughServer
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import environment, run
+from tests.integration.engine.servers.rough_server import RoughServer
+from tests.integration.serve_files.serving import serving
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import copy_files
-from tradewind_agent.engine.address import Origin, Url
-from tradewind_agent.engine.connection import Connection, ReceiveBuffer
-from tradewind_agent.engine.dial import dial
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
+from tradewind_agent.engine.http.dial import dial
+from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.rate_limit import RateLimit
 
 
 class Nobody:

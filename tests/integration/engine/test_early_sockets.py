@@ -4,13 +4,13 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from tests.integration.engine.rough_server import RoughServer, gated, plain
+from tests.integration.engine.servers.rough_server import RoughServer, gated, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tradewind.parameters import Parameters
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.early_sockets import EarlySockets
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.engine import TransferEngine
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.early_sockets import EarlySockets
 
 CONTENT = b"0123456789" * 10
 NAMES = [f"f{number}" for number in range(12)]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tradewind.parameters import Parameters
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import copy_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import copy_files
 
 SIZE = 2_000_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, copies, fetch_one
-from tests.integration.engine.rough_server import Answer, Asked, RoughServer, head
+from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head
 from tradewind_agent.engine import TransferResult
 
 OLD = "Tue, 14 Nov 2023 22:13:20 GMT"

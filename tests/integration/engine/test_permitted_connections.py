@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.integration.engine.rough_server import Answer, Asked, RoughServer, head, plain, status
+from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, plain, status
 from tests.integration.engine.transfers import QUICK, jobs_for, options, plan
 from tradewind.units import MIB
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
-from tradewind_agent.engine.address import Origin
-from tradewind_agent.engine.credentials import NO_CREDENTIALS
-from tradewind_agent.engine.origin_book import OriginBook, PermittedConnections
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.credentials import NO_CREDENTIALS
+from tradewind_agent.engine.origin.book import OriginBook, PermittedConnections
 
 CONTENT = random.Random(3).randbytes(3000)
 NAMES = [f"f{number:02}" for number in range(40)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.batch_server import (
+from tests.integration.engine.servers.batch_server import (
     BatchServer,
     Policy,
     backwards,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL
-from tests.integration.engine.rough_server import Answer, Asked, RoughServer, head, paced, plain
+from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, paced, plain
 from tests.integration.engine.transfers import jobs_for, options, plan, until
 from tradewind_agent.engine import DownloadJob, TransferEngine, TransferResult, Url
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.integration.certificates import make_certificates
-from tests.integration.engine.rough_server import RoughServer, plain
+from tests.integration.engine.servers.rough_server import RoughServer, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer, until
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads, tls_context
-from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, Waiting
+from tradewind_agent.engine.http.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, Waiting
 from tradewind_agent.serve import TlsFiles
 
 NAMES = [f"f{number}" for number in range(6)]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.rough_server import Answer, RoughServer, head, redirect, status
+from tests.integration.engine.servers.rough_server import Answer, RoughServer, head, redirect, status
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_downloads
-from tradewind_agent.engine.omissions import OmissionKind
-from tradewind_agent.engine.source import Downloads
+from tradewind_agent.engine.remote.omissions import OmissionKind
+from tradewind_agent.engine.remote.source import Downloads
 
 Found = tuple[Downloads, list[str]]
 """What was listed, and the paths that the server was asked for."""

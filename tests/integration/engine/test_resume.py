@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.rough_server import RoughServer, paced, plain
+from tests.integration.engine.servers.rough_server import RoughServer, paced, plain
+from tests.integration.engine.servers.web_servers import WebServer
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
-from tests.integration.engine.web_servers import WebServer
-from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_downloads, storage
+from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_downloads
+from tradewind_agent.engine.local import storage
 from tradewind_agent.errors import StorageFailed
 
 CONTENT = random.Random(11).randbytes(6_000_000)

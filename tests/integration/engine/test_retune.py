@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from tests.integration.engine.rough_server import RoughServer, paced, plain
+from tests.integration.engine.servers.rough_server import RoughServer, paced, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters

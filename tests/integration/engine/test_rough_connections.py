@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
-from tests.integration.engine.rough_server import RoughServer, gated, plain, silent, status
+from tests.integration.engine.servers.rough_server import RoughServer, gated, plain, silent, status
 from tests.integration.engine.transfers import QUICK, digests, jobs_for, options, plan, until
 from tradewind_agent.engine import RetryPolicy, TransferEngine, TransferResult
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
-from tests.integration.engine.rough_server import (
+from tests.integration.engine.servers.rough_server import (
     RoughServer,
     chunked,
     cut_short,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, fetch_one, reason_of_failure
-from tests.integration.engine.rough_server import RoughServer, head, plain, status
+from tests.integration.engine.servers.rough_server import RoughServer, head, plain, status
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.rough_server import RoughServer, head, redirect, status
+from tests.integration.engine.servers.rough_server import RoughServer, head, redirect, status
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.engine.transfers import digests, options, plan
-from tests.integration.engine.web_servers import nginx
 from tradewind_agent.engine import DownloadJob, TransferEngine, Url, list_downloads, list_uploads
 from tradewind_agent.errors import UnsafeName, UnusableSource
 from tradewind_agent.serve import serve

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.certificates import Certificates, make_certificates
-from tests.integration.engine.http_proxy import HttpProxy
-from tests.integration.engine.rough_server import RoughServer, plain, redirect
+from tests.integration.engine.servers.http_proxy import HttpProxy
+from tests.integration.engine.servers.rough_server import RoughServer, plain, redirect
+from tests.integration.engine.servers.web_servers import WebServer, nginx
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
-from tests.integration.engine.web_servers import WebServer, nginx
 from tradewind_agent.engine import (
     Credentials,
     DownloadJob,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.rough_server import RoughServer, head, status
+from tests.integration.engine.servers.rough_server import RoughServer, head, status
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.engine.transfers import digests, options, plan, until
-from tests.integration.engine.web_servers import nginx
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
 from tradewind_agent.serve import Server, serve
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.conftest import KEEPALIVE_REQUESTS
+from tests.integration.engine.servers.web_servers import WebServer
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
-from tests.integration.engine.web_servers import WebServer
 from tradewind_agent.engine import Url, list_downloads
 
 

@@ -11,17 +11,17 @@ from uuid import UUID
 import httpx
 import pytest
 
-from benchmarks.beside import beside
+from benchmarks.support.background import beside
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.records import record
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.records import WireRecord
-from tradewind_agent.client import Client
 from tradewind_agent.errors import ServiceAway
-from tradewind_agent.live_ticks import LiveTicks
-from tradewind_agent.spool import Spool
-from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.history.transfer_spool import TransferSpool
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 

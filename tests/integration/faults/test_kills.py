@@ -14,7 +14,7 @@ from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
 from tests.conditions import eventually
 from tests.integration.faults.agents import Agent, agents_of, ticking
-from tests.integration.test_workers import Store
+from tests.integration.operations.test_workers import Store
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 

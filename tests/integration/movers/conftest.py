@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from tests.integration.engine.web_servers import nginx
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.movers.driving import Driver, gridftp
 from tests.integration.movers.ssh_server import ssh_server
-from tradewind_agent.spool import Spool
+from tradewind_agent.history.spool import Spool
 
 FILES, FILE_BYTES = 12, 100_000
 

@@ -12,19 +12,19 @@ import httpx
 import psutil
 
 from tests.conditions import eventually
-from tests.integration.engine.web_servers import program
-from tests.unit.agent.service import Service, answering
-from tests.unit.agent.test_planning import ANSWER
+from tests.integration.engine.servers.web_servers import program
+from tests.unit.agent.service.fake_service import Service, answering
+from tests.unit.agent.session.test_planning import ANSWER
 from tradewind.recommendation import ChunkPlan
 from tradewind.wire.records import WireRecord, parse_row
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.metering import HostMeter
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.history.spool import Spool
 from tradewind_agent.movers.port import ToolRun
-from tradewind_agent.movers.preparing import PreparedWrap, WrapOptions, prepare_wrap
-from tradewind_agent.movers.report import WrapReport
-from tradewind_agent.movers.wrapping import run_wrap
-from tradewind_agent.spool import Spool
+from tradewind_agent.movers.wrap.preparing import PreparedWrap, WrapOptions, prepare_wrap
+from tradewind_agent.movers.wrap.report import WrapReport
+from tradewind_agent.movers.wrap.run import run_wrap
+from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.session.metering import HostMeter
 
 WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.05, tune=False)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conditions import eventually
-from tests.integration.engine.web_servers import program
+from tests.integration.engine.servers.web_servers import program
 
 _SEPARATION = Path("/run/sshd")
 """sshd that runs as root insists on this empty folder, which its service makes when it starts."""

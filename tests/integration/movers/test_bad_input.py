@@ -9,14 +9,14 @@ import pytest
 
 from tests.conditions import eventually
 from tests.endings import is_gone
-from tests.integration.agent.command import environment, run, start
+from tests.integration.agent.support.command import environment, run, start
 from tests.integration.movers.conftest import FILE_BYTES
 from tests.integration.movers.driving import recommending, tool_process
 from tradewind.transfer import Status
 from tradewind.wire.records import parse_row
 from tradewind_agent.errors import ToolUnusable
+from tradewind_agent.history.spool import Spool
 from tradewind_agent.movers.known import find_installed, known_movers
-from tradewind_agent.spool import Spool
 
 WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
 

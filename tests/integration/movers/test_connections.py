@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.movers.conftest import FILE_BYTES
 from tests.integration.movers.test_loop import TICKING, run_with, sharing
-from tradewind_agent.movers import tool_connections
+from tradewind_agent.movers.wrap import tool_connections
 
 FILES = 6
 HERE = replace(TICKING, rtt_s=2e-6)

@@ -4,15 +4,15 @@ import os
 
 import pytest
 
-from tests.integration.agent.command import environment, run
-from tests.integration.engine.web_servers import nginx
+from tests.integration.agent.support.command import environment, run
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.movers.driving import recommending
 from tests.integration.movers.test_bad_input import WAN
 from tests.integration.movers.test_live import whole
-from tests.integration.serving import serving
-from tradewind_agent.copy_options import CopyOptions
+from tests.integration.serve_files.serving import serving
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.movers.copying_by import prepare_copy_by
-from tradewind_agent.movers.preparing import WrapOptions
+from tradewind_agent.movers.wrap.preparing import WrapOptions
 
 
 @pytest.fixture

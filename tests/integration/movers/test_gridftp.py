@@ -6,8 +6,8 @@ from tests.conditions import eventually
 from tests.integration.movers.driving import arguments_of, connections_of, recommending, tool_process
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Status
-from tradewind_agent.importers.importing import import_file
-from tradewind_agent.importers.ports import ImportContext, Imported
+from tradewind_agent.history.importers.importing import import_file
+from tradewind_agent.history.importers.ports import ImportContext, Imported
 
 
 def source(folder, count=6, size=300_000):

@@ -11,14 +11,14 @@ import pytest
 
 from tests.conditions import eventually
 from tests.endings import is_gone
-from tests.integration.agent.command import environment, run, start
+from tests.integration.agent.support.command import environment, run, start
 from tests.integration.movers.driving import WAN, arguments_of, recommending, tool_process
 from tests.integration.resources.children import cpus_of, groups_of, notes
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.movers.running import _behind
-from tradewind_agent.movers.wrapping import run_wrap
+from tradewind_agent.movers.wrap.run import run_wrap
+from tradewind_agent.movers.wrap.running import _behind
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
+from tradewind_agent.session.logbook import Logbook
 
 RATE_BPS = 800_000.0
 RATE = RATE_BPS / 8

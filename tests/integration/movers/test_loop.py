@@ -11,10 +11,10 @@ import pytest
 
 from tests.integration.movers.conftest import FILES
 from tests.integration.movers.driving import WAN, recommending, tool_process
-from tests.unit.agent.service import Service
+from tests.unit.agent.service.fake_service import Service
 from tradewind_agent.errors import ToolUnusable
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.movers.wrapping import run_wrap
+from tradewind_agent.movers.wrap.run import run_wrap
+from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.tuning.ticks import DecidedBy
 
 TICKING = replace(WAN, tune=True, tick_s=0.5)

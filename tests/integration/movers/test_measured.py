@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from tradewind.energy import EnergyMethod
+from tradewind.energy.measured import EnergyMethod
 from tradewind.parameters import UNKNOWN_PARAMETERS
 
 

@@ -9,13 +9,13 @@ from random import Random
 import httpx
 import pytest
 
-from tests.integration.engine.web_servers import nginx
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.movers.driving import WAN, arguments_of, connections_to, recommending, tool_process
 from tests.integration.movers.test_loop import answer_to
-from tests.unit.agent.service import Service
+from tests.unit.agent.service.fake_service import Service
 from tradewind.transfer import Status
-from tradewind_agent.logbook import Logbook
-from tradewind_agent.movers.wrapping import run_wrap
+from tradewind_agent.movers.wrap.run import run_wrap
+from tradewind_agent.session.logbook import Logbook
 
 pytestmark = pytest.mark.long
 

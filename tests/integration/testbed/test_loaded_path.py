@@ -6,7 +6,7 @@ import subprocess
 
 from benchmarks.testbed import origins
 from benchmarks.testbed.path_spec import PathSpec
-from tests.integration.agent.command import COMMAND, environment
+from tests.integration.agent.support.command import COMMAND, environment
 
 PATH = PathSpec(rate_bps=20e6, rtt_s=0.04)
 FILES = 4

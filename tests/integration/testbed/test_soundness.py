@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.precedence import precedence
-from benchmarks.processes import Share, Shared
+from benchmarks.support.precedence import precedence
+from benchmarks.support.processes import Share, Shared
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.path_spec import PathSpec
@@ -21,7 +21,7 @@ from tests.conditions import eventually
 _HOLD = """
 import sys
 from pathlib import Path
-from benchmarks.precedence import precedence
+from benchmarks.support.precedence import precedence
 with precedence(Path(sys.argv[1])) as ahead:
     print(int(ahead), flush=True)
     sys.stdin.read()

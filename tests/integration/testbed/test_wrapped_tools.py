@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.testbed import origins
 from benchmarks.testbed.path_spec import PathSpec
-from tests.integration.agent.command import COMMAND, environment
+from tests.integration.agent.support.command import COMMAND, environment
 
 PATH = PathSpec(rate_bps=40e6, rtt_s=0.04, loss_rate=0.005)
 FILES = 8

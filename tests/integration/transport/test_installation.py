@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.transport import installed
-from tests.integration.agent.command import environment
-from tests.integration.serving import serving
+from tests.integration.agent.support.command import environment
+from tests.integration.serve_files.serving import serving
 from tests.integration.transport.conftest import require_replaceable
 from tradewind_agent.errors import OtherVersionLoaded
 from tradewind_agent.transport import installation

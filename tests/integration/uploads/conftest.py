@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import serving
+from tests.integration.serve_files.serving import serving
 from tradewind_agent.serve import Server
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.integration.serving import Answer, Wire
+from tests.integration.serve_files.serving import Answer, Wire
 
 CONTENT = random.Random(3).randbytes(5_300_000)
 PART = 700_000

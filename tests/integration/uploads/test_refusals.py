@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import Wire, ask, serving, sha256
+from tests.integration.serve_files.serving import Wire, ask, serving, sha256
 from tests.integration.uploads.sending import CONTENT, PARTS, bytes_on_disk, files_in, send_part, server_process
 from tradewind_agent.serve import Limits, Server
 from tradewind_agent.serve.folder import PART_PREFIX
-from tradewind_agent.serve.uploads import MAX_IDLE
+from tradewind_agent.serve.uploads.uploads import MAX_IDLE
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tests.conditions import eventually
-from tests.integration.serving import Wire, ask, serving, sha256
+from tests.integration.serve_files.serving import Wire, ask, serving, sha256
 from tests.integration.uploads.sending import CONTENT, PARTS, files_in, received, send_part, server_process
 from tradewind_agent.serve import Limits, Server
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conditions import eventually
-from tests.integration.serving import Wire, ask, sha256
+from tests.integration.serve_files.serving import Wire, ask, sha256
 from tests.integration.uploads.sending import CONTENT, files_in
 from tradewind_agent.serve import Server
 

@@ -5,12 +5,12 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from services.application.export_logs import Export, View, folder_of
-from services.application.facts import Fact
-from services.application.jobs import ExportLogs
-from services.application.retain_logs import LogRetention
-from services.application.roll_up import RollUp
-from services.application.usage import Month
+from services.application.billing.usage import Month
+from services.application.logs.export import Export, View, folder_of
+from services.application.logs.retain import LogRetention
+from services.application.logs.roll_up import RollUp
+from services.application.shared.events import Fact
+from services.application.shared.jobs import ExportLogs
 from services.persistence.lake import PART, ParquetLake
 from tests.records import ndjson, record
 from tests.stack import Tenant

@@ -15,11 +15,11 @@ import pytest
 import s3fs
 from moto.server import ThreadedMotoServer
 
-from services.application.authenticate import Scope
-from services.application.export_logs import Export, View, folder_of
-from services.application.facts import LogsExported
-from services.application.jobs import ExportLogs
-from services.application.roll_up import RollUp
+from services.application.access.authenticate import Scope
+from services.application.logs.export import Export, View, folder_of
+from services.application.logs.roll_up import RollUp
+from services.application.shared.events import LogsExported
+from services.application.shared.jobs import ExportLogs
 from services.bootstrap import Container, Options, container
 from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, storage_at
 from services.persistence.log_reader import LogReader

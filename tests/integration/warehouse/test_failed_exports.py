@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.export_logs import Export
-from services.application.jobs import ExportLogs
-from services.application.roll_up import RollUp
+from services.application.access.authenticate import Scope
+from services.application.logs.export import Export
+from services.application.logs.roll_up import RollUp
+from services.application.shared.jobs import ExportLogs
 from services.bootstrap import Options, container
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader

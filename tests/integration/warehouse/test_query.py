@@ -10,8 +10,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.query_warehouse import Format, Query, QueryLimits
+from services.application.access.authenticate import Scope
+from services.application.warehouse.query import Format, Query, QueryLimits
 from services.bootstrap import Container, Options, container
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider

@@ -10,16 +10,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.query_warehouse import QueryLimits
-from services.persistence.bound_statement import bound
+from services.application.access.authenticate import Scope
+from services.application.warehouse.query import QueryLimits
+from services.persistence.warehouse.bound_statement import bound
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider
 from tests.stack import Tenant
 from tradewind.errors import QueryRefused
 from tradewind.units import MIB
-from tradewind_agent.client import Client
 from tradewind_agent.errors import BodyTooLarge, RequestRefused
+from tradewind_agent.service.client import Client
 
 __all__ = ["api", "parts", "provider"]
 

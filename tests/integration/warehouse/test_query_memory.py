@@ -4,7 +4,7 @@ import httpx
 import psycopg
 import pytest
 
-from services.application.authenticate import Scope
+from services.application.access.authenticate import Scope
 from services.embedded.postgres import SESSION_MEMORY_BYTES, EmbeddedPostgres
 from tests.integration.warehouse.test_readers import dsn, postgres, provider
 from tests.stack import Tenant

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from psycopg import sql
 
-from services.application.authenticate import Scope
-from services.application.query_warehouse import LoginKind, QueryLimits
+from services.application.access.authenticate import Scope
+from services.application.warehouse.query import LoginKind, QueryLimits
 from services.bootstrap import Container
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider

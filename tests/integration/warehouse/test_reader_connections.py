@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from services.application.authenticate import Scope
-from services.application.personal_logins import MOST_LOGINS
+from services.application.access.authenticate import Scope
+from services.application.warehouse.database_accounts import MOST_LOGINS
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from services.application.audit import SERVICE
-from services.application.authenticate import Scope
-from services.application.query_warehouse import LoginKind, StoredLogin, hand_out_login, login_for_queries
+from services.application.access.authenticate import Scope
+from services.application.shared.audit import SERVICE
+from services.application.warehouse.query import LoginKind, StoredLogin, hand_out_login, login_for_queries
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, app_url, prepare_roles

@@ -16,11 +16,11 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from services.application.authenticate import Scope
-from services.application.export_logs import View, folder_of
-from services.application.facts import LogsDropped, LogsKept
-from services.application.retain_logs import MonthDue
-from services.application.usage import Month
+from services.application.access.authenticate import Scope
+from services.application.billing.usage import Month
+from services.application.logs.export import View, folder_of
+from services.application.logs.retain import MonthDue
+from services.application.shared.events import LogsDropped, LogsKept
 from services.bootstrap import Container, Options, container
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader

@@ -14,12 +14,12 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from services.application.authenticate import Scope
-from tests.integration.agent.command import Outcome, environment, run
+from services.application.access.authenticate import Scope
+from tests.integration.agent.support.command import Outcome, environment, run
 from tests.records import ndjson, record
 from tests.stack import Tenant
-from tradewind_agent.client import Client
 from tradewind_agent.errors import LibraryMissing, RequestRefused, ScopeMissing
+from tradewind_agent.service.client import Client
 
 
 @pytest.fixture

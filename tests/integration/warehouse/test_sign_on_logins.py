@@ -7,10 +7,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from services.application.personal_logins import make_personal_login
-from services.application.sign_in import LONGEST_SESSION, SignIns, Visitor
-from services.application.single_sign_on import Identity, SignOnRules, SingleSignOn
-from services.application.users import remove_password, reset_password
+from services.application.access.sign_in import LONGEST_SESSION, SignIns, Visitor
+from services.application.access.single_sign_on import Identity, SignOnRules, SingleSignOn
+from services.application.access.users import remove_password, reset_password
+from services.application.warehouse.database_accounts import make_personal_login
 from tests.integration.admin.visitors import person
 from tests.integration.warehouse.test_personal_logins import id_of
 from tests.integration.warehouse.test_readers import postgres, provider

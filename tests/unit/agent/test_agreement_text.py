@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
-from tradewind.sla import Sla, SlaKind
-from tradewind_agent.agreement_text import parse_agreement, write_agreement
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind_agent.sla_text import parse_agreement, write_agreement
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from tests.unit.agent.records import lines, record
-from tests.unit.agent.service import answering, problem
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tests.unit.agent.service.fake_service import answering, problem
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.wire.records import WireRecord
 from tradewind_agent.config import Service, keep
 from tradewind_agent.diagnosis import (
@@ -18,10 +18,10 @@ from tradewind_agent.diagnosis import (
     examine_tcp,
     reachable,
 )
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.meters import CpuModelMeter, MeterChoice, assumed_profile
-from tradewind_agent.retries import NO_RETRIES
-from tradewind_agent.spool import Spool
-from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.service.retries import NO_RETRIES
 
 DATE = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OK = httpx.Response(200, json={"status": "ok"}, headers={"Date": "Sun, 01 Mar 2026 12:00:00 GMT"})

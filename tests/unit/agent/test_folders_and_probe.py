@@ -4,7 +4,7 @@ from itertools import count
 import pytest
 
 from tradewind_agent.folders import config_folder, make_private, replace_durably, state_folder
-from tradewind_agent.path_probe import connect_time_s
+from tradewind_agent.session.path_probe import connect_time_s
 
 
 def test_folders_are_where_the_desktop_standard_puts_them(tmp_path):

@@ -9,7 +9,7 @@ import zstandard
 
 from tests.unit.connections.hars import entry, har
 from tradewind.path import UNKNOWN_PATH
-from tradewind_agent.har_upload import split, upload_hars
+from tradewind_agent.har.upload import split, upload_hars
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from services.api.batching import advise
-from services.application.authenticate import Principal, Scope
-from services.application.turns import Turns
+from services.api.routes.batching import advise
+from services.application.access.authenticate import Principal, Scope
+from services.application.shared.slots import Turns
 from tradewind.errors import Unavailable
 from tradewind.wire.batching import BatchingRequest
 

@@ -19,10 +19,10 @@ from services.api import problems
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import StrictRoute
-from services.application.authenticate import Keyring, sha256_of
-from services.application.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, Taken
-from services.application.single_flight import SingleFlight
-from services.telemetry import Metrics
+from services.application.access.authenticate import Keyring, sha256_of
+from services.application.limits.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, Taken
+from services.application.shared.single_flight import SingleFlight
+from services.observability.telemetry import Metrics
 from tradewind.errors import NotFound, Unavailable
 from tradewind.wire.records import WirePath
 

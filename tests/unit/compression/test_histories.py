@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID, uuid4
 
-from services.application.compression import FRESH_S, Histories
+from services.application.advice.compression import FRESH_S, Histories
 from tradewind.compression.history import Observation
 
 

@@ -21,7 +21,7 @@ from tradewind.connections.har import (
 from tradewind.connections.page_load import LeftOut
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import MIB
-from tradewind_agent.har_file import is_har, read_har
+from tradewind_agent.har.file import is_har, read_har
 
 
 def decoded(document: object) -> Har:

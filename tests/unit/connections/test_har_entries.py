@@ -9,7 +9,7 @@ from tests.unit.connections.hars import BEGAN, entry, har
 from tradewind.connections.har import Har, decode_har, page_loads
 from tradewind.connections.page_load import HttpVersion, LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue
-from tradewind_agent.har_file import read_har
+from tradewind_agent.har.file import read_har
 
 
 def decoded(document: object) -> Har:

@@ -2,8 +2,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tradewind_agent.engine.address import Login, Origin, Url
-from tradewind_agent.engine.proxy import Proxies, Proxy
+from tradewind_agent.engine.http.address import Login, Origin, Url
+from tradewind_agent.engine.http.proxy import Proxies, Proxy
 from tradewind_agent.errors import UnusableSource
 
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import ContentRange, Request, ResponseHead, ResponseReader
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 

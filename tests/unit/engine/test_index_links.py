@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.html_index import shows_folder
-from tradewind_agent.engine.index_page import IndexPage
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.listing import parse_index
+from tradewind_agent.engine.remote.html_index import shows_folder
+from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.listing import parse_index
 from tradewind_agent.errors import UnusableSource
 
 URL = Url.parse("http://host/data/")

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.index_page import Entry
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.listing import parse_index
+from tradewind_agent.engine.remote.index_page import Entry
+from tradewind_agent.engine.remote.listing import parse_index
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 URL = Url.parse("http://host/data/")

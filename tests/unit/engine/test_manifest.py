@@ -1,7 +1,7 @@
 import pytest
 
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.manifest import parse_manifest
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.manifest import parse_manifest
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 BASE = Url.parse("http://host/data/")

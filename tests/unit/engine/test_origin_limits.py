@@ -1,4 +1,4 @@
-from tradewind_agent.engine.origin_limits import RAISE_S, OriginLimits
+from tradewind_agent.engine.origin.limits import RAISE_S, OriginLimits
 
 
 class Clock:

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tradewind_agent.engine.patient_loop import MOST_PATIENT_S, PatientLoop, PatientSelector
+from tradewind_agent.engine.http.patient_loop import MOST_PATIENT_S, PatientLoop, PatientSelector
 
 AGES_S = 3600.0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tradewind_agent.engine.identity import Identity
-from tradewind_agent.engine.publishing import Outcomes, Publication, Publisher, publish_together
-from tradewind_agent.engine.storage import PartFile
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.publishing import Outcomes, Publication, Publisher, publish_together
+from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault
 
 CONTENT = b"0123456789"

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.engine.ranges import ByteRange, RangeSet
+from tradewind_agent.engine.local.ranges import ByteRange, RangeSet
 
 SIZE = 60
 SPANS = st.lists(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.engine.http.rate_limit import BURST_S, PART_BYTES, RateLimit
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, RateLimit
 
 
 class Timer:

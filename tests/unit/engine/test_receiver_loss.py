@@ -2,8 +2,8 @@
 
 import pytest
 
-from tradewind_agent.engine.receiver_loss import ReceiverLoss
-from tradewind_agent.engine.tcp_info import TcpInfo
+from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
+from tradewind_agent.engine.http.tcp_info import TcpInfo
 
 PACKET_BYTES = 1448
 RTT_S = 0.06

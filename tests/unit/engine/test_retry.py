@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tradewind_agent.engine.retry import RetryPolicy, is_retryable_status, parse_http_date, retry_after_s
+from tradewind_agent.engine.http.retry import RetryPolicy, is_retryable_status, parse_http_date, retry_after_s
 
 POLICY = RetryPolicy(most_tries=9, first_wait_s=0.5, longest_wait_s=10)
 

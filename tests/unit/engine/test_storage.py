@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tradewind_agent.engine.identity import Identity
-from tradewind_agent.engine.journal import journal_path, part_path, read_journal
-from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.storage import PartFile, PartInUse
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.storage import PartFile, PartInUse
 from tradewind_agent.errors import FileFault, StorageFailed
 
 IDENTITY = Identity(10, '"v1"', "Sat, 21 Nov 2026 03:58:33 GMT")

@@ -1,8 +1,8 @@
 import socket
 import struct
 
+from tradewind_agent.engine.http.tcp_info import TcpInfo, decode, sample
 from tradewind_agent.engine.path_sample import PathSampler
-from tradewind_agent.engine.tcp_info import TcpInfo, decode, sample
 
 
 def test_a_live_connection_tells_its_round_trip_and_bytes():

@@ -1,5 +1,5 @@
 from tradewind_agent.engine.file_transfer import share_bytes
-from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.origin.traits import OriginTraits
 
 MIB = 1 << 20
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.open_folders import open_folder
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.omissions import LinkRule, OmissionKind
-from tradewind_agent.engine.source import Uploads, list_uploads
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.omissions import LinkRule, OmissionKind
+from tradewind_agent.engine.remote.source import Uploads, list_uploads
 from tradewind_agent.errors import UnusableSource
 
 ONE_NAME = Url.parse("http://host.test/name")

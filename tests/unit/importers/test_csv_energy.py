@@ -11,7 +11,7 @@ from tests.unit.importers.logs import (
     run,
     unit_of,
 )
-from tradewind.energy import EnergyMethod, EnergyQuality, Host
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind_agent.importers import ImportContext
 
 NO_CONTEXT = ImportContext()

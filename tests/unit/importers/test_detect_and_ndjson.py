@@ -5,8 +5,8 @@ import pytest
 from tests.unit.importers.logs import ENDS, GRID_HEADER, grid_row, run
 from tradewind.errors import InvalidValue
 from tradewind.wire.records import WireRecord
+from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.importers import ImportContext, import_file
-from tradewind_agent.importers.detect import detect
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import zstandard
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.importers.log_text import MAX_LINE_CHARS, LogText
+from tradewind_agent.history.importers.log_text import MAX_LINE_CHARS, LogText
 
 
 def texts(content, **options):

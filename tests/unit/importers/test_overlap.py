@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradewind_agent.importers.overlap import HELD_ROWS, OverlapWindow
+from tradewind_agent.history.importers.overlap import HELD_ROWS, OverlapWindow
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ from tests.unit.importers.test_gridftp import line
 from tests.unit.importers.test_rclone import copied, stats
 from tradewind.errors import TradewindError
 from tradewind.wire.records import WireRecord
+from tradewind_agent.history.importers.detect import FORMATS
 from tradewind_agent.importers import Imported, Refused, import_file
-from tradewind_agent.importers.detect import FORMATS
 
 SAMPLES = {
     "csv": [GRID_HEADER, *[grid_row(cc=str(cc)) for cc in (1, 2, 4)], ENERGY_HEADER],

@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from tradewind.cluster import nearest_leaf
 from tradewind.errors import CannotFit
-from tradewind.learning.clustering import Digest, Rows, find_tiers
-from tradewind.learning.micro_clusters import MicroClusters, coordinates
+from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
+from tradewind.learning.clustering.tiered import Digest, Rows, find_tiers
 from tradewind.learning.setting_rows import ROWS_AT_MOST, hash_of
 
 DATA_SETS = ((17.0, 10.5), (19.3, 7.6), (24.0, 6.0), (30.0, 0.5))

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.models import PATH, leaf_model
+from tests.unit.application.recommend.models import PATH, leaf_model
 from tradewind.cluster import nearest_leaf
-from tradewind.learning.in_force import MIN_COMPARED_ROWS, Compared, InForce, SeenRows
+from tradewind.learning.current_model import MIN_COMPARED_ROWS, Compared, InForce, SeenRows
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
-from tradewind.learning.known_bytes import KnownBytesCurve
+from tradewind.learning.load.known_load import KnownBytesCurve
 
 transfers = st.lists(
     st.tuples(st.integers(0, 400), st.integers(1, 200), st.integers(0, 10**12)), min_size=1, max_size=12

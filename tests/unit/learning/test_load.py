@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from tradewind.cluster import load_share
-from tradewind.learning.known_bytes import KnownBytesCurve
-from tradewind.learning.load import (
+from tradewind.learning.load.external import (
     RECENT_ROWS,
     START_UP_SHARE,
     LinkRows,
@@ -20,6 +19,7 @@ from tradewind.learning.load import (
     recent_unknown_bps,
     request_limit_bps,
 )
+from tradewind.learning.load.known_load import KnownBytesCurve
 
 NOT_LOGGED = np.nan
 

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.emulation.model import Direction
 from benchmarks.emulation.profile import PathProfile
-from tests.unit.emulated_transfers import Sender, TimedPath
-from tradewind.learning.known_bytes import KnownBytesCurve
+from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.learning.link_log import LinkLog
-from tradewind.learning.load import external_load
+from tradewind.learning.load.external import external_load
+from tradewind.learning.load.known_load import KnownBytesCurve
 from tradewind.parameters import AXES
 
 RECORDS = Path(__file__).resolve().parents[3] / "benchmarks" / "records"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tradewind.learning.micro_clusters import MicroClusters, cell_keys, coordinates
+from tradewind.learning.clustering.micro_clusters import MicroClusters, cell_keys, coordinates
 
 
 def some_points(n, seed=1):

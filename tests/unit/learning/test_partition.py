@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.lattices import tables
+from tests.unit.core.lattices import tables
 from tradewind.learning.partition import bases_of, solve_partitions
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
 from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, z_of
-from tradewind.selection import QUANTITY_OF, SettingTable, choose
-from tradewind.sla import CONFIDENCES, EnergyBasis, Sla, SlaKind
-from tradewind.sla_partitions import PartitionKey, serving
+from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.partitions import PartitionKey, serving
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose
 
 ENERGY_BOUNDED = (SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(streams=4)))

@@ -8,8 +8,8 @@ from tests.unit.learning.made_leaves import AXES, grid, leaf, metered_leaf, nois
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
+from tradewind.learning.load.recent import free_residual, load_of_residual, recent_residual
 from tradewind.learning.observations import Observations
-from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
 from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
 from tradewind.learning.validation import (
     Trial,

@@ -5,8 +5,16 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from tradewind.learning.micro_clusters import Cells
-from tradewind.learning.ward import CutRule, cut, labels_at, nearest_centre, row_distances, silhouette, ward_merges
+from tradewind.learning.clustering.micro_clusters import Cells
+from tradewind.learning.clustering.ward import (
+    CutRule,
+    cut,
+    labels_at,
+    nearest_centre,
+    row_distances,
+    silhouette,
+    ward_merges,
+)
 
 RULE = CutRule(min_rows=20, max_clusters=8, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
 

@@ -11,16 +11,15 @@ import pytest
 import typer
 
 from tests.unit.meters.made_up import START, add_battery, later
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind.energy.power_model import FineModel
 from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
-from tradewind.power_model import FineModel
-from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
-from tradewind_agent.cli.meter_trace import TraceWish
+from tradewind_agent.cli.commands.meter_calibrate import CalibrationWish, calibrate_host
+from tradewind_agent.cli.commands.meter_trace import TraceWish
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import state_folder
-from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import (
     BatteryMeter,
     CalibratedMeter,
@@ -34,6 +33,7 @@ from tradewind_agent.meters.calibration import calibrate, with_trace
 from tradewind_agent.meters.kept_models import FILE, keep_calibration, kept_calibration, kept_meter
 from tradewind_agent.meters.ladder import climb, host_loads
 from tradewind_agent.meters.power_trace import PowerTrace
+from tradewind_agent.session.metering import HostMeter
 
 IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.unit.meters.made_up import PROFILE, add_battery, add_zone
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters import choose_meter
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.meters.made_up import PROFILE, START, later
-from tradewind.energy import EnergyQuality, Host
+from tradewind.energy.measured import EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind_agent.meters import CpuModelMeter, CpuWork, assumed_profile, calibrated_profile, reprice
 

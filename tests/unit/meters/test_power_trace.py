@@ -1,6 +1,6 @@
 import pytest
 
-from tradewind.energy import total_energy_j
+from tradewind.energy.measured import total_energy_j
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters.power_trace import read_power_trace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.meters.made_up import PROFILE, START, add_battery, add_zone, later
-from tradewind.energy import EnergyMethod, EnergyQuality, Host
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters import (
     BatteryMeter,

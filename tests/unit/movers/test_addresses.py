@@ -3,16 +3,16 @@
 import pytest
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.movers import copying_by
 from tradewind_agent.movers.addresses import Address, address_of
 from tradewind_agent.movers.baselines import baselines
 from tradewind_agent.movers.command_line import CommandLine, Parsed
-from tradewind_agent.movers.curl_lines import _last_part
+from tradewind_agent.movers.curl.lines import _last_part
 from tradewind_agent.movers.known import Installed, mover_named
-from tradewind_agent.movers.preparing import WrapOptions
-from tradewind_agent.movers.rclone_remotes import host_of
+from tradewind_agent.movers.rclone.remotes import host_of
 from tradewind_agent.movers.url_sizes import ends_of_urls, local_path
+from tradewind_agent.movers.wrap.preparing import WrapOptions
 
 
 @pytest.mark.parametrize("text", ["http://[::1", "http://h:abc/", "gsiftp://[::1/x", "scp://[::1/x", "rsync://[x/y"])

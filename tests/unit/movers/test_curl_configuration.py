@@ -3,7 +3,7 @@
 import pytest
 
 from tradewind_agent.movers.command_line import CommandLine, Grammar, parsed
-from tradewind_agent.movers.curl_configuration import told, with_reports
+from tradewind_agent.movers.curl.configuration import told, with_reports
 
 GRAMMAR = Grammar(
     valued=frozenset({"output", "write-out", "config", "parallel-max", "header"}),

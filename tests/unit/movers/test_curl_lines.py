@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.movers.command_line import Grammar, parse
-from tradewind_agent.movers.curl_lines import file_list, quoted
+from tradewind_agent.movers.curl.lines import file_list, quoted
 
 GRAMMAR = Grammar(
     valued=frozenset({"output", "output-dir", "url", "header", "dump-header", "data", "continue-at", "config"}),

@@ -3,8 +3,8 @@
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.driven import DrivenTool
 from tradewind_agent.movers.port import Progress
+from tradewind_agent.movers.wrap.driven import DrivenTool
 
 
 def plan(small, large):

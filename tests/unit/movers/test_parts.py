@@ -11,16 +11,16 @@ from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.aria2 import Aria2Run
-from tradewind_agent.movers.aria2_command import configuration_of, options_in
+from tradewind_agent.movers.aria2.command import configuration_of, options_in
+from tradewind_agent.movers.aria2.mover import Aria2Run
 from tradewind_agent.movers.command_line import Parsed
+from tradewind_agent.movers.curl.url_globs import MOST_ADDRESSES, expanded
 from tradewind_agent.movers.known import known_movers, mover_named
 from tradewind_agent.movers.port import Tuning
-from tradewind_agent.movers.rclone import Echo
-from tradewind_agent.movers.rclone_log import RcloneLog
-from tradewind_agent.movers.rclone_remotes import host_of
+from tradewind_agent.movers.rclone.log import RcloneLog
+from tradewind_agent.movers.rclone.mover import Echo
+from tradewind_agent.movers.rclone.remotes import host_of
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
-from tradewind_agent.movers.url_globs import MOST_ADDRESSES, expanded
 
 NO_OPTIONS = Parsed({}, ())
 

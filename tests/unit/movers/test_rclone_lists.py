@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
-from tradewind_agent.movers.rclone import Echo, File, RcloneMover, RcloneTask, _stats_every_s
+from tradewind_agent.movers.rclone.mover import Echo, File, RcloneMover, RcloneTask, _stats_every_s
 
 GRAMMAR = Grammar(valued=frozenset(), names={})
 

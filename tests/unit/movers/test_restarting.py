@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.movers.restarting import Case, rate_after, restart_pays, slow_start_s
+from tradewind_agent.movers.wrap.restarting import Case, rate_after, restart_pays, slow_start_s
 
 HUNDRED_SECONDS = Case(
     now_bps=8e6,

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tradewind_agent.movers.running import FORWARDED, _forwarding
+from tradewind_agent.movers.wrap.running import FORWARDED, _forwarding
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ import fcntl, os, sys, termios
 os.setsid()
 fcntl.ioctl(2, termios.TIOCSCTTY, 0)
 {stdin}
-from tradewind_agent.movers.running import _in_foreground
+from tradewind_agent.movers.wrap.running import _in_foreground
 print(_in_foreground())
 """
 

@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from tradewind_agent.engine.tcp_info import TcpInfo, sample
-from tradewind_agent.movers.socket_diagnosis import SeenConnection, established_connections
-from tradewind_agent.movers.tool_connections import ToolConnections
+from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
+from tradewind_agent.movers.wrap.socket_diagnosis import SeenConnection, established_connections
+from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 
 
 @pytest.fixture

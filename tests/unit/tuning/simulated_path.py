@@ -12,12 +12,12 @@ from tradewind.model import compacted
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
-from tradewind.prior import stream_rate_bps
 from tradewind.recommendation import ChunkPlan, CompactTable
-from tradewind.selection import SettingTable
-from tradewind.sla import Sla, SlaKind
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.tiers.selection import SettingTable
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, Sample, begin, step
-from tradewind.tuning.congestion import LOST_TOGETHER, SEGMENT_BYTES
+from tradewind.tuning.path.congestion import LOST_TOGETHER, SEGMENT_BYTES
+from tradewind.unknown_path.prior import stream_rate_bps
 
 TICK_S = 5.0
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)

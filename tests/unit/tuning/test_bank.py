@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.unit.tuning.simulated_path import BASE_W, SimulatedPath, chunk_basis
 from tradewind.dataset import DataSet
 from tradewind.parameters import UNTUNED
-from tradewind.selection import Objective
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import KAPPA, Bank, balance, bank_limit_bits, credited, estimated, goal
 

@@ -11,7 +11,7 @@ from tradewind.dataset import ChunkKind, SizeBin
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
-from tradewind.sla import Sla, SlaKind
+from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tuning import Basis, opened
 
 AT_20_MBPS = Path(bandwidth_bps=20e6)

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from tests.unit.tuning.simulated_path import BASE_W, MAX_THROUGHPUT, SimulatedPath, chunk_basis
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.selection import ALIKE, Objective
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import ALIKE, Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.belief import Gain, prior
 from tradewind.tuning.choice import FASTEST, MOST_FRUGAL, best, pays, toward
 from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, forecaster
 from tradewind.tuning.limits import Limits
+from tradewind.tuning.path.belief import Gain, prior
 from tradewind.units import BITS_PER_BYTE
 
 PATH = SimulatedPath()

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from tests.unit.tuning.simulated_path import SimulatedPath, chunk_basis
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Caps, Parameters
-from tradewind.selection import Objective
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.belief import Gain, prior
 from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, Chosen, best, cost, pays
 from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, Outlook, forecaster
 from tradewind.tuning.limits import Limits, fitted
+from tradewind.tuning.path.belief import Gain, prior
 
 PATH = SimulatedPath()
 SETS = {

@@ -8,7 +8,7 @@ from tests.unit.tuning.transfers import BIG, GIGABYTE, P, mixed, searching, warm
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNTUNED, Caps, Parameters
-from tradewind.sla import Sla, SlaKind
+from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tuning import Basis, ChunkProgress, DecisionKind, begin, resume, step
 
 

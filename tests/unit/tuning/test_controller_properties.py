@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.tuning.transfers import GIGABYTE, mixed, searching, warm
 from tradewind.parameters import Caps, Parameters
-from tradewind.sla import Sla, SlaKind
+from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tuning import ChunkProgress, DecisionKind, Sample, TuningState, resume, step
 
 caps = st.builds(

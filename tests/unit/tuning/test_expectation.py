@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.lattices import tables
+from tests.unit.core.lattices import tables
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.parameters import Parameters
-from tradewind.selection import SettingTable
+from tradewind.tiers.selection import SettingTable
 from tradewind.tuning.expectation import RELAXATION, Expectation
 from tradewind.tuning.limits import Room
 

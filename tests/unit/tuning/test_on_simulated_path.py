@@ -5,7 +5,7 @@ import pytest
 from tests.unit.tuning.simulated_path import SimulatedPath, Transfer, changed, jain, run
 from tests.unit.tuning.transfers import BIG, GIGABYTE, SMALL_FILES, P, mixed, searching, warm
 from tradewind.parameters import Caps, Parameters
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tuning import DecisionKind
 
 SEEDS = (1, 2, 3)

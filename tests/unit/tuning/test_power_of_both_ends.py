@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.unit.tuning.simulated_path import SimulatedPath, chunk_basis
 from tradewind.dataset import DataSet
-from tradewind.end_power import BOTH_ENDS, EndPower, LivePower, count_power
-from tradewind.energy import Host
+from tradewind.energy.ends import BOTH_ENDS, EndPower, LivePower, count_power
+from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tuning import Basis, begin, resume, step
 from tradewind.wire.heartbeats import EndPowerSample, Heartbeat
 from tradewind.wire.recommendations import WireTable, table_json

@@ -4,8 +4,8 @@ from tests.unit.tuning.simulated_path import BASE_W, MAX_THROUGHPUT, SimulatedPa
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind.selection import choose
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
+from tradewind.tiers.selection import choose
 from tradewind.tuning import Basis, ChunkBasis
 
 P = SimulatedPath()

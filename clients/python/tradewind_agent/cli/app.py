@@ -33,7 +33,7 @@ COMMANDS = (
     "login",
     "doctor",
 )
-"""In the order of the help; each has a module of its name, which registers it."""
+"""In the order of the help; `cli.commands` has a module of that name, which registers it."""
 
 FAILURE, WRONG_USAGE = 1, 2
 TRACE_VARIABLE = "TRADEWIND_TRACE"
@@ -80,7 +80,7 @@ def build(first_word: str | None = None) -> typer.Typer:
     )
     app.callback()(_alone)
     for name in (first_word,) if first_word in COMMANDS else COMMANDS:
-        import_module(f"tradewind_agent.cli.{name.replace('-', '_')}").register(app)
+        import_module(f"tradewind_agent.cli.commands.{name.replace('-', '_')}").register(app)
     return app
 
 
@@ -90,7 +90,7 @@ def _alone(
 ) -> None:
     """Move data with parameters learned from history, and learn from each transfer."""
     if version:
-        from tradewind_agent.copying import agent_version
+        from tradewind_agent.copy.run import agent_version
 
         print(PROGRAM, agent_version() or "of a source tree")
         raise typer.Exit

@@ -8,10 +8,10 @@ import typer
 
 from tradewind.errors import InvalidValue
 from tradewind.path import BOUNDS, Path
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla
 from tradewind.units import KIB, parse_bps, parse_bytes, parse_seconds
-from tradewind_agent.agreement_text import parse_agreement
 from tradewind_agent.cli.option_groups import GroupOf
+from tradewind_agent.sla_text import parse_agreement
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not tell how far it is.")]
@@ -35,8 +35,8 @@ BasePower = Annotated[
 ]
 
 if TYPE_CHECKING:
-    from tradewind_agent.metering import HostMeter
     from tradewind_agent.meters import CalibratedMeter
+    from tradewind_agent.session.metering import HostMeter
 
 _Value = TypeVar("_Value")
 
@@ -145,7 +145,7 @@ def host_meter(
     base_power: BasePower = "1s",
 ) -> "HostMeter":
     """The meter of this host."""
-    from tradewind_agent.metering import HostMeter, parse_power_profile
+    from tradewind_agent.session.metering import HostMeter, parse_power_profile
 
     profile = read_if("--power-profile", parse_power_profile, power_profile)
     return HostMeter.of_this_host(

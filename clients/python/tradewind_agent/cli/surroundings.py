@@ -12,9 +12,9 @@ from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.folders import ledger_folder, state_folder
 
 if TYPE_CHECKING:
-    from tradewind_agent.client import Client
-    from tradewind_agent.retries import RetryPolicy
-    from tradewind_agent.spool import Spool
+    from tradewind_agent.history.spool import Spool
+    from tradewind_agent.service.client import Client
+    from tradewind_agent.service.retries import RetryPolicy
 
 SPOOL_FOLDER_VARIABLE = "TRADEWIND_SPOOL"
 SPOOL_MAX_VARIABLE = "TRADEWIND_SPOOL_MAX"
@@ -29,7 +29,7 @@ def open_spool(terminal: Terminal) -> "Spool":
     """The user's spool; what it has to give up is told on standard error."""
     from tradewind.units import parse_bytes
     from tradewind_agent.cli.options import read
-    from tradewind_agent.spool import DEFAULT_MAX_BYTES, Spool
+    from tradewind_agent.history.spool import DEFAULT_MAX_BYTES, Spool
 
     stated = os.environ.get(SPOOL_MAX_VARIABLE)
     max_bytes = read(SPOOL_MAX_VARIABLE, parse_bytes, stated) if stated else DEFAULT_MAX_BYTES
@@ -55,9 +55,9 @@ def open_client(retries: "RetryPolicy | None" = None, pause: Callable[[float], o
     ------
     NotConfigured : there is none.
     """
-    from tradewind_agent.client import Client
     from tradewind_agent.config import require_service
-    from tradewind_agent.retries import RetryPolicy
+    from tradewind_agent.service.client import Client
+    from tradewind_agent.service.retries import RetryPolicy
 
     service = require_service(os.environ)
     return Client(service.url, service.key, retries=retries or RetryPolicy(), pause=pause)
@@ -76,4 +76,4 @@ def modules_of_the_client() -> tuple[str, ...]:
     """What a client of the service takes to load; nothing where none is configured."""
     from tradewind_agent.config import find_service
 
-    return () if find_service(os.environ) is None else ("tradewind_agent.client", "httpcore")
+    return () if find_service(os.environ) is None else ("tradewind_agent.service.client", "httpcore")

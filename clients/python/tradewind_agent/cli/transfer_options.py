@@ -9,7 +9,7 @@ from tradewind_agent.cli.option_groups import GroupOf
 from tradewind_agent.cli.resource_options import ApplyResources, Resources
 
 if TYPE_CHECKING:
-    from tradewind_agent.copy_options import CopyOptions
+    from tradewind_agent.copy.options import CopyOptions
 
 
 def transfer_options(
@@ -27,7 +27,7 @@ def transfer_options(
 ) -> "CopyOptions":
     """What is asked of the transfer; a command completes it with what it alone takes."""
     from tradewind.parameters import Caps
-    from tradewind_agent.copy_options import CopyOptions
+    from tradewind_agent.copy.options import CopyOptions
 
     return CopyOptions(
         sla=agreement,

@@ -22,7 +22,7 @@ from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:
     from tradewind.compression.history import History
-    from tradewind_agent.client import Client
+    from tradewind_agent.service.client import Client
 
 
 def advice_on(

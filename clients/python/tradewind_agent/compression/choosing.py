@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from tradewind.cluster import LOAD_MAX
-from tradewind.cold_start import completed
 from tradewind.compression.advice import USUAL_LINE_BPS, believed_bps
 from tradewind.path import Path
-from tradewind.prior import stream_rate_bps
 from tradewind.transfer import Direction
 from tradewind.units import format_bytes, format_count
+from tradewind.unknown_path.prior import stream_rate_bps
+from tradewind.unknown_path.rules import completed
 from tradewind.wire.compression import (
     LONGEST_SETUP_S,
     AdviceAnswer,
@@ -28,20 +28,20 @@ from tradewind.wire.compression import (
 from tradewind_agent.compression.asking import own_answer_of_class, wire_samples
 from tradewind_agent.compression.classes import FileClass, Looked, classes_of, look_at
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
-from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import PACKED_AT_ONCE
+from tradewind_agent.compression.packed.connection_pool import Connections
 from tradewind_agent.compression.planning import Advised
 from tradewind_agent.compression.trials import worthwhile_trials
-from tradewind_agent.copy_listing import Listing
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import PreparedCopy, prepare_listed
+from tradewind_agent.copy.listing import Listing
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import PreparedCopy, prepare_listed
 from tradewind_agent.engine.jobs import Job
-from tradewind_agent.planning import HEURISTIC
+from tradewind_agent.session.planning import HEURISTIC
 
 if TYPE_CHECKING:
     from tradewind.compression.history import History
     from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
-    from tradewind_agent.client import Client
+    from tradewind_agent.service.client import Client
 
 ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 2, Direction.DOWNLOAD: 1}
 """What each packed file costs beside its bytes: whether it is there already, and itself. Each connection costs one

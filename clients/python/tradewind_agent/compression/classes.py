@@ -12,8 +12,6 @@ from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.http import coding_of, packs_by_itself
-from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import (
     CODECS_HEADER,
     LINE_HEADER,
@@ -22,10 +20,12 @@ from tradewind_agent.compression.naming import (
     TRIED_HEADER,
     WEB_CODINGS,
 )
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.http import coding_of, packs_by_itself
 from tradewind_agent.compression.planning import read_speeds
 from tradewind_agent.compression.sampling import Sample, sample_file
-from tradewind_agent.copy_listing import Listing
-from tradewind_agent.engine.address import Url
+from tradewind_agent.copy.listing import Listing
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError

@@ -10,7 +10,7 @@ from tradewind.wire.compression import (
     WholeRecommendRequest,
     WholeRecommendResponse,
 )
-from tradewind_agent.calls import Calls
+from tradewind_agent.service.calls import Calls
 
 
 class Compression:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from tradewind.public_names import loaded_when_used
 
 if TYPE_CHECKING:
-    from tradewind_agent.engine.address import Url
-    from tradewind_agent.engine.credentials import Credentials
     from tradewind_agent.engine.engine import TransferEngine
+    from tradewind_agent.engine.http.address import Url
+    from tradewind_agent.engine.http.credentials import Credentials
+    from tradewind_agent.engine.http.proxy import Proxies
+    from tradewind_agent.engine.http.retry import RetryPolicy
     from tradewind_agent.engine.jobs import DownloadJob, FileFailure, SizeTrust, TransferResult, UploadJob
     from tradewind_agent.engine.options import EngineOptions, tls_context
     from tradewind_agent.engine.path_sample import PathSample
     from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
-    from tradewind_agent.engine.proxy import Proxies
-    from tradewind_agent.engine.retry import RetryPolicy
-    from tradewind_agent.engine.source import list_downloads, list_manifest, list_uploads
+    from tradewind_agent.engine.remote.source import list_downloads, list_manifest, list_uploads
 
 __all__ = [
     "ChunkSnapshot",
@@ -45,15 +45,15 @@ __all__ = [
 __getattr__ = loaded_when_used(
     __name__,
     {
-        "address": ("Url",),
-        "credentials": ("Credentials",),
+        "http.address": ("Url",),
+        "http.credentials": ("Credentials",),
         "engine": ("TransferEngine",),
         "jobs": ("DownloadJob", "FileFailure", "SizeTrust", "TransferResult", "UploadJob"),
         "options": ("EngineOptions", "tls_context"),
         "path_sample": ("PathSample",),
         "progress": ("ChunkSnapshot", "Snapshot"),
-        "proxy": ("Proxies",),
-        "retry": ("RetryPolicy",),
-        "source": ("list_downloads", "list_manifest", "list_uploads"),
+        "http.proxy": ("Proxies",),
+        "http.retry": ("RetryPolicy",),
+        "remote.source": ("list_downloads", "list_manifest", "list_uploads"),
     },
 )

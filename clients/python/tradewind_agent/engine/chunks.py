@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.channels import ChunkDemand
-from tradewind_agent.engine.connection import ReceiveBuffer
 from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import ReceiveBuffer
 from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
 from tradewind_agent.engine.progress import ChunkSnapshot

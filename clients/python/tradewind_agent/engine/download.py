@@ -5,14 +5,14 @@ from functools import partial
 
 from tradewind.units import format_count
 from tradewind_agent.engine.file_transfer import TransferHost
-from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
-from tradewind_agent.engine.identity import Identity
+from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local_first import LocalFirst
-from tradewind_agent.engine.pipelining import ExpectedFile
-from tradewind_agent.engine.publishing import Publication
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.local_first import LocalFirst
+from tradewind_agent.engine.local.publishing import Publication
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.origin.pipelining import ExpectedFile
 from tradewind_agent.engine.range_read import RangeRead, Settlement
-from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416

@@ -8,20 +8,20 @@ from typing import TypeVar
 
 from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.chunks import TransferChunk
-from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.download import FileDownload
-from tradewind_agent.engine.early_sockets import UNUSED_S
 from tradewind_agent.engine.file_transfer import FileTransfer
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.http.early_sockets import UNUSED_S
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
+from tradewind_agent.engine.local.publishing import Publication, Publisher, Told
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin_limits import OriginLimits
+from tradewind_agent.engine.origin.limits import OriginLimits
+from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.engine.publishing import Publication, Publisher, Told
-from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError, StorageFailed
 

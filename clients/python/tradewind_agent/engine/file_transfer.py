@@ -5,23 +5,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from tradewind_agent.engine.address import Origin, Url
-from tradewind_agent.engine.asking import request_for
-from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.http.http1 import Request, ResponseHead
+from tradewind_agent.engine.http.request_head import request_for
+from tradewind_agent.engine.http.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.jobs import Job
+from tradewind_agent.engine.local.publishing import Publication, Told
+from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin_limits import (
+from tradewind_agent.engine.origin.limits import (
     AMBIGUOUS_STATUSES,
     LOAD_STATUSES,
     TOO_MANY_REQUESTS,
     OriginLimits,
     SentUnder,
 )
-from tradewind_agent.engine.pipelining import PipelinedExchange
-from tradewind_agent.engine.publishing import Publication, Told
-from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
-from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.origin.pipelining import PipelinedExchange
+from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import (
     AgentError,
     ConnectionFault,

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.errors import AgentError
 
 

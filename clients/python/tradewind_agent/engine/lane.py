@@ -5,16 +5,16 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from tradewind_agent.engine.address import Origin
-from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.file_transfer import FileExchange
-from tradewind_agent.engine.http1 import ResponseHead
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.http.retry import retry_after_s
+from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.lane_pipeline import LanePipeline
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin_limits import LOAD_STATUSES, SentUnder
-from tradewind_agent.engine.retry import retry_after_s
-from tradewind_agent.engine.tcp_info import TcpInfo
-from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.origin.limits import LOAD_STATUSES, SentUnder
+from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import FileFault
 
 if TYPE_CHECKING:

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable
 
-from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.file_transfer import FileExchange
-from tradewind_agent.engine.pipelining import (
+from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.origin.pipelining import (
     BETWEEN_ANSWERS_S,
     FIRST_PATIENCE_S,
     CheckedExchange,
     PipelineTrial,
     Verdict,
 )
-from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.origin.traits import OriginTraits
 
 _MOST_BEFORE_CONNECTED = 2
 """Few are enough to connect for: to deal requests by the thousand would keep the first from being sent."""

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
-from tradewind_agent.engine.early_sockets import EarlySockets
-from tradewind_agent.engine.origin_book import OriginBook
-from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
-from tradewind_agent.engine.retry import RetryPolicy
-from tradewind_agent.engine.tag import TransferTag
+from tradewind_agent.engine.http.credentials import NO_CREDENTIALS, Credentials
+from tradewind_agent.engine.http.early_sockets import EarlySockets
+from tradewind_agent.engine.http.proxy import NO_PROXIES, Proxies
+from tradewind_agent.engine.http.retry import RetryPolicy
+from tradewind_agent.engine.http.tag import TransferTag
+from tradewind_agent.engine.origin.book import OriginBook
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Protocol
 
-from tradewind_agent.engine.address import Origin
-from tradewind_agent.engine.connection import Payload
-from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Payload
+from tradewind_agent.engine.http.http1 import Request, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.engine.origin_limits import SentUnder
-from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedStored
+from tradewind_agent.engine.origin.limits import SentUnder
+from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedStored
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from tradewind_agent.engine.tcp_info import TcpInfo
+from tradewind_agent.engine.http.tcp_info import TcpInfo
 
 
 @dataclass(frozen=True, slots=True)

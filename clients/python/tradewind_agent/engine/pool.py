@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.channels import deal_channels, within_permitted
 from tradewind_agent.engine.chunks import Channel, TransferChunk
-from tradewind_agent.engine.connection import Connection
-from tradewind_agent.engine.dial import dial
 from tradewind_agent.engine.file_transfer import FileTransfer
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.http.dial import dial
+from tradewind_agent.engine.http.rate_limit import RateLimit
+from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin_limits import OriginLimits, SentUnder
+from tradewind_agent.engine.origin.limits import OriginLimits, SentUnder
+from tradewind_agent.engine.origin.solo_tests import SoloTests
+from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSampler
-from tradewind_agent.engine.rate_limit import RateLimit
-from tradewind_agent.engine.solo_tests import SoloTests
-from tradewind_agent.engine.tcp_info import TcpInfo
-from tradewind_agent.engine.traits import OriginTraits
 
 RETIRING_S = 1.0
 """A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few

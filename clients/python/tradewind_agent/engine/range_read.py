@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tradewind_agent.engine.address import Origin
-from tradewind_agent.engine.connection import Payload
-from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead
-from tradewind_agent.engine.origin_limits import SentUnder
-from tradewind_agent.engine.pipelining import ExpectedAnswer, ExpectedFile
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Payload
+from tradewind_agent.engine.http.http1 import ContentRange, Request, ResponseHead
+from tradewind_agent.engine.origin.limits import SentUnder
+from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from hashlib import file_digest
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
-from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.part_write import FileSlice, UploadExchange, upload_id
-from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
 

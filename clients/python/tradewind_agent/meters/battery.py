@@ -3,7 +3,7 @@
 from math import isfinite
 from pathlib import Path
 
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.trace import PowerIntegral
 from tradewind_agent.meters.utilisation import HostCounters

@@ -7,8 +7,8 @@ whoever keeps it busy: of the whole host by a battery or a power meter, of the s
 
 from dataclasses import dataclass, field
 
-from tradewind.energy import EnergyMethod, EnergyQuality
-from tradewind.power_model import CpuModel, FineModel
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind.energy.power_model import CpuModel, FineModel
 from tradewind_agent.meters.utilisation import HostCounters, usage_between
 
 

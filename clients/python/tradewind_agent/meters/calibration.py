@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tradewind.energy import EnergyMethod, total_energy_j
+from tradewind.energy.measured import EnergyMethod, total_energy_j
+from tradewind.energy.power_model import CalibrationSample, cross_validated, fit_cpu, fit_fine
 from tradewind.errors import CannotFit, InvalidTrace
 from tradewind.mobile.energy_split import window
 from tradewind.mobile.profiles import Origin
-from tradewind.power_model import CalibrationSample, cross_validated, fit_cpu, fit_fine
 from tradewind.units import format_count
 from tradewind.wire.devices import NewDeviceProfile, WireSourced
 from tradewind_agent.meters.ladder import LadderStep

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind.energy import EnergyMethod
+from tradewind.energy.measured import EnergyMethod
 from tradewind_agent.meters.battery import BatteryMeter
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
 from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, assumed_profile

@@ -7,7 +7,7 @@ settings the one that needs less time and less CPU comes out cheaper, and nothin
 
 from dataclasses import dataclass
 
-from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host, energy_above_base_j
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host, energy_above_base_j
 from tradewind.errors import InvalidValue
 from tradewind_agent.meters.utilisation import HostCounters
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tradewind.energy import EnergyMethod
-from tradewind.power_model import CpuModel, CurveForm, FineModel
+from tradewind.energy.measured import EnergyMethod
+from tradewind.energy.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.meters.calibrated_model import CalibratedMeter

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters.utilisation import HostCounters
 
 

@@ -7,7 +7,7 @@ power supply. The whole host is counted, whoever used it.
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters
 

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.errors import InvalidTrace
 from tradewind.transfer import Usage
 from tradewind_agent.meters.cpu_model import CpuWork

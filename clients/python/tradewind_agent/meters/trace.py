@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_left
 from itertools import pairwise
 
-from tradewind.energy import EnergyReading, Host, base_energy_j, energy_above_base_j, total_energy_j
+from tradewind.energy.measured import EnergyReading, Host, base_energy_j, energy_above_base_j, total_energy_j
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters.meter import Meter
 

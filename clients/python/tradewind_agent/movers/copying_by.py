@@ -9,20 +9,20 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.client import Client
-from tradewind_agent.copy_listing import Listing, list_files
-from tradewind_agent.copy_plan import MOVER
+from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
-from tradewind_agent.engine.local_files import reject_special_file
+from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.curl import CurlMover
-from tradewind_agent.movers.curl_lines import Pair, quoted
+from tradewind_agent.movers.curl.lines import Pair, quoted
+from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.known import Installed, find_installed, known_movers
 from tradewind_agent.movers.port import Task, Workload
-from tradewind_agent.movers.preparing import PreparedWrap, WrapOptions, prepare_task
-from tradewind_agent.movers.rclone import File, RcloneMover
+from tradewind_agent.movers.rclone.mover import File, RcloneMover
 from tradewind_agent.movers.url_sizes import local_path
+from tradewind_agent.movers.wrap.preparing import PreparedWrap, WrapOptions, prepare_task
+from tradewind_agent.service.client import Client
 
 SHOWN_OMISSIONS = 10
 """Things left out that are named one by one."""

@@ -7,7 +7,7 @@ from tradewind.flags import flags_of
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.movers.command_line import Grammar, Parsed, parse
-from tradewind_agent.planning import setting_for_all
+from tradewind_agent.session.planning import setting_for_all
 
 
 def added_words(

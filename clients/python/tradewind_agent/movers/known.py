@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.errors import ToolUnusable
-from tradewind_agent.movers.aria2 import Aria2Mover
-from tradewind_agent.movers.asking_tool import ask_tool
+from tradewind_agent.movers.aria2.mover import Aria2Mover
 from tradewind_agent.movers.baselines import baselines
-from tradewind_agent.movers.curl import CurlMover
-from tradewind_agent.movers.globus import GlobusMover
+from tradewind_agent.movers.curl.mover import CurlMover
+from tradewind_agent.movers.globus.mover import GlobusMover
 from tradewind_agent.movers.port import Mover
-from tradewind_agent.movers.rclone import RcloneMover
+from tradewind_agent.movers.rclone.mover import RcloneMover
+from tradewind_agent.movers.tool_query import ask_tool
 
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)")
 

@@ -9,7 +9,7 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.restarting import Restarting
+from tradewind_agent.movers.wrap.restarting import Restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.movers.flag_words import whole_setting
 from tradewind_agent.movers.port import Tuning
-from tradewind_agent.movers.restarting import Case, Restart, rate_after, restart_pays, slow_start_s
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
 from tradewind_agent.movers.stepping_down import StepDown
+from tradewind_agent.movers.wrap.restarting import Case, Restart, rate_after, restart_pays, slow_start_s
 
 _INTERRUPTED = 128 + signal.SIGINT
 _LOOKS_A_TICK = 5

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tradewind_agent.copy_listing import with_sizes
-from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.credentials import Credentials
+from tradewind_agent.copy.listing import with_sizes
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.credentials import Credentials
+from tradewind_agent.engine.http.proxy import Proxies
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.proxy import Proxies
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.port import Ends, Workload

@@ -10,17 +10,17 @@ from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_bat
 from tradewind.mobile.profiles import RadioProfile
 from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
-from tradewind_agent.copy_listing import Listing, list_files
-from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import prepare_listed
-from tradewind_agent.engine.address import Url
+from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import prepare_listed
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
 from tradewind_agent.queued.queue_file import CopyRequest
-from tradewind_agent.radio_profile import radio_profile
+from tradewind_agent.session.radio_profile import radio_profile
 from tradewind_agent.system_errors import in_words
 
 if TYPE_CHECKING:
-    from tradewind_agent.client import Client
+    from tradewind_agent.service.client import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

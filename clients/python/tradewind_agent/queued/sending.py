@@ -14,7 +14,7 @@ from tradewind.mobile.batching import BatchPlan, BatchTerms, bursts_of, evaluate
 from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
 from tradewind.transfer import Status
 from tradewind.units import throughput_bps
-from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.queued.advice import Advice
 
 PAUSE_S = 0.5

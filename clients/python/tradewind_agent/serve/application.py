@@ -4,16 +4,16 @@ import hmac
 from base64 import b64decode
 from http import HTTPStatus
 
-from tradewind_agent.serve.download import answer_download
+from tradewind_agent.serve.downloads.download import answer_download
+from tradewind_agent.serve.downloads.packing_slots import PackingTurns
+from tradewind_agent.serve.downloads.sums import FileSums
 from tradewind_agent.serve.folder import ServedFolder, segments_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import ServeOptions
-from tradewind_agent.serve.packed_upload import packing_offered
-from tradewind_agent.serve.packing_turns import PackingTurns
-from tradewind_agent.serve.receiver import Receiver
-from tradewind_agent.serve.sums import FileSums
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.transfer_naming import TRANSFERS_PATH, running_transfer_named, transfer_named
+from tradewind_agent.serve.uploads.packed_upload import packing_offered
+from tradewind_agent.serve.uploads.receiver import Receiver
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, running_transfer_named, transfer_named
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 

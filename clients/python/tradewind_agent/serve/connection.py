@@ -17,7 +17,7 @@ from tradewind_agent.serve.options import Access, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.transfer_naming import TRANSFER_HEADER
+from tradewind_agent.session.transfer_naming import TRANSFER_HEADER
 
 DRAIN_UP_TO_BYTES = 256 * KIB  # an unread body up to this size is read and dropped to keep the connection
 LINGER_S = 2.0  # how long a closed connection keeps reading, so that a reset does not overtake the answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tradewind.units import KIB, MIB
 from tradewind_agent.compression.naming import PACKED_AT_ONCE
-from tradewind_agent.metering import HostMeter
+from tradewind_agent.session.metering import HostMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tradewind_agent.metering import HostMeter
 from tradewind_agent.serve.application import Application
 from tradewind_agent.serve.connection import Connection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
 from tradewind_agent.serve.options import AccessObserver, Limits, ServeOptions, TlsFiles
-from tradewind_agent.serve.quota import Space
-from tradewind_agent.serve.receiver import Receiver
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.serve.uploads import Uploads
+from tradewind_agent.serve.uploads.quota import Space
+from tradewind_agent.serve.uploads.receiver import Receiver
+from tradewind_agent.serve.uploads.uploads import Uploads
+from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.transport.choosing import choose
 
 _BACKLOG = 1024

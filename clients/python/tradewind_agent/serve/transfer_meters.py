@@ -5,12 +5,12 @@ import contextlib
 from collections.abc import Callable
 from uuid import UUID
 
-from tradewind.energy import EnergyQuality, energy_above_base_j
-from tradewind_agent.end_report import EndMeter, EndReport
-from tradewind_agent.metering import SAMPLE_INTERVAL_S, HostMeter
+from tradewind.energy.measured import EnergyQuality, energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
 from tradewind_agent.serve.energy_shares import Account, Interval, settle
-from tradewind_agent.transfer_naming import transfer_id_of
+from tradewind_agent.session.end_report import EndMeter, EndReport
+from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
+from tradewind_agent.session.transfer_naming import transfer_id_of
 
 MOST_TRANSFERS = 256
 """Accounts kept at once; a further transfer takes the place of the one that was silent for longest."""

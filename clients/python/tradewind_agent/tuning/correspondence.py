@@ -25,7 +25,7 @@ _FINAL = (Contradiction, KeyRefused, ScopeMissing, UnknownThing)
 
 
 class Heartbeats(Protocol):
-    """What is needed of a service; :class:`tradewind_agent.client.Client` has it."""
+    """What is needed of a service; :class:`tradewind_agent.service.client.Client` has it."""
 
     def heartbeat(self, transfer_id: UUID, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tradewind.dataset import SizeBin
 from tradewind.parameters import NO_CAPS
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.sla import Sla
+from tradewind.sla.kinds import Sla
 from tradewind.tuning import Basis, opened
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind_agent.planning import Plan
+from tradewind_agent.session.planning import Plan
 
 if TYPE_CHECKING:
     from tradewind.tuning import Decision, TuningState

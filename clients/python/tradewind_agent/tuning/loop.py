@@ -17,8 +17,8 @@ from tradewind.units import format_count
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed
-from tradewind_agent.other_end_power import LiveMeter
-from tradewind_agent.planning import set_by_hand
+from tradewind_agent.session.other_end_power import LiveMeter
+from tradewind_agent.session.planning import set_by_hand
 from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.following import Nonsense, plan_of
 from tradewind_agent.tuning.lone_controller import LoneController

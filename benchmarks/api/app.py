@@ -1,0 +1,166 @@
+"""The real application, and beside its routes the baselines: the same answers without the work."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import redis.asyncio
+from fastapi import FastAPI, HTTPException, Response
+from fastapi.routing import APIRoute
+
+from benchmarks.api.live_transfers import SETTLING_TICKS
+from services.api.dependencies import AgentKey, Body, Parts
+from services.api.direct_route import DirectRoute
+from services.api.routes.recommend import recommend_parameters
+from services.api.routes.transfers import heartbeat
+from services.api.routing import StrictRoute
+from services.app import app_from_environment
+from services.application.transfers.sessions import Exchanged, Outcome, SessionsAway, Tick, TransferKey
+from services.application.transfers.tune import Tuner
+from services.bootstrap import Container
+from services.queue.sessions import RedisSessions
+from tradewind.wire.compression import WholeRecommendRequest
+from tradewind.wire.heartbeats import Heartbeat
+
+ECHO = "/v1/echo"
+DIRECT_ECHO = "/v1/direct-echo"
+ECHO_REDIS = "/v1/echo/{transfer_id}/heartbeats"
+DIRECT_ECHO_REDIS = "/v1/direct-echo/{transfer_id}/heartbeats"
+
+NOT_OVERTAKEN = 2**52
+"""Sequence that an echo says it knows: both routes to it tell heartbeats of one session, each with its own numbers."""
+
+REALLY_ANSWERED = SETTLING_TICKS
+"""Heartbeats of a transfer before its echo begins: state and answer are then those of a transfer that goes on."""
+
+
+def app() -> FastAPI:
+    """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before.
+
+    They are ordinary endpoints of the framework, with the client of Redis as it comes; and ones that are reached
+    directly and send by the line that all heartbeats share, as the real ones do.
+    """
+    application = app_from_environment()
+    kept: dict[tuple[object, ...], bytes] = {}
+
+    async def kept_answer(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+        case = (asked.destination, asked.sla.kind, asked.sla.fraction, asked.dataset.total_bytes)
+        if case not in kept:
+            kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)
+        return Response(kept[case], media_type="application/json")
+
+    _add_ordinary_route(application, ECHO, kept_answer)
+    application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
+    parts: Container = application.state.container
+    echoed: dict[UUID, _Echoed] = {}
+    ordinary = HeartbeatEcho(parts, _Ordinary(parts.session_client), echoed)
+    direct = HeartbeatEcho(parts, parts.sessions, echoed)
+    _add_ordinary_route(application, ECHO_REDIS, ordinary.answer)
+    application.router.add_api_route(
+        DIRECT_ECHO_REDIS, direct.answer, methods=["POST"], route_class_override=DirectRoute
+    )
+    for echo in (ECHO, DIRECT_ECHO):
+        _match_beside(application, echo, recommend_parameters)
+    for echo in (ECHO_REDIS, DIRECT_ECHO_REDIS):
+        _match_beside(application, echo, heartbeat)
+    return application
+
+
+def _add_ordinary_route(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:
+    """Add a route of the class that all of v1 has: it looks the key up before the framework reads the body."""
+    application.router.add_api_route(path, endpoint, methods=["POST"], route_class_override=StrictRoute)
+
+
+def _match_beside(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:
+    """Put the route of ``path`` directly before that of ``endpoint``, so that neither is found sooner."""
+    routes = application.router.routes
+    echo = next(route for route in routes if isinstance(route, APIRoute) and route.path == path)
+    routes.remove(echo)
+    place = next(i for i, each in enumerate(routes) if isinstance(each, APIRoute) and each.endpoint is endpoint)
+    routes.insert(place, echo)
+
+
+@dataclass
+class _Echoed:
+    """Of a transfer: what its last heartbeat that was decided on sent to the store of sessions, and its answer."""
+
+    key: TransferKey
+    tick: Tick
+    answer: bytes
+    times: int = 1
+
+
+class _Ordinary(RedisSessions):
+    """Sessions by the client as it comes: a connection from its pool for each heartbeat."""
+
+    async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
+        answer: Sequence[Any] = await self._exchange(keys=keys, args=arguments)
+        return answer
+
+
+class _Recording(RedisSessions):
+    """Sessions that keep what was sent last of each transfer, until it is taken."""
+
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        super().__init__(client)
+        self.sent: dict[TransferKey, Tick] = {}
+
+    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+        self.sent[key] = tick
+        return await super().exchange(key, tick)
+
+
+class HeartbeatEcho:
+    """Sends to the store of sessions, by the same script and in as many bytes, what was sent for a real heartbeat.
+
+    Parameters
+    ----------
+    sessions : by which it does.
+    echoed : what was sent for real heartbeats, for all echoes together.
+
+    Nothing is decided: the state, decision and answer of each transfer are those of one of its first heartbeats.
+    """
+
+    def __init__(self, parts: Container, sessions: RedisSessions, echoed: "dict[UUID, _Echoed]") -> None:
+        self._sending = sessions
+        self._sessions = _Recording(parts.session_client)
+        self._recorded = replace(parts, tuner=Tuner(self._sessions, parts.owners))
+        self._echoed = echoed
+
+    async def answer(self, transfer_id: UUID, beat: Heartbeat, body: Body, principal: AgentKey) -> Response:
+        """One heartbeat."""
+        echoed = self._echoed.get(transfer_id)
+        if echoed is None or echoed.times < REALLY_ANSWERED:
+            return await self._decided(transfer_id, beat, principal)
+        tick = echoed.tick
+        sent = Tick(
+            sequence=beat.sequence,
+            known=NOT_OVERTAKEN,
+            owner=tick.owner,
+            state=tick.state,
+            enquiry=tick.enquiry,
+            heartbeat=body,
+            decision=tick.decision,
+            claims=tick.claims,
+            used=tick.used,
+            wanted=tick.wanted,
+            weight=tick.weight,
+            silent_after_s=tick.silent_after_s,
+        )
+        try:
+            exchanged = await self._sending.exchange(echoed.key, sent)
+        except SessionsAway as away:  # a real heartbeat is answered all the same; an echo that sent nothing is none
+            raise HTTPException(503, f"nothing was sent: {away}") from away
+        assert exchanged.outcome is Outcome.STORED
+        return Response(echoed.answer, media_type="application/json")
+
+    async def _decided(self, transfer_id: UUID, beat: Heartbeat, principal: AgentKey) -> Response:
+        own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
+        answer = await heartbeat(own, beat, self._recorded, principal)
+        key = TransferKey(principal.tenant_id, own)
+        if (tick := self._sessions.sent.pop(key, None)) is not None:  # one told twice sends nothing
+            before = self._echoed.get(transfer_id)
+            times = before.times + 1 if before else 1
+            self._echoed[transfer_id] = _Echoed(key, tick, bytes(answer.body), times)
+        return answer

@@ -1,0 +1,124 @@
+"""Transfers that do as they are told: the heartbeats of the API benchmark, at settings that the service has settled on.
+
+A heartbeat has marks in place of what changes from tick to tick, such as ``"@rate 1e8@"``; the load generator fills
+them in. Rates and powers are those that the benchmark's logs follow (`benchmarks.api.cases`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.api.cases import PATH, power_w
+from benchmarks.support.http_load import LiveTransfer
+from tradewind.dataset import DataSet
+from tradewind.parameters import Parameters
+from tradewind.unknown_path.prior import throughput_bps
+
+TICK_S = 5.0
+SETTLING_TICKS = 12
+"""Heartbeats that are obeyed before the load begins: settings double at most within a tick."""
+
+FULL_QUEUE_S = 0.03
+"""Queueing delay while the pipe is full: half of what counts as usual where no log tells."""
+
+Send = Callable[[bytes], Mapping[str, Any]]
+
+
+class ObedientTransfer:
+    """One transfer, from its recommendation on."""
+
+    def __init__(self, enquiry: Mapping[str, Any], recommended: Mapping[str, Any]) -> None:
+        self.id: str = recommended["transfer_id"]
+        self._enquiry = enquiry
+        self._files = _files_of(enquiry["dataset"], recommended["chunks"])
+        self._plan = _plan_of(recommended)
+        self._whole: Mapping[str, Any] = recommended["parameters"]
+
+    def settle(self, send: Send) -> list[bytes]:
+        """Send the first heartbeats, doing what each is answered; give them as they were sent."""
+        sent = []
+        for sequence in range(SETTLING_TICKS):
+            sent.append(filled(self._body(), sequence))
+            self.obey(send(sent[-1]))
+        return sent
+
+    def goes_on(self) -> LiveTransfer:
+        """The transfer at the settings of its last answer."""
+        return LiveTransfer(self.id, self._body())
+
+    def obey(self, answer: Mapping[str, Any]) -> None:
+        """Do from now on what an answer says."""
+        self._plan, self._whole = self._plan | _plan_of(answer), answer["parameters"]
+
+    def _body(self) -> str:
+        """The middle of the transfer, from which it does not move on."""
+        settings = {kind: Parameters(**self._plan[kind]) for kind in self._files}
+        lone = {kind: throughput_bps(PATH, files, settings[kind]) for kind, files in self._files.items()}
+        share = min(1.0, (PATH.bandwidth_bps or 0.0) / sum(lone.values()))
+        queueing_delay_s = FULL_QUEUE_S if share < 1 else 0.0
+        half_bytes = sum(files.total_bytes for files in self._files.values()) // 2
+        streams = sum(each.streams for each in settings.values())
+        beat = {
+            "sequence": _mark("sequence"),
+            "at": "2026-11-21T10:00:00Z",
+            "interval_s": _mark("interval", TICK_S),
+            "bytes_moved": half_bytes,
+            "throughput_bps": _mark("rate", share * sum(lone.values())),
+            "remaining_bytes": half_bytes,
+            "remaining_files": sum(files.file_count for files in self._files.values()) // 2,
+            "parameters": self._whole,
+            "rtt_s": (PATH.rtt_s or 0.0) + queueing_delay_s,
+            "min_rtt_s": PATH.rtt_s,
+            "sent_bytes": half_bytes,
+            "retransmitted_bytes": 0,
+            "power_w": power_w(streams, share * sum(lone.values())),
+            "chunks": [
+                {
+                    "chunk": kind,
+                    "parameters": self._plan[kind],
+                    "throughput_bps": _mark("rate", share * lone[kind]),
+                    "remaining_bytes": files.total_bytes // 2,
+                }
+                for kind, files in self._files.items()
+            ],
+            "enquiry": self._enquiry,
+        }
+        return json.dumps(beat)
+
+
+def _files_of(dataset: Mapping[str, Any], chunks: list[Mapping[str, Any]]) -> dict[str, DataSet]:
+    """The files of each chunk: those above the chunk before, and up to its own upper end."""
+    bins = dataset.get("size_histogram") or [dataset]
+    files: dict[str, DataSet] = {}
+    for chunk in chunks:
+        top = chunk["max_file_bytes"]
+        own = [each for each in bins if top is None or each["total_bytes"] <= top * each["file_count"]]
+        bins = [each for each in bins if each not in own]
+        files[chunk["chunk"]] = DataSet(
+            file_count=sum(each["file_count"] for each in own), total_bytes=sum(each["total_bytes"] for each in own)
+        )
+    return files
+
+
+def _plan_of(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["chunk"]: each["parameters"] for each in told["chunks"]}
+
+
+def _mark(name: str, *values: float) -> str:
+    return f"@{' '.join([name, *(f'{value:.1f}' for value in values)])}@"
+
+
+def filled(body: str, sequence: int) -> bytes:
+    """As the load generator does, but without the swing of its rates."""
+
+    def value(mark: re.Match[str]) -> str:
+        name, *numbers = mark[1].split()
+        given = [float(each) for each in numbers]
+        match name:
+            case "sequence":
+                return str(sequence)
+            case _:  # a rate or an interval, of which there is none before the first tick
+                return f"{given[0] if sequence else 0.0:.1f}"
+
+    return re.sub(r'"@([^"]*)@"', value, body).encode()

@@ -1,0 +1,256 @@
+"""Claims of the compressed-transfer paper (003) beside our models: equations 1 to 22, probe, codecs, rule, examples.
+
+Each equation is written out here as it is printed, in MB and seconds, and evaluated over the sizes, ratios and networks
+of the paper's own tables; ours is `tradewind.compression.printed`, in bits.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import NamedTuple
+
+from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.claims.compression_tables import PHONES
+from benchmarks.papers.finding import (
+    By,
+    Comparison,
+    Finding,
+    compared,
+    computed,
+    elsewhere,
+    holds_for_all,
+    property_of,
+)
+from benchmarks.papers.printed import Range, printed
+from tradewind.compression.codecs import FACTS, Codec
+from tradewind.compression.model import Line, Mode, Speeds, duration_s, pays_for_long_files
+from tradewind.compression.printed import (
+    least_bps,
+    line_bps,
+    most_bps,
+    overlap_factor,
+    overlapped_s,
+    piped_bps,
+    sequential_s,
+    uncompressed_bps,
+    uncompressed_s,
+)
+from tradewind.compression.probe import Timed, line_of_two
+from tradewind.units import BITS_PER_BYTE
+
+MB = 10**6
+MBPS = BITS_PER_BYTE * MB
+"""bit/s of 1 MB/s."""
+CODERS_MBPS = (0.3, 1.0, 3.0, 5.0, 12.0, 40.0)
+"""Speeds of packing between the slowest and the fastest codec of its tables."""
+ROUNDING = 1e-12
+LONG_FILE_MB = 1e6
+EXAMPLE_TOLERANCE = 0.1
+"""As far as the paper says its estimates of large files to be off on its faster network."""
+
+
+class Point(NamedTuple):
+    """``us`` MB, ``th`` and ``coder`` MB/s, ``tsc`` s, as in the equations."""
+
+    us: float
+    th: float
+    tsc: float
+    cr: float
+    coder: float
+
+
+Form = Callable[[Point], float]
+
+
+def _points(facts: Facts) -> Iterator[Point]:
+    start_up = facts["003-tsc"].values
+    for table in ("003-table2", "003-table3"):
+        values = facts[table].values
+        ratios = sorted({row[2] for row in values["rows"]})
+        for th, cr, coder in product(start_up["net_MBps"], ratios, CODERS_MBPS):
+            yield Point(values["US_MB"], th, start_up["T_SC_s"], cr, coder)
+
+
+def _time_max(x: Point) -> float:
+    return x.us / x.coder + x.tsc + x.us / (x.cr * x.th)
+
+
+def _time_min(x: Point) -> float:
+    return x.tsc + x.us / (x.cr * x.th)
+
+
+def _k(x: Point) -> float:
+    return x.th / x.coder if x.coder > x.th else 1.0
+
+
+def _from_reached(x: Point) -> float:
+    reached = x.us / (x.tsc + x.us / x.th)
+    return reached / (1 - reached * x.tsc / x.us)
+
+
+PRINTED: dict[tuple[int, ...], Form] = {
+    (1, 2): lambda x: x.tsc + x.us / x.th,
+    (3, 4): lambda x: x.th / (1 + x.th * x.tsc / x.us),
+    (5,): _from_reached,
+    (7, 13): _time_max,
+    (8, 14): _time_min,
+    (9, 15): lambda x: x.us / _time_max(x),
+    (10, 16): lambda x: x.us / _time_min(x),
+    (11, 17): lambda x: x.cr * x.th / (1 + x.th * x.cr * (1 / x.coder + x.tsc / x.us)),
+    (12, 18): lambda x: x.cr * x.th / (1 + x.th * x.cr * x.tsc / x.us),
+    (19, 21): _k,
+    (20, 22): lambda x: x.cr * x.th / (1 + x.cr * x.th * (x.tsc / x.us + _k(x) / x.coder)),
+}
+
+
+def _least(x: Point) -> float:
+    return least_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
+
+
+def _most(x: Point) -> float:
+    return most_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
+
+
+def _piped(x: Point) -> float:
+    return piped_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
+
+
+OURS: dict[tuple[int, ...], Form] = {
+    (1, 2): lambda x: uncompressed_s(MB * x.us, MBPS * x.th, x.tsc),
+    (3, 4): lambda x: uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc) / MBPS,
+    (5,): lambda x: line_bps(MB * x.us, uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc), x.tsc) / MBPS,
+    (7, 13): lambda x: sequential_s(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder),
+    (8, 14): lambda x: overlapped_s(MB * x.us, MBPS * x.th, x.tsc, x.cr),
+    (9, 15): _least,
+    (10, 16): _most,
+    (11, 17): _least,
+    (12, 18): _most,
+    (19, 21): lambda x: overlap_factor(MBPS * x.th, MBPS * x.coder),
+    (20, 22): _piped,
+}
+
+
+def _equation(fact: Fact, facts: Facts) -> Finding:
+    number = int(fact.id.partition("-eq")[2])
+    numbers = next(each for each in PRINTED if number in each)
+    points = list(_points(facts))
+    same = [abs(PRINTED[numbers](x) - OURS[numbers](x)) <= 10 * ROUNDING * abs(PRINTED[numbers](x)) for x in points]
+    told = [holds_for_all("points of its tables: ours is the printed form", len(points), sum(same))]
+    return compared(*told, *(_bounded(points) if number in (20, 22) else ()))
+
+
+def _bounded(points: list[Point]) -> Iterator[Comparison]:
+    """The estimate is within the bounds of equations 9 to 18; nothing is faster than its codec."""
+    slack = 1 + ROUNDING
+    within = sum(_least(x) <= _piped(x) * slack and _piped(x) <= _most(x) * slack for x in points)
+    yield holds_for_all("points of its tables: it is within its bounds", len(points), within)
+    beyond = sum(_piped(x) > x.coder * slack for x in points)
+    yield computed("points where it is faster than the codec", 0, beyond, by=By.ARITHMETIC)
+
+
+def probe(fact: Fact, _facts: Facts) -> Finding:
+    values = fact.values
+    timed = [Timed(round(us * MB), us / th) for us, th in zip(values["US"], values["Th"], strict=True)]
+    line = line_of_two(*timed)
+    return compared(
+        computed("rate of the path by two files, MB/s", values["paper_ThUP"], line.rate_bps / MBPS, relative=0.002),
+        computed("start-up by two files, s", values["paper_TSC"], line.setup_s, relative=0.002),
+    )
+
+
+def codecs(fact: Fact, _facts: Facts) -> Finding:
+    told = []
+    for name, least, most, usual, *_ in fact.values["rows"]:
+        ours = FACTS[Codec(name)]
+        agree = [least == ours.lowest, most == ours.highest, usual == ours.usual]
+        told.append(holds_for_all(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
+    return compared(*told)
+
+
+def worth_it(_fact: Fact, facts: Facts) -> Finding:
+    """Its rule beside its own equation, and our rule beside the durations of our model, for a file without end."""
+    points = [x._replace(us=LONG_FILE_MB) for x in _points(facts)]
+    slower = [x for x in points if x.coder < x.th]
+    gains_nothing = sum(_piped(x) <= x.th for x in slower)
+    right = sum(pays_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
+    return compared(
+        holds_for_all("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
+        holds_for_all("points: our rule tells what the durations of our model say", len(points), right),
+    )
+
+
+def _speeds(x: Point) -> Speeds:
+    return Speeds(x.cr, MBPS * x.coder, 1e6 * MBPS)
+
+
+def _quicker_packed(x: Point) -> bool:
+    size, line = round(x.us * MB), Line(MBPS * x.th, x.tsc)
+    return duration_s(Mode.PIPED, size, line, _speeds(x)) < duration_s(Mode.RAW, size, line, None)
+
+
+def examples(fact: Fact, facts: Facts) -> Finding:
+    """What was measured is within its bounds, and what equation 20 or 22 makes of them tells more than either does.
+
+    That is, it is nearer to what was measured than the nearer bound, and within `EXAMPLE_TOLERANCE`, for some numbers
+    that are printed as these are.
+    """
+    network = facts["003-fig5"].values["net"]
+    equation = 22 if "download" in fact.statement else 20
+    told: list[Comparison] = []
+    for name, each in fact.values.items():
+        if not isinstance(each, list):
+            continue
+        low, high, measured = map(printed, each)
+        told.append(
+            property_of(
+                f"{name}: within its bounds",
+                low.low <= measured.high and measured.low <= high.high,
+                by=By.ARITHMETIC,
+            )
+        )
+        estimate = _estimate(low, high, network)
+        near = min(EXAMPLE_TOLERANCE * measured.value, measured.value - low.value, high.value - measured.value)
+        off = max(estimate.low - measured.high, measured.low - estimate.high, 0.0)
+        told.append(
+            Comparison(
+                what=f"{name}: MB/s by equation {equation}",
+                paper=measured.value,
+                ours=estimate.value,
+                allowed=f"{near:.2g}, as printed",
+                agrees=off <= near,
+                by=By.CODE,
+            )
+        )
+    return compared(*told)
+
+
+def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
+    """By the equation from the bounds, one after the other and at once without a codec: MB/s."""
+
+    def of(least: float, most: float) -> float:
+        coder = 1 / (1 / least - 1 / most)
+        return piped_bps(MB * 1e6, MBPS * network_mbps, 0.0, most / network_mbps, MBPS * coder) / MBPS
+
+    ends = [of(least, most) for least in (low.low, low.high) for most in (high.low, high.high)]
+    return Range(of(low.value, high.value), min(ends), max(ends))
+
+
+def measured_errors(_fact: Fact, _facts: Facts) -> Finding:
+    return elsewhere(PHONES)
+
+
+def history(_fact: Fact, _facts: Facts) -> Finding:
+    """What a history made of the same numbers gives back would say nothing: new files have to be packed for it."""
+    return Finding()
+
+
+CHECKS = {
+    **{f"003-eq{number}": _equation for numbers in PRINTED for number in numbers},
+    "003-eq6": probe,
+    "003-table1": codecs,
+    "003-asym": worth_it,
+    "003-fig5": examples,
+    "003-fig6": examples,
+    "003-err-up": measured_errors,
+    "003-err-dn": measured_errors,
+    "003-history": history,
+}

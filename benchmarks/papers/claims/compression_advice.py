@@ -1,0 +1,100 @@
+"""What our advice makes of the compressed-transfer paper's tables (003), and what the sign of its errors says.
+
+A table has ratios and what transfers reached, not how fast codecs were: that is solved from its faster network, where
+codecs and not the path set the pace. On the slower one most rows are as fast as ratio and path allow, whatever the
+codec. Advice for the slower network is thus a prediction.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+from operator import itemgetter
+from typing import Any
+
+from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.finding import Comparison, Finding, compared, computed, property_of
+from benchmarks.papers.trials.measured_packing import error_pct
+from tradewind.compression.advice import Advice, Question, advise
+from tradewind.compression.codecs import PROBE, Codec, Setting
+from tradewind.compression.history import NO_HISTORY, Case, Observation
+from tradewind.compression.model import Line, Speeds, piped_s
+from tradewind.compression.printed import line_bps, piped_bps
+from tradewind.units import BITS_PER_BYTE
+
+MB = 10**6
+MBPS = BITS_PER_BYTE * MB
+SLOW, FAST = 3, 4
+"""Columns of what was reached on the slower and on the faster network."""
+
+LEAST_BPS, MOST_BPS = 1e3, 1e12
+"""Between which the speed of a codec is looked for; the higher one of a stage that the table says nothing of."""
+
+HALVINGS = 100
+RATE_TOLERANCE = 0.15
+Row = list[Any]
+
+
+def advised(fact: Fact, facts: Facts) -> Iterator[Comparison]:
+    """The codec that the table found fastest on the slower network, and how fast it is there."""
+    rows, size = fact.values["rows"], round(MB * fact.values["US_MB"])
+    speeds = {_setting(row): _solved(row, FAST, fact, facts) for row in rows if row[0] != "raw"}
+    best = max(rows, key=itemgetter(SLOW))
+    advice = _advice(size, _line(fact, facts, SLOW), speeds)
+    network = f"{facts['003-tsc'].values['net_MBps'][0]:g} MB/s"
+    yield property_of(
+        f"{network}: our advice is what was fastest ({best[0]} -{best[1]})", advice.best.setting == _setting(best)
+    )
+    rate = advice.best.throughput_bps.mean / MBPS
+    yield computed(f"{network}: rate of what we advise, MB/s", best[SLOW], rate, relative=RATE_TOLERANCE)
+
+
+def _setting(row: Row) -> Setting | None:
+    return None if row[0] == "raw" else Setting(Codec(row[0]), row[1])
+
+
+def _line(fact: Fact, facts: Facts, column: int) -> Line:
+    """The path as sending the file raw had it, with the paper's start-up."""
+    setup_s, size = facts["003-tsc"].values["T_SC_s"], MB * fact.values["US_MB"]
+    raw = next(row for row in fact.values["rows"] if row[0] == "raw")
+    return Line(line_bps(size, MBPS * raw[column], setup_s), setup_s)
+
+
+def _solved(row: Row, column: int, fact: Fact, facts: Facts) -> Speeds:
+    """The codec's speed with which our model takes as long as was measured."""
+    size, ratio, line = round(MB * fact.values["US_MB"]), row[2], _line(fact, facts, column)
+    took_s, low, high = fact.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
+    for _ in range(HALVINGS):
+        middle = sqrt(low * high)
+        slower = piped_s(size, line, Speeds(ratio, middle, MOST_BPS)) > took_s
+        low, high = (middle, high) if slower else (low, middle)
+    return Speeds(ratio, high, MOST_BPS)
+
+
+def _advice(size: int, line: Line, speeds: Mapping[Setting | None, Speeds]) -> Advice:
+    case = Case(file_bytes=size, kind="table", cpu_class="arm", probe=speeds[PROBE])
+    told = {setting: each for setting, each in speeds.items() if setting is not None}
+    samples = [Observation(case=case, setting=setting, speeds=each) for setting, each in told.items()]
+    return advise(Question(case=case, line=line, settings=list(told), samples=samples), NO_HISTORY)
+
+
+def error_sign(_fact: Fact, facts: Facts) -> Finding:
+    """The sign of the error where equation 20 promises more than xz packs (table II)."""
+    claimed_pct = facts["003-err-up"].values["net5"]["xz"]
+    return compared(
+        property_of(
+            "xz on the faster network: equation 20 promises more than was measured",
+            _xz_error_pct(facts) < 0,
+            claimed=claimed_pct < 0,
+        ),
+    )
+
+
+def _xz_error_pct(facts: Facts) -> float:
+    table = facts["003-table2"]
+    row = next(row for row in table.values["rows"] if row[:2] == ["xz", 0])
+    line, speeds = _line(table, facts, FAST), _solved(row, FAST, table, facts)
+    size = MB * table.values["US_MB"]
+    promised = piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, speeds.compress_bps)
+    return error_pct({"printed_bps": promised, "measured_bps": MBPS * row[FAST]})
+
+
+CHECKS = {"003-err-def": error_sign}

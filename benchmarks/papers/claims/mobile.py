@@ -1,0 +1,221 @@
+"""Claims of the mobile paper (000): energy of transfers on phones, its equations, tables and rules."""
+
+import random
+from itertools import accumulate
+from math import inf
+from statistics import fmean
+
+from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.finding import (
+    By,
+    Comparison,
+    Finding,
+    compared,
+    computed,
+    elsewhere,
+    holds_for_all,
+    property_of,
+    recovered,
+)
+from tradewind.dataset import DataSet
+from tradewind.energy.measured import base_energy_j, dynamic_energy_j
+from tradewind.heuristics import parallelism
+from tradewind.mobile.batching import BatchTerms, plan_batches
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.energy_split import EnergySplit, saves_energy, traced_split
+from tradewind.mobile.profiles import DeviceProfile
+from tradewind.mobile.queue import QueuedJob
+from tradewind.parameters import AXES, Parameters
+from tradewind.path import Path
+from tradewind.units import MBIT
+from tradewind.unknown_path.prior import rate
+
+PHONE_AND_METER = "the paper's phones and its power meter"
+AXIS_OF = {"cc": "concurrency", "p": "parallelism", "io_request_size": "io_block_bytes"}
+DEVICE_OF = {
+    "Nexus S": "nexus-s",
+    "Galaxy Nexus N3 (L700)": "galaxy-nexus",
+    "Galaxy S4": "galaxy-s4",
+    "Galaxy S5": "galaxy-s5",
+}
+SEED = 7
+ROUNDING = 1e-9
+
+
+def context(fact: Fact, _facts: Facts) -> Finding:
+    low_mw, high_mw = fact.values["smartphone_power_mW"]
+    catalogue = shipped_catalogue()
+    phones = [catalogue.devices[name] for name in DEVICE_OF.values()]
+    within = [low_mw <= 1e3 * each.base_w(each.radio("wifi"), screen_on=True) <= high_mw for each in phones]
+    return elsewhere(
+        "counts of phones and of traffic, quoted from others",
+        [holds_for_all("profiles of its phones: within the power it gives", len(within), sum(within))],
+    )
+
+
+def tuned_parameters(fact: Fact, _facts: Facts) -> Finding:
+    known = [AXIS_OF.get(name) in AXES for name in fact.values["params"]]
+    return compared(
+        holds_for_all("its parameters: axes of our settings", len(known), sum(known)),
+        property_of(
+            "streams are files at once by streams of each", Parameters(concurrency=4, parallelism=8).streams == 4 * 8
+        ),
+    )
+
+
+def _trace(seconds: float) -> tuple[list[float], list[float]]:
+    """An irregular trace of a transfer between 10 s and ``seconds`` − 10 s, of the same seed every time."""
+    draw = random.Random(SEED)
+    steps = [0.0, *(draw.uniform(0.02, 0.3) for _ in range(int(seconds / 0.1)))]
+    time_s = [each for each in accumulate(steps) if each < seconds]
+    power_w = [0.9 + (1.4 if 10 < at < seconds - 10 else 0.0) + draw.gauss(0, 0.05) for at in time_s]
+    return time_s, power_w
+
+
+def total_energy(_fact: Fact, _facts: Facts) -> Finding:
+    """Equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
+    time_s, power_w = _trace(60.0)
+    base_w = 0.9
+    split = traced_split(time_s, power_w, started_s=time_s[0], ended_s=time_s[-1], base_power_w=base_w)
+    above = sum(
+        (t1 - t0) * ((p0 - base_w) + (p1 - base_w)) / 2
+        for t0, t1, p0, p1 in zip(time_s, time_s[1:], power_w, power_w[1:], strict=False)
+    )
+    base_j = base_w * (time_s[-1] - time_s[0])
+    return compared(recovered("E_b + E_d of a trace, J", base_j + above, split.total_j, relative=ROUNDING))
+
+
+def dynamic_energy(_fact: Fact, _facts: Facts) -> Finding:
+    """Equation 2 on a trace made of straight lines, whose integral is known; below the base it counts negative."""
+    time_s, power_w = [0.0, 1.0, 4.0, 4.5, 9.0], [1.0, 3.0, 3.0, 0.5, 0.5]
+    exact_j = (1 * 1.0) + (3 * 2.0) + 0.5 * (2.0 - 0.5) / 2 + 4.5 * -0.5
+    return compared(
+        recovered("E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING)
+    )
+
+
+def power_meter(fact: Fact, _facts: Facts) -> Finding:
+    """Readings at its rate: the base from before the transfer, and the mean of as many runs as it made."""
+    hz, runs = fact.values["hz"], fact.values["runs_max"]
+    base_w, above_w, lead_s, run_s = 0.9, 1.4, 5.0, 20.0
+    splits: list[EnergySplit] = []
+    for run in range(runs):
+        draw = random.Random(f"{SEED} {run}")
+        time_s = [n / hz for n in range(int((lead_s + run_s) * hz) + 1)]
+        power_w = [base_w + (above_w if at > lead_s else 0.0) + draw.gauss(0, 0.02) for at in time_s]
+        splits.append(traced_split(time_s, power_w, started_s=lead_s, ended_s=lead_s + run_s))
+    base_j, dynamic_j = fmean(each.base_j for each in splits), fmean(each.dynamic_j for each in splits)
+    return elsewhere(
+        PHONE_AND_METER,
+        [
+            recovered("E_b of readings, J", base_energy_j(run_s, base_w), base_j, relative=0.01),
+            recovered("E_d of readings, J", above_w * run_s, dynamic_j, relative=0.01),
+        ],
+    )
+
+
+def device_table(fact: Fact, _facts: Facts) -> Finding:
+    columns = fact.values["columns"]
+    catalogue = shipped_catalogue()
+    comparisons: list[Comparison] = []
+    for row in fact.values["rows"]:
+        told = dict(zip(columns, row, strict=True))
+        device = catalogue.devices.get(DEVICE_OF.get(told["model"], ""))
+        same = 0 if device is None else _same_facts(told, device)
+        comparisons.append(holds_for_all(f"{told['model']}: fields as in our catalogue", len(columns), same))
+    return compared(*comparisons)
+
+
+def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
+    ours = {
+        "producer": device.producer,
+        "model": device.model,
+        "os": device.facts["system"],
+        "api": device.facts["api_level"],
+        "cpu": device.facts["processor"],
+        "wifi": device.facts["wifi"],
+        "storage_GB": device.facts["storage"].removesuffix(" GB"),
+        "memory_MB": device.facts["memory"].removesuffix(" MB"),
+    }
+    return sum(str(told[column]) == ours.get(column) for column in told)
+
+
+def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
+    """Tails by our profiles and plans: as long whatever was sent, longer of LTE, paid once by what runs on end."""
+    catalogue = shipped_catalogue()
+    lte, wifi = catalogue.radio("lte"), catalogue.radio("wifi")
+    jobs = [
+        QueuedJob(name=str(n), total_bytes=size, throughput_bps=20e6) for n, size in enumerate((10**6, 10**7, 10**8))
+    ]
+    plan = plan_batches(jobs, BatchTerms(radio=lte))
+    whole_j = lte.tail_energy_j(inf)
+    ends = [plan_batches([job], BatchTerms(radio=lte)).tail_j for job in jobs]
+    return compared(
+        property_of("one tail whatever the size", len(set(ends)) == 1, claimed=fact.values["tail_const_per_radio"]),
+        property_of(
+            "LTE's tail is longer than WiFi's",
+            lte.tail_s.value > wifi.tail_s.value,
+            claimed=fact.values["tail_lte_gt_wifi"],
+        ),
+        computed(
+            "tails of three jobs on end",
+            fact.values["n_transfers_back_to_back_tails"],
+            plan.tail_j / whole_j,
+            relative=ROUNDING,
+        ),
+        recovered("tails of jobs apart", len(jobs), plan.apart_tail_j / whole_j, relative=ROUNDING),
+    )
+
+
+def break_even(_fact: Fact, _facts: Facts) -> Finding:
+    """The rule beside the energies themselves, E = P · t, of many pairs of power and time for the same bytes."""
+    draw = random.Random(SEED)
+    pairs = [tuple(draw.uniform(0.5, 5.0) for _ in range(4)) for _ in range(1000)]
+    right = sum(
+        saves_energy(p2 / p1, t2 / t1) == (base_energy_j(1 / t2, p2) < base_energy_j(1 / t1, p1))
+        for p1, p2, t1, t2 in pairs
+    )
+    return compared(holds_for_all("pairs: the rule tells which takes less energy", len(pairs), right))
+
+
+def lessons(_fact: Fact, facts: Facts) -> Finding:
+    """Its rules by our closed forms, on its longest path; its figures beside one another. What it saves is measured."""
+    servers = facts["000-servers"].values
+    saved = facts["000-fig6"].values
+    sydney = Path(bandwidth_bps=104 * MBIT, rtt_s=servers["EC2_Sydney"]["rtt_ms"] / 1e3, buffer_bytes=256 * 1024)
+    assert sydney.bdp_bytes is not None
+    small, large = DataSet(file_count=1500, total_bytes=192 * 10**6), DataSet(file_count=32, total_bytes=32 * 2**30)
+    on_small = rate(sydney, small)
+    rates = [on_small(Parameters(concurrency=n, parallelism=1, pipelining=1)) for n in (1, 2, 4, 8, 16)]
+    streams = [parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
+    order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])
+    by_rtt = [name.split("_")[-1] if name.startswith("EC2") else name.split("_")[0] for name in order]
+    told = [
+        property_of("concurrency speeds small files up", rates == sorted(set(rates))),
+        computed("streams for a small file", 1, streams[0]),
+        property_of("streams for a large file are several", streams[1] > 1),
+        property_of(
+            "the longer the path the more is saved, in its own figures",
+            [saved["html_saving_pct"][name] for name in by_rtt] == sorted(saved["html_saving_pct"].values()),
+            by=By.ARITHMETIC,
+        ),
+        property_of(
+            "and the lower the highest rate",
+            [saved["html_max_Mbps"][name] for name in by_rtt] == sorted(saved["html_max_Mbps"].values(), reverse=True),
+            by=By.ARITHMETIC,
+        ),
+    ]
+    return elsewhere(PHONE_AND_METER, told)
+
+
+CHECKS = {
+    "000-intro-context": context,
+    "000-params": tuned_parameters,
+    "000-eq1": total_energy,
+    "000-eq2": dynamic_energy,
+    "000-meter": power_meter,
+    "000-table1": device_table,
+    "000-fig8": tail_behaviour,
+    "000-breakeven": break_even,
+    "000-lessons": lessons,
+}

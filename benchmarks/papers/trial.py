@@ -1,0 +1,99 @@
+"""What is measured for a claim in one go, beyond single transfers of our engine, and kept as one row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.papers.catalogue import Facts
+from benchmarks.wan.runs import PARTS, Row
+
+_AGENT, _CORE = "clients/python/tradewind_agent", "core/tradewind"
+_ALL = (
+    f"{_AGENT}/engine",
+    f"{_AGENT}/copy/moving.py",
+    f"{_AGENT}/meters/cpu_model.py",
+    "benchmarks/testbed",
+    "benchmarks/support/processes.py",
+    "benchmarks/papers/grounds.py",
+)
+_CHOICE = (
+    *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "heuristics", "load_effect", "prediction")),
+    f"{_CORE}/tiers/selection.py",
+    f"{_CORE}/tuning",
+)
+"""What chooses from what was learned, without an agent."""
+
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "transfers": (*_ALL, "benchmarks/papers/transfers.py"),
+    "tuners": (
+        *_ALL,
+        *_CHOICE,
+        f"{_CORE}/learning",
+        "benchmarks/papers/trials/tuner_trials.py",
+        *(f"benchmarks/tuning/{name}.py" for name in ("driver", "history", "task", "transfers", "tuners")),
+        "benchmarks/records/tuning-history.ndjson",
+    ),
+    "peers": (
+        *_ALL,
+        *PARTS["controller"],
+        "benchmarks/papers/trials/peer_trial.py",
+    ),
+    "packing": (
+        *_ALL,
+        "benchmarks/papers/trials/packing_trials.py",
+        "benchmarks/papers/trials/packing_client.py",
+        "benchmarks/compression/files.py",
+        f"{_AGENT}/compression",
+        f"{_AGENT}/serve",
+        f"{_CORE}/compression",
+        "benchmarks/support/disturbance.py",
+    ),
+    "losses": (
+        "benchmarks/papers/trials/loss_trials.py",
+        *(f"benchmarks/transport/{name}.py" for name in ("installed", "origin", "told_receiver")),
+        f"{_AGENT}/transport",
+        "clients/bpf",
+    ),
+    "pages": (
+        *_ALL,
+        "benchmarks/papers/trials/page_trials.py",
+        "benchmarks/transport",
+        "benchmarks/support/disturbance.py",
+        f"{_AGENT}/serve",
+        f"{_AGENT}/transport",
+        "clients/bpf",
+        f"{_CORE}/connections",
+    ),
+}
+"""What the figures of single transfers, and of each sort of trial, depend on.
+
+Ours beside other tools plans and tunes by itself; its controller beside cross traffic does so from what was learned.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yard:
+    """Where a trial is made. ``ahead`` : whether it goes ahead of whatever else this machine does."""
+
+    facts: Facts
+    folder: Path
+    seed: int
+    ahead: bool
+
+
+class Trial(Protocol):
+    """Hashable; two that are equal are one measurement."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def sort(self) -> str:
+        """A name of `SOURCES`."""
+
+    def conditions(self, facts: Facts) -> str:
+        """What of the claims it is made by: another value is another trial."""
+
+    def measured(self, yard: Yard) -> Row:
+        """Make it; ``disturbed`` of the row says what was wrong with the machine meanwhile, ``None`` if nothing."""

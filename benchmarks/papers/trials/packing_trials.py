@@ -1,0 +1,255 @@
+"""Packed and plain transfers over paths of the compressed-transfer paper's rates, beside what its model expects.
+
+Both ends are ours: `serve-files` and packed copies, by HTTP where the paper had ssh. What the model is told of a codec
+is measured on the file itself before, with nothing sent. The round trip is an assumption, of a wireless network.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.compression.files import content
+from benchmarks.papers.catalogue import Facts
+from benchmarks.papers.trial import Yard
+from benchmarks.support.disturbance import Watched, watched
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.wan.runs import Row
+from tradewind.compression.codecs import FACTS, Setting, parse_setting
+from tradewind.compression.model import Line, Speeds
+from tradewind.compression.printed import piped_bps
+from tradewind.compression.prior import packaged_history
+from tradewind.compression.probe import Timed, fitted_line, line_of_two
+from tradewind.units import BITS_PER_BYTE, MBIT
+from tradewind_agent.compression.cores import usable_cores
+from tradewind_agent.compression.planning import case_of
+from tradewind_agent.compression.sampling import measured, sample_file
+
+RTT_S = 0.03
+PORT = 8090
+SEED = 101
+"""Not that of the files whose measurements are shipped as what to expect."""
+
+PROBE_BYTES = (1_000, 140_000, 1_240_000)
+"""The paper's smallest file, and the two of its example of a probe (equation 6)."""
+
+PROBE_REPEATS = 2
+KINDS = ("log", "sources")
+LARGE_BYTES, SMALL_BYTES = 10_000_000, 100_000
+CODECS = ("gzip", "bzip2", "xz", "lzop", "pigz", "pbzip2")
+"""All of its table I."""
+
+UP_LEVEL, DOWN_LEVEL = 1, 9
+"""``-1`` up and ``-9`` down, as in figures 9 to 12."""
+
+FAST_MB_PER_S = 20.0
+"""A path that is faster than a slow codec."""
+
+
+def _path(mb_per_s: float) -> PathSpec:
+    return PathSpec(rate_bps=BITS_PER_BYTE * mb_per_s * MBIT, rtt_s=RTT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Plain files of three sizes for the line, then packed ones, one direction at one rate."""
+
+    upload: bool
+    mb_per_s: float
+
+    @property
+    def name(self) -> str:
+        return f"packed {'uploads' if self.upload else 'downloads'} at {self.mb_per_s:g} MB/s"
+
+    @property
+    def sort(self) -> str:
+        return "packing"
+
+    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and path
+        return str(_path(self.mb_per_s))
+
+    def measured(self, yard: Yard) -> Row:
+        with _ground(self.mb_per_s, yard) as (ground, told):
+            settings = _settings(UP_LEVEL if self.upload else DOWN_LEVEL)
+            timed = _probed(ground, upload=self.upload)
+            line = fitted_line(timed).line
+            rows = []
+            for kind in KINDS:
+                for size in (LARGE_BYTES, SMALL_BYTES):
+                    file = ground.file(kind, size)
+                    rows += [_compared(ground, file, each, line, upload=self.upload) for each in settings]
+        row: Row = {"line_bps": line.rate_bps, "setup_s": line.setup_s}
+        row["setup_of_two_s"] = line_of_two(*_two(timed)).setup_s
+        return row | {"files": rows, "disturbed": told.wrong}
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Plain files of three sizes up and down at each of some rates: what any transfer costs."""
+
+    mb_per_s: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        return f"start-up at {', '.join(f'{each:g}' for each in self.mb_per_s)} MB/s"
+
+    @property
+    def sort(self) -> str:
+        return "packing"
+
+    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and paths
+        return f"{RTT_S:g} s"
+
+    def measured(self, yard: Yard) -> Row:
+        row: Row = {"disturbed": None}
+        for rate in self.mb_per_s:
+            with _ground(rate, yard) as (ground, told):
+                for direction, upload in (("up", True), ("down", False)):
+                    timed = _probed(ground, upload=upload)
+                    row[f"{direction} {rate:g}"] = fitted_line(timed).line.setup_s
+                    row[f"{direction} {rate:g} of two"] = line_of_two(*_two(timed)).setup_s
+            row["disturbed"] = row["disturbed"] or told.wrong
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCodec:
+    """A large file over a path that is faster than a codec packs, and one that is far slower than another does."""
+
+    @property
+    def name(self) -> str:
+        return "codecs slower and faster than the path"
+
+    @property
+    def sort(self) -> str:
+        return "packing"
+
+    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and paths
+        return f"{_path(FAST_MB_PER_S)}; {_path(0.5)}"
+
+    def measured(self, yard: Yard) -> Row:
+        row: Row = {"disturbed": None}
+        for name, rate, codec in (("slower", FAST_MB_PER_S, "xz:9"), ("faster", 0.5, "lzop:1")):
+            with _ground(rate, yard) as (ground, told):
+                file = ground.file("log", LARGE_BYTES)
+                raw, packed = (ground.sent(file, each, upload=True) for each in ("raw", codec))
+                row[f"{name}_raw_s"], row[f"{name}_s"] = raw["seconds"], packed["seconds"]
+                row[f"{name}_ratio"] = packed["plain_bytes"] / packed["packed_bytes"]
+            row["disturbed"] = row["disturbed"] or told.wrong
+        return row
+
+
+def _settings(level: int) -> list[Setting]:
+    return [parse_setting(f"{codec}:{level}") for codec in CODECS]
+
+
+class _Ground:
+    """Transfers of files between a client and `serve-files` behind a path."""
+
+    def __init__(self, client: Any, url: str, here: Path, served: Path) -> None:
+        self._client, self._url, self._here, self._served = client, url, here, served
+        self._made = 0
+
+    def file(self, kind: str, size_bytes: int) -> Path:
+        path = self._here / f"{kind}-{size_bytes}"
+        if not path.exists():
+            path.write_bytes(content(kind, size_bytes, SEED))
+        return path
+
+    def sent(self, file: Path, setting: str, *, upload: bool) -> dict[str, Any]:
+        """Seconds and bytes of one transfer, each under another name, so that nothing is there already."""
+        self._made += 1
+        name, local = f"{self._made}-{file.name}", file
+        if not upload:
+            local = self._here / f"got-{name}"
+            shutil.copyfile(file, self._served / name)
+        asked = {"file": str(local), "url": self._url + name, "setting": setting, "upload": upload}
+        self._client.stdin.write(json.dumps(asked) + "\n")
+        self._client.stdin.flush()
+        line = self._client.stdout.readline()
+        if not line:
+            raise EmulationBroke(f"a transfer of {file.name} by {setting} failed")
+        for left in (self._served / name, *([] if upload else [local])):
+            left.unlink()
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+def _probed(ground: _Ground, *, upload: bool) -> list[Timed]:
+    sizes = PROBE_BYTES * PROBE_REPEATS
+    return [Timed(size, ground.sent(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes]
+
+
+def _two(timed: Sequence[Timed]) -> tuple[Timed, Timed]:
+    """The quicker transfer of each of the paper's two sizes."""
+    small, large = (min((each for each in timed if each.file_bytes == size), key=_seconds) for size in PROBE_BYTES[1:])
+    return small, large
+
+
+def _seconds(timed: Timed) -> float:
+    return timed.duration_s
+
+
+def _compared(ground: _Ground, file: Path, setting: Setting, line: Line, *, upload: bool) -> Row:
+    """One packed transfer beside what equations 20 and 22 and the shipped history expect of it.
+
+    The codec of both equations is the slower of its stages, as both run while the file is sent.
+    """
+    size = file.stat().st_size
+    speeds = _on_all_cores(measured([file.read_bytes()], setting), setting)
+    sent = ground.sent(file, str(setting), upload=upload)
+    coder_bps = min(speeds.compress_bps, speeds.decompress_bps)
+    expected = packaged_history().expected(setting, case_of(sample_file(file)))
+    known = None if expected is None else expected.speeds
+    return {
+        "file": file.name,
+        "setting": str(setting),
+        "measured_bps": BITS_PER_BYTE * size / sent["seconds"],
+        "printed_bps": piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, coder_bps),
+        "ratio": sent["plain_bytes"] / sent["packed_bytes"],
+        "compress_bps": speeds.compress_bps,
+        "decompress_bps": speeds.decompress_bps,
+        "expected_ratio": known and known.ratio,
+        "expected_compress_bps": known and _on_all_cores(known, setting).compress_bps,
+        "expected_decompress_bps": known and known.decompress_bps,
+    }
+
+
+def _on_all_cores(speeds: Speeds, setting: Setting) -> Speeds:
+    """As fast as packed copies pack: blocks side by side where the codec is not one for one core."""
+    cores = usable_cores() if FACTS[setting.codec].side_by_side else 1
+    return speeds._replace(compress_bps=cores * speeds.compress_bps)
+
+
+@contextmanager
+def _ground(mb_per_s: float, yard: Yard) -> Iterator[tuple[_Ground, Watched]]:
+    with tempfile.TemporaryDirectory(dir=yard.folder, prefix="packing-") as work, ExitStack() as standing:
+        here, served = Path(work) / "here", Path(work) / "served"
+        for folder in (here, served):
+            folder.mkdir()
+        bed = standing.enter_context(Testbed(_path(mb_per_s), seed=yard.seed))
+        told = standing.enter_context(watched(bed, ahead=yard.ahead))
+        options = [str(served), "--host", bed.server.address, "--port", str(PORT), "--writable", "--no-meter", "--json"]
+        server = standing.enter_context(_started(bed, bed.server, "tradewind_agent", "serve-files", *options))
+        server.stdout.readline()  # it listens
+        client = standing.enter_context(_started(bed, bed.clients[0], "benchmarks.papers.trials.packing_client"))
+        yield _Ground(client, f"http://{bed.server.address}:{PORT}/", here, served), told
+
+
+@contextmanager
+def _started(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": None, "text": True}
+    program: Any = bed.start(host, [sys.executable, "-P", "-m", module, *arguments], **streams)
+    try:
+        yield program
+    finally:
+        program.terminate()
+        program.communicate()

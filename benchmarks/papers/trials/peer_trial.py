@@ -1,0 +1,95 @@
+"""Tools that the GreenDataFlow paper compares itself with, at their defaults, beside our own copy.
+
+Over the paper's path to IBM, a fifth as fast as it says: two cores carry no gigabit a second beside the programs that
+send and receive it. Small files of the paper's. Energy is that of the client's processor, modelled.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from benchmarks.papers.catalogue import Facts
+from benchmarks.papers.grounds import PEERS_PATH, path_of, small_files
+from benchmarks.papers.trial import Yard
+from benchmarks.testbed import origins
+from benchmarks.testbed.data_sets import write_files
+from benchmarks.testbed.measured_run import MeasuredRun, measured_run
+from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, Peer, environment
+from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.wan.runs import Row
+
+CUT_S = 20.0
+MIN_ENERGY = "tradewind, min_energy"
+WANTED = ("globus-url-copy", "rclone")
+_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({MIN_ENERGY: ("--sla", "min_energy")})
+
+
+def _peers() -> list[Peer]:
+    ours = [TRADEWIND, replace(TRADEWIND, name=MIN_ENERGY)]
+    return [*ours, *(peer for peer in PEERS if peer.name in WANTED)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """One run of each."""
+
+    @property
+    def name(self) -> str:
+        return "globus-url-copy and rclone beside ours"
+
+    @property
+    def sort(self) -> str:
+        return "peers"
+
+    def conditions(self, facts: Facts) -> str:
+        return f"{path_of(PEERS_PATH, facts)}; {CUT_S:g} s"
+
+    def measured(self, yard: Yard) -> Row:
+        row: Row = {"disturbed": None}
+        sizes = small_files(yard.facts, yard.seed)
+        with tempfile.TemporaryDirectory(dir=yard.folder, prefix="peers-") as work:
+            Path(work).chmod(0o755)  # servers may run as another account
+            served = Path(work) / "served"
+            write_files(served, sizes, yard.seed)
+            with Testbed(path_of(PEERS_PATH, yard.facts), seed=yard.seed) as bed:
+                for peer in _peers():
+                    with _origin(bed, served, peer) as url:
+                        told, wrong = _run(bed, peer, url, Path(work), served, ahead=yard.ahead)
+                    row[peer.name] = told
+                    row["disturbed"] = row["disturbed"] or wrong
+        return row
+
+
+@contextmanager
+def _origin(bed: Testbed, served: Path, peer: Peer) -> Iterator[str]:
+    with (origins.gridftp if peer.over_gridftp else origins.nginx)(bed, served) as url:
+        yield url
+
+
+def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, ahead: bool) -> tuple[Row, str | None]:
+    with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
+        got, scratch, log = Path(name) / "got", Path(name) / "scratch", Path(name) / "log"
+        got.mkdir()
+        scratch.mkdir()
+        sizes = {each.name: each.stat().st_size for each in sorted(served.iterdir())}
+        job = Job(url=url, sizes_bytes=sizes, destination=got, scratch=scratch)
+        command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
+        surroundings = environment(scratch)
+        ran = measured_run(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)
+        told = figures_of(peer.name, ran, log)
+    return told, complaint(ran.path, ran.share, rtt_s=bed.path.rtt_s, ahead=ahead and bed.link.is_ahead)
+
+
+def figures_of(name: str, ran: MeasuredRun, log: Path) -> Row:
+    """Rate and energy of a tool.
+
+    Raises
+    ------
+    NothingMoved : it failed, which says nothing of it beside others.
+    """
+    ran.require_moved(name, log)
+    return {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}

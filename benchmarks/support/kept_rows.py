@@ -1,0 +1,232 @@
+"""Log rows of a busy tenant in a database that is kept between runs, for the benchmark of pages.
+
+A small part is uploaded as a file, and the service's own workers make models of its links; the other links are over the
+same endpoints by other networks, and have the same models. The rows are made in the database by one statement a day,
+over those links and the settings and data sets of benchmarks, and are stored as uploads are: every index, check and
+trigger is at work. A tenth of them are transfers of the service, with an agreement.
+
+A day is there whole or not at all, so that an interrupted run is gone on with; a run on a later day adds the days that
+have begun since.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+
+from benchmarks.pipeline import Unsent, refresh, store_logs, workers
+from benchmarks.support.kept_database import is_made, kept_server, makers_of, note_made, tell
+from benchmarks.support.report import ROOT
+from benchmarks.support.workload import ndjson_lines
+from services.application.logs.roll_up import RollUp
+from services.bootstrap import container
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.migrate import prepare_database
+from services.persistence.store import Store
+from services.processes import NICENESS
+from tradewind.units import GB
+
+FOLDER = ROOT / "var" / "bench" / "pages"
+DAYS = 80
+LEARNED_LINKS = 5
+LEARNED_ROWS_A_LINK = 200
+BYTES_A_ROW = 750
+"""Of the database: the row, its indexes, and what a transfer of the service has beside it."""
+SPARE = 1.5
+"""Of the write-ahead log."""
+ROWS_A_SECOND = 15_000
+"""Stored and rolled up on two cores: for the time that is told at the start."""
+DAYS_BETWEEN_NEWS = 5
+DAYS_AT_ONCE = 2
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """A running database with the rows of one tenant.
+
+    Attributes
+    ----------
+    admin : connected as the superuser, as ``admin_url`` says.
+    server_id : the process id of the server.
+    """
+
+    admin: psycopg.Connection
+    admin_url: str
+    database_url: str
+    tenant_id: UUID
+    server_id: int
+
+
+@contextmanager
+def kept_rows(
+    rows: int, *, links: int, seed: int, folder: Path, days: int = DAYS, niceness: Mapping[str, int] = NICENESS
+) -> Iterator[KeptRows]:
+    """The database with ``rows`` rows over the last days up to today, made as far as it is not there yet.
+
+    Raises
+    ------
+    SystemExit : there is no room, or another run is at it.
+    """
+    wanted = folder / f"{rows}-rows-{links}-links-seed-{seed}"
+    words = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
+    makers = makers_of(["benchmarks/support/workload.py"], words)
+    with kept_server(wanted, makers) as server:
+        tell(f"{rows:,} rows over {links} links are kept in {server.folder}; remove it to be rid of them")
+        database_url = prepare_database(server.url())
+        with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
+            if not is_made(server):
+                require_room(server.folder, rows)
+                learn(database_url, seed, niceness)
+                admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
+                note_made(server, makers)
+            tenant_id = one(admin, "SELECT id FROM tenants")
+            kept = KeptRows(admin, server.url(), database_url, tenant_id, server.process_id)
+            fill(kept, store, days, rows // days)
+            yield kept
+
+
+def require_room(folder: Path, rows: int) -> None:
+    """Say what filling takes, and refuse it where the disk has no room."""
+    needed, free = rows * BYTES_A_ROW * SPARE, shutil.disk_usage(folder).free
+    minutes = 1 + rows / ROWS_A_SECOND / 60
+    tell(f"filling: about {needed / GB:.1f} GB ({free / GB:.0f} GB are free) {minutes:.0f} minutes or more")
+    if free < needed:
+        raise SystemExit("too little room; --rows takes fewer, --quick a hundredth")
+
+
+def learn(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
+    """Links with endpoints and models, as uploads and workers make them."""
+    tenant_id, rows = uuid4(), LEARNED_LINKS * LEARNED_ROWS_A_LINK
+    tell(f"learning {LEARNED_LINKS} links from {rows:,} rows")
+    store_logs(database_url, tenant_id, ndjson_lines(rows, links=LEARNED_LINKS, seed=seed))
+    with (
+        EmbeddedValkey.temporary() as valkey,
+        container(database_url=database_url, redis_url=valkey.url()) as parts,
+        workers(database_url, valkey.url(), niceness=niceness),
+    ):
+        refresh(parts, tenant_id)
+
+
+def fill(kept: KeptRows, store: Store, days: int, rows_a_day: int) -> None:
+    """Store and roll up the days that are missing, the oldest first."""
+    admin, began = kept.admin, time.monotonic()
+    admin.execute("CREATE SCHEMA IF NOT EXISTS benchmark")
+    admin.execute("CREATE TABLE IF NOT EXISTS benchmark.days (day date PRIMARY KEY)")
+    today = datetime.now(UTC).date()
+    filled = {day for (day,) in admin.execute("SELECT day FROM benchmark.days")}
+    missing = sorted({today - timedelta(days=ago) for ago in range(days)} - filled)
+    if not missing:
+        return
+    admin.execute("SELECT ensure_log_partitions(%s)", [sorted({day.replace(day=1) for day in missing})])
+    with ThreadPoolExecutor(DAYS_AT_ONCE) as several:
+        for number, _ in enumerate(several.map(lambda day: store_day(kept, day, rows_a_day), missing), 1):
+            RollUp(store.unit_of_work).run(kept.tenant_id)
+            if number % DAYS_BETWEEN_NEWS == 0:
+                tell(f"{number * rows_a_day:,} rows stored and rolled up in {time.monotonic() - began:.0f} s")
+    admin.execute(COUNT_LINKS)
+    admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
+    admin.execute("CHECKPOINT")
+    size = one(admin, "SELECT pg_database_size(current_database())")
+    tell(f"filled in {time.monotonic() - began:.0f} s; the database has {size / GB:.1f} GB")
+
+
+def store_day(kept: KeptRows, day: date, rows: int) -> None:
+    """All rows of one day, and that it is there, in one transaction of its own."""
+    with psycopg.connect(kept.admin_url) as connection:
+        store_rows(connection, kept.tenant_id, datetime(day.year, day.month, day.day, tzinfo=UTC), rows)
+        connection.execute("INSERT INTO benchmark.days VALUES (%s)", [day])
+
+
+def store_rows(admin: psycopg.Connection, tenant_id: UUID, begins_at: datetime, rows: int) -> None:
+    """Rows of one day, spread over it and over all links."""
+    with admin.transaction():
+        admin.execute(LOGS, {"tenant": tenant_id, "rows": rows, "begins": begins_at, "batch": uuid4()})
+        admin.execute(ENDS, {"tenant": tenant_id, "begins": begins_at})
+
+
+def mark_days(kept: KeptRows, since: date | None = None) -> None:
+    """Have days of links made anew, as if their rows had changed: from one on, or all."""
+    if since is None:
+        kept.admin.execute("SELECT mark_all_days()")
+    else:
+        kept.admin.execute(MARK, {"since": since})
+
+
+def one(admin: psycopg.Connection, query: str) -> Any:
+    (value,) = admin.execute(query).fetchone() or (None,)
+    return value
+
+
+# Settings, data sets and rates as the workload of benchmarks draws them, by the row's number instead of at random.
+LOGS = """
+    INSERT INTO transfer_logs (
+        tenant_id, id, link_id, batch_id, received_at, started_at, ended_at, protocol, direction, mover_version, chunk,
+        transfer_id, bandwidth_bps, rtt_s, min_rtt_s, loss_rate, buffer_bytes, file_count, total_bytes, mean_file_bytes,
+        concurrency, parallelism, pipelining, io_block_bytes, status, bytes_moved, files_done, files_failed,
+        throughput_bps, retransmitted_bytes, usage_cpu, usage_memory, usage_nic, source_energy_j, source_dynamic_j,
+        source_base_w, source_energy_method, source_energy_quality)
+    SELECT %(tenant)s, uuidv7(), link, %(batch)s, at + interval '2 minutes', at, at + seconds * interval '1 s', 'https',
+           'download', '0.1.0', 'whole', CASE WHEN n %% 10 = 0 THEN gen_random_uuid() END, 1e9, 0.06, 0.05, 1e-5,
+           4194304, files, files * size, size, (ARRAY[1,2,3,4,6,8,12,16,24,32])[1 + n %% 10],
+           (ARRAY[1,2,3,4,6,8])[1 + n / 10 %% 6], (ARRAY[0,1,2,4,8,16,32])[1 + n / 60 %% 7], 262144, 'succeeded',
+           files * size, files, 0, 8.0 * files * size / seconds, n %% 1000, 0.3, 0.31, 0.5,
+           (60 + n %% 20) * seconds, (25 + n %% 20) * seconds, 35, CASE n %% 2 WHEN 0 THEN 'rapl' ELSE 'cpu_model' END,
+           CASE n %% 2 WHEN 0 THEN 'measured' ELSE 'calibrated' END
+      FROM (
+          SELECT n, (10 + n %% 190)::bigint AS files, (ARRAY[65536, 2097152, 134217728])[1 + n %% 3] AS size,
+                 20.0 + n %% 40 AS seconds, known.ids[1 + n * 7919 %% cardinality(known.ids)] AS link,
+                 %(begins)s::timestamptz + n * (interval '1 day' / (%(rows)s + 1)) AS at
+            FROM generate_series(1, %(rows)s) n,
+                 (SELECT array_agg(id ORDER BY id) AS ids FROM links WHERE tenant_id = %(tenant)s) known
+      ) drawn
+"""
+
+ENDS = """
+    INSERT INTO transfers (tenant_id, id, started_at, source, destination, network, mover, sla, file_count, total_bytes,
+        sequence, journalled_sequence, bytes_moved, throughput_bps, ended_at, status, energy_j, energy, agreement_kept,
+        link_id)
+    SELECT g.tenant_id, g.transfer_id, g.started_at, s.name, d.name, l.network, l.mover, 'deadline', g.file_count,
+           g.total_bytes, 8, 8, g.bytes_moved, g.throughput_bps, g.ended_at, g.status, g.source_energy_j,
+           CASE WHEN g.source_energy_j IS NULL THEN '[]'
+                ELSE jsonb_build_array(jsonb_build_object('host', 'source', 'total_j', g.source_energy_j,
+                    'method', g.source_energy_method, 'quality', g.source_energy_quality)) END,
+           g.total_bytes %% 11 <> 0, g.link_id
+      FROM transfer_logs g JOIN links l ON l.id = g.link_id
+      JOIN endpoints s ON s.id = l.source_id JOIN endpoints d ON d.id = l.destination_id
+     WHERE g.tenant_id = %(tenant)s AND g.transfer_id IS NOT NULL
+       AND g.started_at >= %(begins)s AND g.started_at < %(begins)s::timestamptz + interval '1 day'
+    ON CONFLICT DO NOTHING
+"""
+
+MORE_LINKS = """
+    WITH made AS (
+        INSERT INTO links (tenant_id, source_id, destination_id, network, mover)
+        SELECT tenant_id, source_id, destination_id, concat_ws(' ', network, 'by way', n), mover
+          FROM links, generate_series(1, %(each)s) n
+        RETURNING *
+    )
+    INSERT INTO release_links (tenant_id, release_id, link_id, link_model_id, state, verdict, logs_version)
+    SELECT r.tenant_id, r.release_id, made.id, r.link_model_id, r.state, r.verdict, r.logs_version
+      FROM made JOIN links l USING (tenant_id, source_id, destination_id, mover)
+      JOIN release_links r ON r.link_id = l.id
+     WHERE made.network LIKE concat_ws(' ', l.network, 'by way %%')
+"""
+
+COUNT_LINKS = """
+    UPDATE links SET rows = counted.rows, last_log_at = counted.last_log_at
+      FROM (SELECT link_id, count(*) AS rows, max(ended_at) AS last_log_at FROM transfer_logs GROUP BY 1) counted
+     WHERE counted.link_id = links.id
+"""
+
+MARK = """
+    INSERT INTO rollup_marks (tenant_id, day, link_id)
+    SELECT tenant_id, day, link_id FROM daily_rollups WHERE day >= %(since)s
+"""

@@ -1,0 +1,142 @@
+"""Response surfaces beside gradient boosting, on held-out rows of real transfer logs."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.support import report
+from benchmarks.support.command import told
+from benchmarks.surfaces.measures import (
+    choice_regret,
+    cross_fit_ratio,
+    held_out,
+    is_timed,
+    leaf_ms,
+    load_gain,
+    outlier_effect,
+    unseen_settings,
+)
+from benchmarks.surfaces.sets import SurfaceSet, read_sets
+from tradewind.learning.rolling import rolling_cover
+from tradewind.learning.validation import TRAIN_SHARE
+
+SEEDS = 5
+QUICK_SEEDS = 1
+INJECTIONS = 10
+MARGIN = 0.005
+"""Accuracy within which a surface counts as no worse than the baseline."""
+
+KNOWN_BASELINE = {
+    "video/1": 0.77,
+    "video/2": 0.72,
+    "video/3": 0.68,
+    "image/1": 0.78,
+    "image/3": 0.86,
+    "image/4": 0.60,
+    "html/1": 0.92,
+    "html/3": 0.90,
+}
+"""Accuracy that gradient boosting is known to reach on the throughput of the public Chameleon log, by set."""
+
+RECORDED = Path(__file__).resolve().parents[1] / "records"
+"""Transfers recorded in the project."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = report.arguments(__doc__ or "", seed=0).parse_args(argv)
+    started_at = datetime.now(UTC)
+    sets = read_sets(options.data or [RECORDED])
+    if options.smoke:
+        sets = sorted(sets, key=lambda each: len(each.observations))[:1]
+    document = run(sets, quick=options.quick, first_seed=options.seed)
+    if not document["results"]:
+        print("surfaces: no transfers to learn from; name a folder of logs with --data", file=sys.stderr)
+        return 2
+    report.write(
+        "surfaces",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=document["results"],
+        summary=document["summary"],
+        started_at=started_at,
+    )
+    return 0
+
+
+def run(sets: Iterable[SurfaceSet], *, quick: bool, first_seed: int = 0) -> dict[str, Any]:
+    """Results, one a surface, and the summary over all of them."""
+    seeds = range(first_seed, first_seed + (QUICK_SEEDS if quick else SEEDS))
+    results: list[dict[str, Any]] = []
+    effects: list[float] = []
+    for surfaces in sets:
+        results += _results(surfaces, seeds)
+        injections = [outlier_effect(surfaces, seed) for seed in range(len(seeds) * INJECTIONS // SEEDS)]
+        results[-1]["outlier_effect"] = float(np.median(injections))
+        effects += injections
+        print(f"{surfaces.name}: done", flush=True)
+    return {"results": results, "summary": _summary(results, effects) if results else {}}
+
+
+def _results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
+    """One result a surface of the set; what concerns the set as a whole stands with its throughput."""
+    by_seed = [held_out(surfaces, seed) for seed in seeds]
+    rows = {"throughput": len(surfaces.observations), "energy": int(surfaces.metered.sum())}
+    results = []
+    for target in by_seed[0]:
+        mean = {key: float(np.mean([found[target][key] for found in by_seed])) for key in by_seed[0][target]}
+        result: dict[str, Any] = {"case": surfaces.name, "target": target, "rows": rows[target], **mean}
+        result["wins"] = result["accuracy"] >= result["gbm_accuracy"] - MARGIN
+        results.append(result)
+    throughput = results[0]
+    throughput["accuracy_unseen_settings"] = unseen_settings(surfaces, seeds[0])
+    throughput["coverage90_rolling"] = float(np.mean(rolling_cover(surfaces.observations, TRAIN_SHARE)))
+    known = KNOWN_BASELINE.get(surfaces.name.rpartition(":")[2])
+    if known is not None:
+        throughput["gbm_known"] = known
+    if surfaces.repeated:
+        throughput["regret"] = float(np.mean([choice_regret(surfaces, seed) for seed in seeds]))
+        throughput["pick_vs_best_observed"] = float(np.mean([cross_fit_ratio(surfaces, seed) for seed in seeds]))
+    if surfaces.wan_grid:
+        without, with_load = np.mean([load_gain(surfaces, seed) for seed in seeds], axis=0)
+        throughput["load_gain"] = float(with_load - without)
+        throughput["accuracy_with_load"] = float(with_load)
+    if is_timed(surfaces):
+        throughput["leaf_ms"] = leaf_ms(surfaces)
+    return [{key: value for key, value in result.items() if value == value} for result in reversed(results)]  # noqa: PLR0124  # NaN: nothing to judge
+
+
+def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> dict[str, Any]:
+    def over(key: str) -> list[float]:
+        return [result[key] for result in results if key in result]
+
+    def mean(key: str) -> float | None:
+        return float(np.mean(over(key))) if over(key) else None
+
+    def median(key: str) -> float | None:
+        return float(np.median(over(key))) if over(key) else None
+
+    known = [abs(r["gbm_accuracy"] - r["gbm_known"]) for r in results if "gbm_known" in r]
+    return {
+        "surfaces": len(results),
+        "accuracy_median": median("accuracy"),
+        "gbm_accuracy_median": median("gbm_accuracy"),
+        "wins_vs_gbm": mean("wins"),
+        "regret_median": median("regret"),
+        "pick_vs_best_observed": mean("pick_vs_best_observed"),
+        "coverage90": mean("coverage90"),
+        "coverage90_rolling": mean("coverage90_rolling"),
+        "load_gain_mean": mean("load_gain"),
+        "outlier_effect": float(np.median(effects)),
+        "outlier_effect_p98": float(np.quantile(effects, 0.98)),
+        "leaf_ms": median("leaf_ms"),
+        "accuracy_unseen_settings_median": median("accuracy_unseen_settings"),
+        "gbm_known_difference_max": max(known, default=None),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(told("surfaces", lambda: main(sys.argv[1:])))

@@ -1,0 +1,191 @@
+"""What is measured of a set: held-out accuracy beside gradient boosting, choices, load, drift, outliers, time."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from benchmarks.surfaces.sets import SurfaceSet
+from tradewind.learning.leaf import LeafSurfaces, fit_leaf
+from tradewind.learning.observations import Flags, Floats, Observations
+from tradewind.learning.rolling import fit_with_recent_load
+from tradewind.learning.surface.cells import Index
+from tradewind.learning.surface.response import NORMAL_90
+from tradewind.learning.validation import accuracy, mape, r_squared, random_split, regret, setting_folds, validate_leaf
+
+OUTLIER = 1000.0
+MIN_SETTINGS = 8
+"""Settings of one data set from which a choice among them is judged."""
+
+MAX_TIMED_CELLS = 1000
+TIMINGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Predictions of a surface's test rows (r,) with the logs and deviations of their band."""
+
+    actual: Floats
+    predicted: Floats
+    log_mean: Floats
+    log_sd: Floats
+
+    def figures(self) -> dict[str, float]:
+        within = np.abs(np.log(self.actual) - self.log_mean) <= NORMAL_90 * self.log_sd
+        return {
+            "accuracy": accuracy(self.actual, self.predicted),
+            "mape": mape(self.actual, self.predicted),
+            "r2": r_squared(self.actual, self.predicted),
+            "coverage90": float(np.mean(within)),
+        }
+
+
+def held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
+    """Figures of the throughput and, where metered, the energy surface on one random split, with the baseline's."""
+    o = surfaces.observations
+    train, test = random_split(len(o), np.random.default_rng(seed))
+    model = fit_leaf(o.take(train))
+    told = model.predict(o.settings[test], o.load[test])
+    found = {
+        "throughput": Judged(
+            o.throughput_bps[test], told.throughput_bps, told.log_throughput_mean, told.log_throughput_sd
+        ).figures()
+    }
+    found["throughput"]["gbm_accuracy"] = _baseline(surfaces.inputs, o.throughput_bps, train, test, seed)
+    if told.energy_j_per_byte is not None:
+        found["energy"] = _energy(surfaces, model, test)
+        found["energy"]["gbm_accuracy"] = _baseline(surfaces.inputs, surfaces.energy_j, train, test, seed)
+    return found
+
+
+def unseen_settings(surfaces: SurfaceSet, seed: int) -> float:
+    """Accuracy of throughput at settings of which the training rows hold none, over all rows in folds of settings."""
+    o = surfaces.observations
+    told = np.empty(len(o))
+    for test in setting_folds(o, np.random.default_rng(seed)):
+        told[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
+    return accuracy(o.throughput_bps, told)
+
+
+def _energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:
+    """Energy of a data set, E = 8 · bytes · P / T, on the metered test rows."""
+    rows = test & surfaces.metered
+    o = surfaces.observations
+    told = model.predict(o.settings[rows], o.load[rows])
+    assert told.energy_j_per_byte is not None
+    assert told.log_power_mean is not None
+    assert told.log_power_sd is not None
+    assert told.log_covariance is not None
+    size = surfaces.total_bytes[rows]
+    variance = told.log_power_sd**2 + told.log_throughput_sd**2 - 2 * told.log_covariance
+    log_mean = told.log_power_mean - told.log_throughput_mean + np.log(8 * size)
+    return Judged(surfaces.energy_j[rows], told.energy_j_per_byte * size, log_mean, np.sqrt(variance)).figures()
+
+
+def _baseline(inputs: Floats, target: Floats, train: Flags, test: Flags, seed: int) -> float:
+    """Accuracy of gradient boosting on the log of the target, same rows and inputs."""
+    known = np.isfinite(target)
+    model = HistGradientBoostingRegressor(random_state=seed)
+    model.fit(inputs[train & known], np.log(target[train & known]))
+    return accuracy(target[test & known], np.exp(model.predict(inputs[test & known])))
+
+
+def choice_regret(surfaces: SurfaceSet, seed: int) -> float:
+    """Mean over data sets of the regret of the setting picked after training on 70 %, against all-row means."""
+    o = surfaces.observations
+    train, _ = random_split(len(o), np.random.default_rng(seed))
+    predicted = _mean_throughput(fit_leaf(o.take(train)), o)
+    losses = [
+        regret(_means(o.throughput_bps[rows], label, count), _means(predicted[rows], label, count))
+        for rows, label, count in _choices(surfaces)
+    ]
+    return float(np.mean(losses)) if losses else float("nan")
+
+
+def cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
+    """Throughput on an unseen half of our pick over that of the pick with the best mean on the seen half."""
+    o = surfaces.observations
+    half, other = random_split(len(o), np.random.default_rng(seed), share=0.5)
+    ratios = []
+    for seen, unseen in ((half, other), (other, half)):
+        predicted = _mean_throughput(fit_leaf(o.take(seen)), o)
+        for rows, label, count in _choices(surfaces):
+            before, after = seen[rows], unseen[rows]
+            observed = _means(o.throughput_bps[rows][before], label[before], count)
+            achieved = _means(o.throughput_bps[rows][after], label[after], count)
+            both = np.isfinite(observed) & np.isfinite(achieved)
+            if both.sum() < MIN_SETTINGS:
+                continue
+            ours = int(np.argmax(np.where(both, _means(predicted[rows], label, count), -np.inf)))
+            best = int(np.argmax(np.where(both, observed, -np.inf)))
+            ratios.append(achieved[ours] / achieved[best])
+    return float(np.mean(ratios)) if ratios else float("nan")
+
+
+def load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
+    """Accuracy without and with load, the median residual of the last five strictly earlier training rows."""
+    o = surfaces.observations
+    train, test = (o.take(rows) for rows in random_split(len(o), np.random.default_rng(seed)))
+    model = fit_with_recent_load(train)
+    load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
+    without = model.plain.predict(test.settings, test.load).throughput_bps
+    with_load = model.loaded.predict(test.settings, load).throughput_bps
+    return accuracy(test.throughput_bps, without), accuracy(test.throughput_bps, with_load)
+
+
+def outlier_effect(surfaces: SurfaceSet, seed: int) -> float:
+    """Median relative shift of the predictions when one row is 1,000 times too fast, against leaving the row out."""
+    o = replace(surfaces.observations, power_w=np.full(len(surfaces.observations), np.nan))
+    victim = int(np.random.default_rng(seed).integers(len(o)))
+    kept = np.arange(len(o)) != victim
+    wild = o.throughput_bps.copy()
+    wild[victim] *= OUTLIER
+    without = _mean_throughput(fit_leaf(o.take(kept)), o)
+    within = _mean_throughput(fit_leaf(replace(o, throughput_bps=wild)), o)
+    return float(np.median(np.abs(within / without - 1.0)))
+
+
+def leaf_ms(surfaces: SurfaceSet) -> float:
+    """Processor time of two surfaces with their validation on one core, ms; the least disturbed of a few runs.
+
+    Where power was not metered, a copy of the throughput stands in for it: the work is the same.
+    """
+    o = surfaces.observations
+    if not surfaces.metered.any():
+        o = replace(o, power_w=o.throughput_bps)
+    times = []
+    with threadpool_limits(limits=1):
+        for _ in range(TIMINGS):
+            start = time.process_time()
+            validate_leaf(o, fit_leaf(o), np.random.default_rng(0))
+            times.append(time.process_time() - start)
+    return 1e3 * min(times)
+
+
+def is_timed(surfaces: SurfaceSet) -> bool:
+    return len(np.unique(surfaces.observations.settings, axis=0)) <= MAX_TIMED_CELLS
+
+
+def _mean_throughput(model: LeafSurfaces, o: Observations) -> Floats:
+    return model.predict(o.settings, np.full(len(o), np.nan)).throughput_bps
+
+
+def _choices(surfaces: SurfaceSet) -> Iterator[tuple[Flags, Index, int]]:
+    """For each data set its rows, their setting as 0..count − 1, and count."""
+    label, contexts = surfaces.settings_label, surfaces.contexts
+    for context in np.unique(contexts):
+        rows = contexts == context
+        distinct, local = np.unique(label[rows], return_inverse=True)
+        if len(distinct) >= MIN_SETTINGS:
+            yield rows, local, len(distinct)
+
+
+def _means(values: Floats, label: Index, count: int) -> Floats:
+    """Mean by label (count,), NaN where there is none."""
+    rows = np.bincount(label, minlength=count)
+    total = np.bincount(label, weights=values, minlength=count)
+    mean: Floats = np.divide(total, rows, out=np.full(count, np.nan), where=rows > 0)
+    return mean

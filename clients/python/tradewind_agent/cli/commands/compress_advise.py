@@ -1,0 +1,141 @@
+"""``tradewind compress-advise``: whether and how a file should be compressed on its way."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from tradewind.compression.advice import Objective
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind.compression.codecs import Codec
+    from tradewind.compression.model import Line
+    from tradewind.compression.probe import FittedLine
+    from tradewind.wire.compression import AdviceAnswer, WireOption
+
+SHOWN_OPTIONS = 8
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compress-advise")(compress_advise)
+
+
+@grouped
+def compress_advise(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="File to be sent, or one like those to be fetched."
+        ),
+    ],
+    *,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Server to probe the way to, a writable serve-files.")
+    ] = None,
+    come_from: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="File on a server to probe the way from."),
+    ] = None,
+    bandwidth: options.Bandwidth = None,
+    setup: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --bandwidth: what any transfer on the path costs, such as 300ms."),
+    ] = None,
+    objective: Annotated[Objective, typer.Option(help="What is to be best.")] = Objective.MAX_THROUGHPUT,
+    sequential: Annotated[bool, typer.Option("--sequential", help="Consider packing all before sending, too.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
+    from tradewind_agent.compression.asking import advice_on
+
+    terminal = Terminal(as_json)
+    rate_bps = options.bandwidth_bps(bandwidth)
+    if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
+        raise typer.BadParameter("one of them, and only one, tells the path", param_hint="--to, --from or --bandwidth")
+    if setup is not None and rate_bps is None:
+        raise typer.BadParameter("goes with --bandwidth: a probe finds it out", param_hint="--setup")
+    if file.stat().st_size == 0:
+        raise typer.BadParameter("is empty", param_hint="FILE")
+    way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
+    client = surroundings.open_client_if_configured()
+    try:
+        answer, because = advice_on(
+            file,
+            way.line,
+            client=client,
+            codecs=way.codecs,
+            packing_setup_s=way.packing_setup_s,
+            objective=objective,
+            sequential=sequential,
+        )
+    finally:
+        if client is not None:
+            client.close()
+    if because:
+        terminal.note(because)
+    document = answer.model_dump(mode="json", exclude_none=True) | {
+        "line": {"bandwidth_bps": way.line.rate_bps, "setup_s": way.line.setup_s}
+    }
+    terminal.result(_told(answer), document)
+
+
+class _Way(NamedTuple):
+    """``codecs`` : of both ends, as far as known. ``packing_setup_s`` : of a packed transfer beside the line's."""
+
+    line: "Line"
+    codecs: "frozenset[Codec]"
+    packing_setup_s: float = 0.0
+
+
+def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
+    from tradewind_agent.compression.codecs import available_codecs
+    from tradewind_agent.compression.packed.path import asking_first_s, probed_line, probed_line_from
+
+    if to is not None:
+        probed, codecs = probed_line(to)
+        line = _told_of(probed, terminal)
+        return _Way(line, codecs, asking_first_s(line))
+    assert come_from is not None
+    return _Way(_told_of(probed_line_from(come_from), terminal), available_codecs())
+
+
+def _stated_way(rate_bps: float, setup: str) -> _Way:
+    from tradewind.compression.model import Line
+    from tradewind.units import parse_seconds
+    from tradewind.wire.compression import LONGEST_SETUP_S
+    from tradewind_agent.compression.codecs import available_codecs
+
+    line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
+    if line.setup_s > LONGEST_SETUP_S:
+        reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
+        raise typer.BadParameter(reason, param_hint="--setup")
+    return _Way(line, available_codecs())
+
+
+def _told_of(probed: "FittedLine", terminal: Terminal) -> "Line":
+    """The line that a probe found; how sure it is goes to the terminal."""
+    from tradewind.units import format_bps
+
+    line = probed.line
+    rate = f"{format_bps(line.rate_bps)} ± {100 * probed.rate_relative_error:.2g} %"
+    terminal.note(f"the path by a probe: {rate}, {line.setup_s:.3f} ± {probed.setup_error_s:.3f} s to begin")
+    return line
+
+
+def _told(answer: "AdviceAnswer") -> str:
+    lines = [answer.rationale, f"from {answer.source}"]
+    return "\n".join([*lines, *map(_option_told, answer.options[:SHOWN_OPTIONS])])
+
+
+def _option_told(option: "WireOption") -> str:
+    from tradewind.units import format_bps, format_joules
+
+    name = "raw" if option.codec is None else f"{option.codec}:{option.level} {option.mode}"
+    rate = option.throughput_bps
+    return (
+        f"  {name:<22} {option.ratio:5.2f} to 1, {option.duration_s:8.2f} s, {format_bps(rate.mean)}"
+        f" ({format_bps(rate.low)} – {format_bps(rate.high)}), {format_joules(option.energy_j)}"
+    )

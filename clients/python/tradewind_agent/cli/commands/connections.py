@@ -1,0 +1,45 @@
+"""``tradewind connections``: what a browser's log tells of a page's connections, without sending it anywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.terminal import Terminal
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Analyse the connections of web pages.")
+    group.callback()(_connections)
+    group.command()(analyse)
+    app.add_typer(group, name="connections")
+
+
+def _connections() -> None:
+    """Analyse the connections of web pages."""
+
+
+@grouped
+def analyse(
+    har: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A browser's log (HAR).")],
+    *,
+    path: options.KnownPath,
+    proxy: options.Proxy = None,
+    as_json: options.Json = False,
+) -> None:
+    """Idle time, effective concurrency and reuse of a page's connections, and what to change; nothing is sent.
+
+    `tradewind logs upload FILE` has the service keep the same.
+    """
+    from tradewind.errors import InvalidValue
+    from tradewind.wire.connections import analysis_of
+    from tradewind_agent.har.file import read_har
+    from tradewind_agent.har.report import describe_analysis
+
+    try:
+        analysis = analysis_of(read_har(har), path=path, proxy=proxy)
+    except InvalidValue as wrong:
+        raise InvalidValue(str(har), wrong.reason) from None
+    Terminal(as_json).result(describe_analysis(analysis), analysis.model_dump(mode="json", exclude_none=False))

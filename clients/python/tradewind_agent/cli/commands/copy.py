@@ -1,0 +1,345 @@
+"""``tradewind copy``: move files with the best parameters known."""
+
+import os
+import signal
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.commands.copy_by import Around, copy_by
+from tradewind_agent.cli.commands.copy_packed import OFF, check_heeded, run_packed, wish_of
+from tradewind_agent.cli.commands.copy_queue import RadioUse, copy_queue, radio_use_of
+from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.progress import count_plainly, transferring
+from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.transfer_options import TransferOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tradewind.parameters import Parameters
+    from tradewind_agent.cli.progress import Show
+    from tradewind_agent.copy.listing import Listing
+    from tradewind_agent.copy.options import CopyOptions
+    from tradewind_agent.copy.run import PreparedCopy
+    from tradewind_agent.engine.options import EngineOptions
+    from tradewind_agent.engine.progress import Snapshot
+    from tradewind_agent.engine.remote.omissions import ListingRules
+
+OWN_MOVER = "tradewind"
+SHOWN_FILES = 20
+"""Files named by a dry run."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(copy)
+
+
+def by_hand(
+    *,
+    concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
+    parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
+    pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
+    io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
+) -> "Parameters":
+    """What the user sets, so that nobody else is asked for it."""
+    from tradewind.parameters import Parameters
+
+    return Parameters(
+        concurrency=concurrency,
+        parallelism=parallelism,
+        pipelining=pipelining,
+        io_block_bytes=options.io_block_bytes_if(io_block),
+    )
+
+
+def engine_options(
+    *,
+    checksum: Annotated[
+        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
+    ] = False,
+    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
+    congestion_control: Annotated[
+        str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
+    ] = None,
+) -> "EngineOptions":
+    """The engine as this user's environment has it: proxies, netrc and authorities."""
+    from tradewind_agent.engine.http.credentials import Credentials
+    from tradewind_agent.engine.http.proxy import Proxies
+    from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.origin.book import OriginBook
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.system_errors import in_words
+
+    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
+    try:
+        # The engine makes the usual one when it meets https: reading the system's authorities takes a while.
+        tls = tls_context(ca_file=ca_file, insecure=insecure) if ca_file is not None or insecure else None
+    except OSError as failure:
+        raise typer.BadParameter(f"{ca_file}: {in_words(failure).what}", param_hint="--ca-file") from None
+    return EngineOptions(
+        tls=tls,
+        proxies=Proxies.from_environment(os.environ),
+        credentials=Credentials.from_netrc(netrc),
+        checksum=checksum,
+        origins=OriginBook(state_folder(os.environ) / "origins.json"),
+        congestion_control=None if congestion_control is None else _usable(congestion_control),
+    )
+
+
+def _usable(congestion_control: str) -> str | None:
+    """The name, where the kernel lets this user's sockets go by it; else the reason is told, and nothing chosen."""
+    import socket
+
+    from tradewind_agent.transport.choosing import choose
+
+    if not congestion_control:
+        raise typer.BadParameter("names none", param_hint="--congestion-control")
+    with socket.socket() as probe:
+        refusal = choose([probe], congestion_control)
+    if refusal is not None:
+        Terminal().note(f"{refusal}; connections go by the system's")
+    return congestion_control if refusal is None else None
+
+
+def listing_rules(
+    *,
+    follow_links: Annotated[
+        bool | None,
+        typer.Option(
+            "--follow-links/--skip-links",
+            help="Send what symbolic links in a folder point to, or leave links out; otherwise each is a failure.",
+            show_default=False,
+        ),
+    ] = None,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable",
+            help="Leave out local files, and folders, that cannot be read; otherwise each is a failure.",
+        ),
+    ] = False,
+) -> "ListingRules":
+    """What to do with links, and with what cannot be read."""
+    from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
+
+    rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
+    return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
+
+
+def copy_options(
+    *,
+    wanted: TransferOptions,
+    parameters: Annotated["Parameters", GroupOf(by_hand)],
+    resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
+    tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
+    patience: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
+    ] = "10min",
+    rules: Annotated["ListingRules", GroupOf(listing_rules)],
+    engine: Annotated["EngineOptions", GroupOf(engine_options)],
+) -> "CopyOptions":
+    """What the copy is asked for."""
+    return replace(
+        wanted,
+        by_hand=parameters,
+        resume=resume,
+        listing=rules,
+        tune=tune,
+        share_patience_s=options.duration("--wait", patience),
+        engine=engine,
+    )
+
+
+@grouped
+def copy(
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://."),
+    ] = None,
+    *,
+    wanted: Annotated["CopyOptions", GroupOf(copy_options)],
+    manifest: Annotated[
+        str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
+    ] = None,
+    radio: Annotated["RadioUse", GroupOf(radio_use_of)],
+    mover: Annotated[
+        str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
+    ] = OWN_MOVER,
+    compress: Annotated[
+        str, typer.Option(metavar="auto|raw|CODEC[:LEVEL]|off", help="Pack files on their way; auto picks and adapts.")
+    ] = OFF,
+    meter: options.Meter,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
+    from tradewind_agent.service.retries import BRIEF_RETRIES
+
+    terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
+    wish = wish_of(compress)
+    if wish is not None and (mover != OWN_MOVER or dry_run or queue is not None):
+        raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
+    if wish is not None:
+        check_heeded(wish, wanted)
+    if queue is not None:
+        _check_alone(places, manifest, mover)
+    else:
+        _check_places(places, manifest, mover)
+    _end_cleanly_when_stopped()
+    with ExitStack() as closing:
+        listing = None
+        if queue is None and mover == OWN_MOVER:
+            wanted = wanted if dry_run or wish is not None else closing.enter_context(wanted.connecting_early())
+            listing = _listed(places, manifest, wanted, terminal)
+            _tell_whose_choice(listing, wanted, terminal)
+        client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+        if client is not None:
+            closing.enter_context(client)
+        around = radio.around_one_copy(Around(terminal, client, meter))
+        if queue is not None:
+            code = copy_queue(queue, wanted, around, dry_run=dry_run)
+        elif listing is None:
+            code = copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run)
+        elif wish is not None:
+            code = run_packed(listing, wish, wanted, around)
+        else:
+            code = _copy_listed(listing, wanted, around, dry_run=dry_run)
+    raise typer.Exit(code)
+
+
+def _tell_whose_choice(listing: "Listing", wanted: "CopyOptions", terminal: Terminal) -> None:
+    """That a download is sent as its server chooses, where this end was asked to."""
+    from tradewind.transfer import Direction
+
+    if wanted.engine.congestion_control is not None and listing.direction is Direction.DOWNLOAD:
+        terminal.note("--congestion-control is of uploads; how a download is sent, serve-files is told by its own")
+
+
+def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
+    """Copy by our own engine, and tell what came of it; the exit code."""
+    from tradewind.transfer import Status
+    from tradewind_agent.copy.run import prepare_listed, run
+    from tradewind_agent.session.logbook import Logbook
+
+    terminal, client = around.terminal, around.client
+    prepared = prepare_listed(listing, options=wanted, client=client)
+    if dry_run:
+        _tell_plan(terminal, prepared)
+        return 1 if listing.left_out else 0
+    logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+    with transferring(terminal) as show:
+        report = run(
+            prepared,
+            client=client,
+            logbook=logbook,
+            meter=around.meter,
+            on_snapshot=show and _shown_by(show),
+            say=None if terminal.quiet else terminal.note,
+        )
+    for line in report.notes:
+        terminal.note(line)
+    terminal.result(report.line(), report.document())
+    if report.is_complete:
+        return 0
+    return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
+
+
+def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions", terminal: Terminal) -> "Listing":
+    """The files to copy. What the copy needs later on is loaded while the server is asked: both take a while."""
+    from tradewind_agent.cli.loading import loaded_meanwhile
+    from tradewind_agent.copy.listing import list_files
+
+    with loaded_meanwhile("tradewind_agent.copy.run", *surroundings.modules_of_the_client()):
+        return list_files(
+            places[:-1],
+            places[-1],
+            manifest=manifest,
+            options=wanted.engine,
+            rules=wanted.listing,
+            ask_for_meter=True,
+            on_folders=count_plainly(terminal, "listing", "folder"),
+        )
+
+
+def _check_alone(places: list[str], manifest: str | None, mover: str) -> None:
+    """Refuse what stands in the queue's file, or what only the own engine does."""
+    if places:
+        raise typer.BadParameter("stand in the file of --batch", param_hint="SRC... DEST")
+    if manifest is not None:
+        raise typer.BadParameter("stands in the file of --batch", param_hint="--manifest")
+    if mover != OWN_MOVER:
+        raise typer.BadParameter("--batch copies by tradewind alone", param_hint="--mover")
+
+
+def _end_cleanly_when_stopped() -> None:
+    """Let a service manager's stop and a terminal that is closed end a copy as cleanly as the user's Ctrl-C does."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's job in the background, which SIGTERM still ends
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
+    """Refuse places that cannot be meant; a local path has no scheme."""
+    from tradewind_agent.engine.http.address import Url
+    from tradewind_agent.errors import UnusableSource
+
+    if len(places) < 2 and manifest is None:
+        raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
+    if not all(place.strip() for place in places):
+        raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
+    if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
+        raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
+    if mover == "globus-url-copy":
+        return  # it has schemes of its own
+    for place in places:
+        scheme, separator, _ = place.partition("://")
+        if not separator or scheme.lower() == "file" or not scheme.isalnum():
+            continue
+        try:
+            Url.parse(place)
+        except UnusableSource as wrong:
+            raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
+
+
+def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
+    def shown(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
+        files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
+        total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
+        show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
+
+    return shown
+
+
+def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
+    from tradewind.units import format_bytes, format_count
+    from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
+    from tradewind_agent.copy.report import describe, plan_document
+
+    listing = prepared.listing
+    total_bytes = sum(listing.sizes_bytes)
+    about = "" if listing.sizes_are_exact else "about "
+    files = len(listing.jobs)
+    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
+    document = {
+        "dry_run": True,
+        "direction": str(listing.direction),
+        "source": prepared.source,
+        "destination": prepared.destination,
+        "file_count": files,
+        "total_bytes": total_bytes,
+        "sizes_are_exact": listing.sizes_are_exact,
+        "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
+        **omissions_document(listing),
+        "plan": plan_document(prepared.plan),
+    }
+    ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
+    terminal.result(f"{head}{ends}\n{describe(prepared.plan)}", document)

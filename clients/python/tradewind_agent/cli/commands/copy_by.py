@@ -1,0 +1,56 @@
+"""``tradewind copy --mover TOOL``: a copy done by someone else's tool."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradewind_agent.cli.commands.wrap import run_and_tell, tell_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tradewind_agent.cli.terminal import Terminal
+    from tradewind_agent.copy.options import CopyOptions
+    from tradewind_agent.service.client import Client
+    from tradewind_agent.session.metering import HostMeter
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a copy is done with, whoever does it."""
+
+    terminal: "Terminal"
+    client: "Client | None"
+    meter: "HostMeter"
+
+
+def copy_by(
+    mover: str,
+    places: "Sequence[str]",
+    wanted: "CopyOptions",
+    around: Around,
+    *,
+    manifest: str | None,
+    dry_run: bool,
+) -> int:
+    """Copy by ``mover``, or say how it would be done; the exit code."""
+    from tradewind_agent.movers.copying_by import prepare_copy_by
+    from tradewind_agent.movers.wrap.preparing import WrapOptions
+
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
+        prepared = prepare_copy_by(
+            mover,
+            places,
+            options=WrapOptions(copy=wanted),
+            environment=os.environ,
+            folder=Path(folder),
+            client=around.client,
+            manifest=manifest,
+        )
+        if dry_run:
+            tell_command(around.terminal, prepared)
+            return 1 if prepared.left_out else 0
+        code = run_and_tell(around.terminal, prepared, around.client, around.meter)
+        return code or (1 if prepared.left_out else 0)

@@ -1,0 +1,152 @@
+"""The radio of ``tradewind copy``: its tail is told; copies of ``--batch FILE`` wait for one another to share it."""
+
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.commands.copy_by import Around
+
+if TYPE_CHECKING:
+    from tradewind_agent.copy.options import CopyOptions
+    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.queued.advice import Advice, RadioChoice
+    from tradewind_agent.queued.queue_file import CopyRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """``file`` : of jobs, one a line. The rest is about the radio that they share."""
+
+    file: Path
+    choice: "RadioChoice"
+
+
+@dataclass(frozen=True, slots=True)
+class RadioUse:
+    """``queue`` : that ``--batch`` names, ``None`` where one copy is asked for. ``radio``, ``device`` : as named."""
+
+    queue: Queue | None
+    radio: str | None
+    device: str | None
+
+    def around_one_copy(self, around: Around) -> Around:
+        """The same with a meter that knows the radio. Of a queue, the plan tells the tails that its jobs share."""
+        if self.radio is None or self.queue is not None:
+            return around
+        from tradewind_agent.session.radio_profile import radio_profile
+
+        radio = radio_profile(self.radio, self.device, around.client)
+        return replace(around, meter=replace(around.meter, radio=radio))
+
+
+def radio_use_of(
+    *,
+    batch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Copy the jobs of a file, a JSON object a line, when that saves radio tails."
+        ),
+    ] = None,
+    radio: Annotated[
+        str | None, typer.Option(help="That the copy goes over, such as wifi, lte or 5g: its tail is told.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Whose radio it is, where that matters.")] = None,
+    waiting_price: Annotated[
+        str, typer.Option(metavar="POWER", help="Of --batch: joules that a second of delay is worth, such as 0.1W.")
+    ] = "0W",
+    radio_rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Of --batch: what the radio carries in all.")
+    ] = None,
+) -> RadioUse:
+    """The queue that ``--batch`` names, or the radio of one copy."""
+    from tradewind.units import parse_watts
+
+    price_w = options.read("--waiting-price", parse_watts, waiting_price)
+    if batch is None:
+        given = {"--radio-rate": radio_rate, "--waiting-price": price_w or None}
+        if alone := next((name for name, value in given.items() if value is not None), None):
+            raise typer.BadParameter("goes with --batch", param_hint=alone)
+        if radio is None and device is not None:
+            raise typer.BadParameter("goes with --radio: a device may have several", param_hint="--device")
+        return RadioUse(None, radio, device)
+    if radio is None:
+        raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
+    capacity_bps = options.bandwidth_bps(radio_rate, "--radio-rate")
+    from tradewind_agent.queued.advice import RadioChoice
+
+    choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)
+    return RadioUse(Queue(batch, choice), radio, device)
+
+
+def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
+    """Plan the queue, wait and copy; the exit code."""
+    from tradewind_agent.errors import CopyFailed
+    from tradewind_agent.queued.advice import advised, sized
+    from tradewind_agent.queued.queue_file import read_queue
+    from tradewind_agent.queued.sending import send_queue, unlisted_lines
+
+    requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
+    read_s = since_boot_s()
+    queued = sized(list(requests.values()), wanted, around.client)
+    if not queued.jobs:
+        raise CopyFailed("; ".join(unlisted_lines(queued.unlisted)))
+    began_s = since_boot_s()
+    advice = advised([each.seen_from(began_s - read_s) for each in queued.jobs], queue.choice, around.client)
+    terminal = around.terminal
+    if dry_run:
+        _tell(around, advice, queued.unlisted)
+        return 1 if queued.unlisted else 0
+    if not terminal.quiet:
+        terminal.note(advice.rationale)
+    beside_others = advice.beside_others
+    report = send_queue(
+        advice,
+        lambda name: _copied(requests[name], wanted, around, metered=name not in beside_others),
+        clock_s=lambda: since_boot_s() - began_s,
+        pause=time.sleep,
+        say=lambda line: None if terminal.quiet else terminal.note(line),
+    )
+    report = replace(report, unlisted=queued.unlisted)
+    terminal.result("\n".join(report.lines()), report.document())
+    return 128 + signal.SIGINT if report.stopped else 0 if report.succeeded else 1
+
+
+def since_boot_s() -> float:
+    """A clock that goes on while the host is suspended, as deadlines do; Linux's monotonic one stands still then."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":
+    """Not ``metered`` where others go at once: what the host takes is none's alone, and a meter serves one thread."""
+    from tradewind_agent.copy.run import copy_files
+    from tradewind_agent.session.logbook import Logbook
+
+    return copy_files(
+        request.sources,
+        request.destination,
+        options=wanted,
+        client=around.client,
+        logbook=Logbook(spool=surroundings.open_spool(around.terminal), client=around.client),
+        meter=around.meter if metered else None,
+        manifest=request.manifest,
+    )
+
+
+def _tell(around: Around, advice: "Advice", unlisted: Mapping[str, str]) -> None:
+    from tradewind_agent.queued.sending import plan_figures, unlisted_lines
+
+    lines = [advice.rationale, *unlisted_lines(unlisted)]
+    for burst in advice.plan.bursts:
+        names = ", ".join(each.job.name for each in burst.placed)
+        lines.append(f"after {burst.starts_s:.0f} s, until {burst.ends_s:.0f} s, {burst.mode}: {names}")
+    lines += [f"{name} will not be in time" for name in advice.plan.missed]
+    planned = {"planned": plan_figures(advice.plan), "not_planned": dict(unlisted)}
+    document = {"dry_run": True, "rationale": advice.rationale, **planned}
+    around.terminal.result("\n".join(lines), document)

@@ -1,0 +1,320 @@
+"""``tradewind logs``: upload history, and follow logs that other programs write."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import IO, TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
+
+import typer
+
+from tradewind.path import Path as NetworkPath
+from tradewind.units import format_count, parse_seconds
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.progress import counting, plain_lines
+from tradewind_agent.cli.terminal import BrokenOff, Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.har.upload import HarReport
+    from tradewind_agent.history.importers.ports import ImportContext
+    from tradewind_agent.history.log_upload import FileReport
+    from tradewind_agent.history.watching import Tally
+    from tradewind_agent.service.client import Client
+
+Format = Annotated[
+    str,
+    typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to tell it by the content."),
+]
+FollowedFormat = Annotated[
+    str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
+]
+UPLOADED_ALONE = ("har",)
+"""Formats that nobody writes line by line, so that there is nothing to follow."""
+
+Source = Annotated[str | None, typer.Option(help="Endpoint that sent, where the log does not tell.")]
+Destination = Annotated[str | None, typer.Option(help="Endpoint that received, where the log does not tell.")]
+Timezone = Annotated[
+    str | None, typer.Option(metavar="ZONE", help="Zone of times written without one, such as Europe/Berlin.")
+]
+Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, where the log does not tell.")]
+
+
+def import_context(
+    *,
+    source: Source = None,
+    destination: Destination = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    timezone: Timezone = None,
+    mover: Mover = None,
+    network: options.Network = None,
+) -> "ImportContext":
+    """What old logs lack."""
+    from tradewind_agent.history.importers.ports import ImportContext
+
+    return ImportContext(
+        source=source,
+        destination=destination,
+        bandwidth_bps=options.bandwidth_bps(bandwidth),
+        rtt_s=options.rtt_s(rtt),
+        timezone=_zone(timezone),
+        mover=mover,
+        network=network,
+    )
+
+
+Context = Annotated["ImportContext", GroupOf(import_context)]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Upload transfer logs, once or for ever.")
+    group.command()(upload)
+    group.command()(watch)
+    app.add_typer(group, name="logs")
+
+
+@grouped
+def upload(
+    logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
+    *,
+    format_name: Format = "auto",
+    context: Context,
+    proxy: options.Proxy = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Upload transfer logs; the same log uploaded twice is stored once.
+
+    Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
+    the link that they name; what the first upload brought stays apart, under the link that it named.
+
+    Ends with 1 where rows could not be read: they are told with their reasons, and kept nowhere. Those that the service
+    refuses are kept there, in the quarantine.
+
+    Of a browser's log (HAR) the service keeps what it tells of each page's connections; the same log again replaces it.
+    """
+    from tradewind_agent.har.upload import har_document, har_lines, split, upload_hars
+
+    terminal = Terminal(as_json, quiet)
+    _check_format(format_name, *UPLOADED_ALONE)
+    path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
+    with ExitStack() as closing:
+        hars, others = split(_opened(logs, closing), format_name)
+        _check_of_their_kind(context, proxy, pages=bool(hars), transfers=bool(others))
+        client = None if dry_run else closing.enter_context(surroundings.open_client())
+        pages: list[HarReport] = []
+        with _told_if_broken_off(pages, dry_run=dry_run):
+            pages.extend(upload_hars(hars, client=client, path=path, proxy=proxy))  # what came before a failure stays
+            texts, document = har_lines(pages, dry_run=dry_run), har_document(pages, dry_run=dry_run)
+            failed = any(each.failure for each in pages)
+            if others or not hars:
+                text, told, nothing = _upload_records(others, format_name, context, client, terminal)
+                texts, document, failed = [*texts, text], told | document, failed or nothing
+    terminal.result("\n".join(texts), document)
+    if failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _told_if_broken_off(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[None]:
+    """What became of browsers' logs is told also where what follows them fails."""
+    from tradewind_agent.har.upload import har_document, har_lines
+
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as failure:
+        if not pages:
+            raise
+        told = har_document(pages, dry_run=dry_run)
+        raise BrokenOff("\n".join(har_lines(pages, dry_run=dry_run)), told) from failure
+
+
+def _check_of_their_kind(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
+    """Refuse what says something of transfers where there are browsers' logs alone, and the other way round."""
+    if proxy is not None and not pages:
+        raise typer.BadParameter("is of a browser's logs, not of transfers'", param_hint="--proxy")
+    if transfers or not pages:
+        return
+    told = {
+        "--source": context.source,
+        "--destination": context.destination,
+        "--timezone": context.timezone,
+        "--mover": context.mover,
+        "--network": context.network,
+    }
+    if alone := next((name for name, value in told.items() if value is not None), None):
+        raise typer.BadParameter("is of logs of transfers, not of a browser's", param_hint=alone)
+
+
+def _upload_records(
+    logs: "list[tuple[str, Path | IO[bytes]]]",
+    format_name: str,
+    context: "ImportContext",
+    client: "Client | None",
+    terminal: Terminal,
+) -> tuple[str, dict[str, Any], bool]:
+    """Logs of transfers: text and document for the end, and whether something was wrong; without a client only read."""
+    from tradewind_agent.history.log_upload import read_logs, upload_report
+
+    reports: list[FileReport] = []
+    lines = read_logs(logs, format_name=format_name, context=context, reports=reports)
+    if client is None:
+        with counting(terminal, "reading", "row") as count:
+            for _ in lines:
+                count(1)
+        receipts = None
+    else:
+        with counting(terminal, "uploading", "row") as count:
+            receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
+    text, document = upload_report(reports, receipts)
+    wrong = receipts is not None and not receipts.stored_any
+    wrong |= any(report.failure or report.refused for report in reports)
+    wrong |= not any(report.imported for report in reports)
+    return text, document, wrong
+
+
+@grouped
+def watch(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
+    *,
+    format_name: FollowedFormat = "auto",
+    context: Context,
+    pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
+    quiet_after: Annotated[
+        str, typer.Option(metavar="TIME", help="Lines that belong together are taken when a log was quiet so long.")
+    ] = "60s",
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.history.log_reader import ImportingReader
+    from tradewind_agent.history.watch_state import sole_watcher, state_path
+    from tradewind_agent.history.watching import Watch, WatchOptions
+
+    terminal = Terminal(as_json, quiet)
+    _check_format(format_name)
+    interval_s = options.duration("--interval", interval)
+    quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
+    state = state_path(state_folder(os.environ), folder)
+    stop = _stop_on_signals()
+    client = surroundings.open_client_if_configured(pause=stop.wait)
+    if client is None:
+        terminal.note("no service is configured: logs are spooled until `tradewind login`")
+    try:
+        with sole_watcher(state):
+            tally = Watch(
+                options=WatchOptions(folder=folder, pattern=pattern, interval_s=interval_s, quiet_s=quiet_s),
+                state_path=state,
+                spool=surroundings.open_spool(terminal),
+                service=client,
+                reader=ImportingReader(context, format_name),
+                note=terminal.note,
+                stop=stop,
+                jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
+                now_s=time.time,
+                on_progress=_telling(terminal),
+            ).run(once=once)
+    finally:
+        if client is not None:
+            client.close()
+    terminal.result(_told(tally) + _told_not_read(tally), asdict(tally))
+    if once and any(each.failed for each in tally.not_read):
+        raise typer.Exit(1)
+
+
+def _told(tally: "Tally") -> str:
+    return (
+        f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
+        f"{format_count(tally.accepted, 'record')} taken by the service"
+    )
+
+
+def _told_not_read(tally: "Tally") -> str:
+    """The logs that were not read, or not to their end; why was said when it was found."""
+    return f"; not read, or in part: {', '.join(each.file for each in tally.not_read)}" if tally.not_read else ""
+
+
+def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
+    """Tells what a watch has done, when there is something new to tell."""
+    from tradewind_agent.history.watching import Tally
+
+    lines = plain_lines(terminal, known=_told(Tally()))
+    return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
+
+
+def _check_format(name: str, *more: str) -> None:
+    from tradewind_agent.history.importers.importing import known_importers
+
+    known = ("auto", *known_importers(), *more)
+    if name not in known:
+        raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise typer.BadParameter(f"unknown time zone {name!r}", param_hint="--timezone") from None
+
+
+def _opened(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
+    """Names and logs: files as they are, folders as the files in them, ``-`` as standard input.
+
+    What is no file gives its bytes once, as a pipe does that a shell makes of ``<(...)``: it is opened here, for all.
+    """
+    for log in logs:
+        path = Path(log)
+        if log == "-":
+            yield "standard input", sys.stdin.buffer
+        elif path.is_dir():
+            yield from ((str(file), file) for file in _files_below(path))
+        elif path.is_file():
+            yield log, path
+        elif path.exists():
+            yield log, _pipe(path, closing)
+        else:
+            raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
+
+
+def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
+    from tradewind_agent.system_errors import in_words
+
+    try:
+        return closing.enter_context(path.open("rb"))
+    except OSError as failed:
+        reason = f"{path} cannot be read: {in_words(failed)}"
+        raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
+    from tradewind_agent.system_errors import in_words
+
+    def unreadable(failure: OSError) -> None:
+        reason = f"{failure.filename} cannot be read: {in_words(failure)}"
+        raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
+
+    found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]
+    files = sorted(path for path in found if path.is_file())
+    if not files:
+        raise typer.BadParameter(f"{folder} is a folder without files", param_hint="FILE|DIR|-")
+    return files
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

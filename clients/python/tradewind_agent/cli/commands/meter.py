@@ -1,0 +1,122 @@
+"""``tradewind meter``: power and utilisation of this host, live."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind.energy.measured import Host
+from tradewind.transfer import Usage
+from tradewind.units import format_joules
+from tradewind_agent.cli import options
+from tradewind_agent.cli.commands.meter_calibrate import CalibrationWish, calibrate_host, calibration_wish
+from tradewind_agent.cli.commands.meter_trace import TraceWish, split_trace, trace_wish
+from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.meters import LiveSample, MeterResult, MeterSession
+    from tradewind_agent.session.metering import HostMeter
+
+
+DURATION, INTERVAL = "10s", "1s"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(meter)
+
+
+@grouped
+def meter(
+    *,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long to meter.", show_default=DURATION)
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between two lines.", show_default=INTERVAL)
+    ] = None,
+    calibration: Annotated["CalibrationWish | None", GroupOf(calibration_wish)],
+    trace: Annotated["TraceWish | None", GroupOf(trace_wish)],
+    host: options.Meter,
+    as_json: options.Json = False,
+) -> None:
+    """Show power and utilisation of this host, every figure with its method and quality."""
+    import asyncio
+
+    terminal = Terminal(as_json)
+    if calibration is not None or trace is not None:
+        given = {"--duration": duration, "--interval": interval}
+        if alone := next((name for name, text in given.items() if text is not None), None):
+            raise typer.BadParameter("goes with none of --calibrate, --upload and --trace", param_hint=alone)
+    if calibration is not None:
+        calibrate_host(terminal, host, calibration, trace)
+        return
+    if trace is not None:
+        split_trace(terminal, trace)
+        return
+    duration_s = options.duration("--duration", duration or DURATION)
+    interval_s = options.duration("--interval", interval or INTERVAL)
+    result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
+    document = {
+        "method": str(host.choice.meter.method),
+        "quality": str(host.choice.meter.quality),
+        "description": host.choice.meter.description,
+        "refusals": [{"method": str(method), "reason": reason} for method, reason in host.choice.refusals],
+        "duration_s": result.work.duration_s,
+        "total_j": result.energy.total_j if result.energy else None,
+        "mean_w": result.energy.total_j / result.work.duration_s if result.energy else None,
+        "base_w": result.energy.base_w if result.energy else None,
+        "usage": _known(result.usage),
+        "failure": result.failure,
+    }
+    terminal.result(_summary(result), document)
+    if result.energy is None:
+        raise typer.Exit(1)
+
+
+async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
+    import asyncio
+
+    terminal.note(host.choice.explanation)  # once Ctrl-C is heeded: who reads this may press it
+    session = await host.session(Host.SOURCE)
+    await session.start()
+    shown = asyncio.create_task(_show(terminal, session, interval_s))
+    try:
+        ended, _ = await asyncio.wait({shown}, timeout=duration_s)
+        for early in ended:
+            early.result()
+    finally:
+        shown.cancel()
+        result = await session.stop()
+    return result
+
+
+async def _show(terminal: Terminal, session: "MeterSession", interval_s: float) -> None:
+    import asyncio
+
+    while True:
+        await asyncio.sleep(interval_s)
+        if not terminal.json and (sample := session.latest()) is not None:
+            print(_line(sample), flush=True)
+
+
+def _line(sample: "LiveSample") -> str:
+    power = "power unknown" if sample.power_w is None else f"{sample.power_w:.2f} W"
+    return f"{power} ({sample.method}, {sample.quality})  {_usage(sample.usage)}"
+
+
+def _usage(usage: Usage) -> str:
+    return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _known(usage).items())
+
+
+def _known(usage: Usage) -> dict[str, float]:
+    shares = {"cpu": usage.cpu, "memory": usage.memory, "disk": usage.disk, "nic": usage.nic}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def _summary(result: "MeterResult") -> str:
+    if result.energy is None:
+        return f"not measured: {result.failure}"
+    mean_w = result.energy.total_j / result.work.duration_s
+    idle = "idle power not known" if result.energy.base_w is None else f"{result.energy.base_w:.2f} W when idle"
+    spent = f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s"
+    return f"{spent}, {mean_w:.2f} W on average, {idle}"

@@ -1,0 +1,197 @@
+"""``tradewind meter --calibrate``: load this host step by step, fit its power models, keep and upload them.
+
+``--upload`` alone uploads what was kept.
+"""
+
+import os
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.commands.meter_trace import TraceWish, read_trace, tell_mended, told_moment
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.meters.calibration import Calibration
+    from tradewind_agent.meters.power_trace import PowerTrace
+    from tradewind_agent.session.metering import HostMeter
+
+
+OLDEST_TRACE_S = 600.0
+"""A meter's program may write what it has in pieces, but none as late; nor is a clock of the day as far ahead."""
+
+TRACE_LATE_S = 5.0
+"""How long the rows of the last step are waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationWish:
+    """``afresh`` : not what an earlier one has left. ``step_s`` : ``None`` for as long as the meter needs.
+    ``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
+
+    afresh: bool
+    step_s: float | None
+    upload_as: str | None
+
+
+def calibration_wish(
+    *,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Load this host step by step beside a meter, or --trace, and fit its power."),
+    ] = False,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Of --calibrate: how long each step takes.", show_default="5s; beside a battery 40s"
+        ),
+    ] = None,
+    upload: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Upload the calibration, or the one kept, as the profile of that device."),
+    ] = None,
+) -> CalibrationWish | None:
+    """What is asked of a calibration; ``None`` where none is."""
+    if not calibrate and step is not None:
+        raise typer.BadParameter("goes with --calibrate", param_hint="--step")
+    if not calibrate and upload is None:
+        return None
+    from tradewind.wire.devices import parse_profile_name
+
+    return CalibrationWish(
+        calibrate,
+        None if step is None else options.duration("--step", step),
+        options.read_if("--upload", parse_profile_name, upload),
+    )
+
+
+def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
+    """Climb the ladder, fit, keep, upload; what was measured is kept and told, also where it cannot be uploaded."""
+    from tradewind_agent.errors import AgentError
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.meters.kept_models import FILE, keep_calibration
+
+    folder = state_folder(os.environ)
+    if trace is not None and trace.is_of_a_transfer:
+        raise typer.BadParameter(
+            "are of a transfer, not of --calibrate", param_hint="--began, --ended, --moved, --tail"
+        )
+    if trace is not None and not wish.afresh:
+        raise typer.BadParameter("goes with --calibrate where there is a trace", param_hint="--upload")
+    calibration = None if wish.afresh else _kept(folder)
+    client = None if wish.upload_as is None else surroundings.open_client()
+    if calibration is None:
+        calibration = _calibrated(terminal, host, wish, trace)
+        keep_calibration(calibration, folder)
+    failure = None
+    if client is not None and wish.upload_as is not None:
+        with client:
+            try:
+                client.mobile.upload_device(wish.upload_as, calibration.device_profile("calibrated", wish.upload_as))
+            except AgentError as away:
+                failure = f"not uploaded: {away}; `tradewind meter --upload {wish.upload_as}` does it later"
+    _tell(terminal, calibration, folder / FILE, wish.upload_as, failure)
+    if failure is not None:
+        raise typer.Exit(1)
+
+
+def _kept(folder: Path) -> "Calibration":
+    from tradewind_agent.errors import CalibrationUnusable
+    from tradewind_agent.meters.kept_models import kept_calibration
+
+    if (kept := kept_calibration(folder)) is None:
+        raise CalibrationUnusable("nothing is kept here to be uploaded; run `tradewind meter --calibrate` first")
+    return kept
+
+
+def _tell(
+    terminal: Terminal, calibration: "Calibration", path: Path, upload_as: str | None, failure: str | None
+) -> None:
+    watts = "".join(f", {name} {power_w:.2f} W" for name, power_w in calibration.measured_w.items())
+    uploaded_as = None if failure else upload_as
+    kept = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
+    if failure:
+        kept += f"; {failure}"
+    terminal.result(
+        f"{calibration.idle_w:.2f} W idle{watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
+        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
+        f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
+        f"of {calibration.covers}; not measured: {', '.join(calibration.not_measured)}; {kept}",
+        asdict(calibration)
+        | {"component_w": calibration.measured_w, "covers": calibration.covers}
+        | {"not_measured": calibration.not_measured, "kept": str(path), "uploaded_as": uploaded_as}
+        | {"upload_failure": failure},
+    )
+
+
+def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> "Calibration":
+    from tradewind.energy.measured import EnergyMethod, EnergyQuality
+    from tradewind_agent.meters.calibration import calibrate, with_trace
+    from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, climb, host_loads
+
+    meter = host.choice.meter
+    if trace is None and meter.quality is not EnergyQuality.MEASURED:
+        raise typer.BadParameter(
+            f"needs a measured power, and none can be read here ({host.choice.explanation}); "
+            "record one by a power meter meanwhile and give it as --trace",
+            param_hint="--calibrate",
+        )
+    if trace is not None:
+        _check_recording(trace.file)
+    by_gauge = trace is None and meter.method is EnergyMethod.BATTERY
+    with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
+        steps = climb(
+            host_loads(host.reader.read().logical_cpus, Path(folder)),
+            read=host.reader.read,
+            energy_j=meter.energy_j if trace is None else None,
+            step_s=wish.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),
+            say=lambda line: None if terminal.json else terminal.note(line),
+        )
+    if trace is None:
+        return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
+    recorded = _recorded_until(steps[-1].ended_s, trace.file)
+    tell_mended(terminal, trace.file, recorded)
+    measured = with_trace(steps, recorded)
+    return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
+
+
+def _check_recording(file: Path) -> None:
+    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have begun.
+
+    Raises
+    ------
+    InvalidTrace : what is there by now is no trace; more of it will not mend it.
+    """
+    from tradewind.errors import TooFewSamples
+
+    try:
+        last_s = read_trace(file, still_written=True).time_s[-1]
+    except TooFewSamples:
+        return
+    if abs(last_s - time.time()) > OLDEST_TRACE_S:
+        reason = f"{file} is not being recorded now, with the day's clock: it ends at {told_moment(last_s)}"
+        raise typer.BadParameter(reason, param_hint="--trace")
+
+
+def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":
+    """The trace once it covers the last step: what records it may write late, and half a row at a time.
+
+    When it is waited for no longer, a last row without an end is taken as whole: nobody may ever end it.
+    """
+    from tradewind.errors import InvalidTrace
+
+    give_up_s = time.monotonic() + TRACE_LATE_S
+    while True:
+        late = time.monotonic() > give_up_s
+        try:
+            if (trace := read_trace(file, still_written=not late)).time_s[-1] >= ended_s or late:
+                return trace
+        except InvalidTrace:
+            if late:
+                raise
+        time.sleep(TRACE_LATE_S / 20)

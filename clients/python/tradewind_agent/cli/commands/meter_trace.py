@@ -1,0 +1,186 @@
+"""``tradewind meter --trace FILE``: where the energy of a transfer went, by the trace of a power meter."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind.errors import InvalidTrace
+    from tradewind_agent.meters.power_trace import PowerTrace
+
+
+DATES_FROM_S = 1e8
+"""Times of a trace from here on are dates, not seconds from its beginning: three years of them."""
+
+_OPTIONS = {"ended_s": "--ended", "time_s": "--began, --ended", "base_power_w": "--began"}
+"""By the field of a domain error."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWish:
+    """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
+    ``tail_s`` : how long its radio stays in high power afterwards, else to the end of the trace."""
+
+    file: Path
+    began_s: float | None
+    ended_s: float | None
+    moved_bytes: int | None
+    tail_s: float | None
+
+    @property
+    def is_of_a_transfer(self) -> bool:
+        return self.began_s is not None
+
+
+def trace_wish(
+    *,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Trace of a power meter: columns of time and power, W or mW.")
+    ] = None,
+    began: Annotated[str | None, typer.Option(metavar="T", help="Of --trace: when the transfer began.")] = None,
+    ended: Annotated[str | None, typer.Option(metavar="T", help="Of --trace: when it ended.")] = None,
+    moved: Annotated[str | None, typer.Option(metavar="SIZE", help="Of --trace: what it moved.")] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Of --trace: the radio's tail after it.", show_default="to the trace's end"),
+    ] = None,
+) -> TraceWish | None:
+    """What is asked of a trace; ``None`` where none is given."""
+    of_the_transfer = {"--moved": moved, "--tail": tail}
+    if trace is None:
+        given = {"--began": began, "--ended": ended} | of_the_transfer
+        if alone := next((name for name, text in given.items() if text), None):
+            raise typer.BadParameter("goes with --trace", param_hint=alone)
+        return None
+    if (began is None) != (ended is None):
+        raise typer.BadParameter("go together: a transfer has a beginning and an end", param_hint="--began, --ended")
+    if began is None and (alone := next((name for name, text in of_the_transfer.items() if text), None)):
+        raise typer.BadParameter("is of a transfer: say when, by --began and --ended", param_hint=alone)
+    return TraceWish(
+        trace,
+        _moment_s("--began", began),
+        _moment_s("--ended", ended),
+        options.positive_size_if("--moved", moved),
+        None if tail is None else options.duration("--tail", tail),
+    )
+
+
+def read_trace(path: Path, *, still_written: bool = False) -> "PowerTrace":
+    """The trace of a file; of one that is ``still_written`` the whole lines, as its last may be there by half.
+
+    Raises
+    ------
+    InvalidTrace, TooFewSamples : with the file's name.
+    """
+    from tradewind.errors import InvalidTrace
+    from tradewind_agent.meters.power_trace import read_power_trace
+
+    try:
+        written = path.read_bytes()
+        return read_power_trace((written[: written.rfind(b"\n") + 1] if still_written else written).decode())
+    except InvalidTrace as wrong:
+        raise type(wrong)(str(path), wrong.reason) from None
+    except UnicodeDecodeError:
+        raise InvalidTrace(str(path), "is not UTF-8 text; export it as CSV") from None
+
+
+def tell_mended(terminal: Terminal, path: Path, trace: "PowerTrace") -> None:
+    """What was mended when it was read."""
+    for note in trace.notes:
+        terminal.note(f"{path}: {note}")
+
+
+def split_trace(terminal: Terminal, wish: TraceWish) -> None:
+    """Tell the energy of the trace, split where a transfer is named."""
+    from tradewind.energy.measured import total_energy_j
+    from tradewind.units import format_joules
+
+    trace = read_trace(wish.file)
+    tell_mended(terminal, wish.file, trace)
+    duration_s = trace.time_s[-1] - trace.time_s[0]
+    total_j = total_energy_j(trace.time_s, trace.power_w)
+    document: dict[str, object] = {
+        "method": "meter",
+        "samples": len(trace.time_s),
+        "duration_s": duration_s,
+        "total_j": total_j,
+        "notes": list(trace.notes),
+    }
+    text = f"{format_joules(total_j)} in {duration_s:.1f} s, {total_j / duration_s:.2f} W on average (meter, measured)"
+    if wish.began_s is not None and wish.ended_s is not None:
+        text, of_the_transfer = _of_the_transfer(trace, wish, wish.began_s, wish.ended_s)
+        document |= of_the_transfer
+    terminal.result(text, document)
+
+
+def _of_the_transfer(
+    trace: "PowerTrace", wish: TraceWish, began_s: float, ended_s: float
+) -> tuple[str, dict[str, object]]:
+    """What the trace tells of the transfer: for people, and for programs."""
+    from tradewind.errors import InvalidTrace
+    from tradewind.mobile.energy_split import UNITS_BYTES, UNITS_TOLD, traced_split
+    from tradewind.units import format_joules
+
+    try:
+        split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
+    except InvalidTrace as wrong:
+        raise _told_of(wrong, trace) from None
+    recorded_s = trace.time_s[-1] - ended_s
+    tail_s = recorded_s if wish.tail_s is None else min(wish.tail_s, recorded_s)
+    document: dict[str, object] = {"transfer": split.parts() | {"total_j": split.total_j, "tail_s": tail_s}}
+    tail = "its tail unknown: the trace ends with it"
+    if split.tail_j is not None:
+        cut = (
+            ""
+            if wish.tail_s is None or wish.tail_s <= recorded_s
+            else f", where the trace ends before {wish.tail_s:g} s"
+        )
+        tail = f"{format_joules(split.tail_j)} of tail in the {tail_s:.1f} s after it{cut}"
+    text = (
+        f"{format_joules(split.total_j)} while it ran: {format_joules(split.base_j)} base, "
+        f"{format_joules(split.dynamic_j)} dynamic; {tail}"
+    )
+    for name, unit_bytes in UNITS_BYTES.items() if wish.moved_bytes else ():
+        assert wish.moved_bytes is not None
+        share = split.per(unit_bytes, wish.moved_bytes)
+        document[name] = share.parts()
+        of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
+        text += f"\n{UNITS_TOLD[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
+    return text, document
+
+
+def _told_of(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
+    """What is wrong with the transfer, in the words of the options."""
+    reason = wrong.reason
+    if wrong.field == "time_s":
+        span = f"from {told_moment(trace.time_s[0])} to {told_moment(trace.time_s[-1])}"
+        reason = f"the trace goes {span}, which the transfer is not within"
+    return typer.BadParameter(reason, param_hint=_OPTIONS[wrong.field])
+
+
+def told_moment(moment_s: float) -> str:
+    """As the trace has it: a date, or seconds from some beginning."""
+    if moment_s < DATES_FROM_S:
+        return f"{moment_s:.3f} s"
+    return datetime.fromtimestamp(moment_s).astimezone().isoformat(timespec="milliseconds")
+
+
+def _moment_s(option: str, text: str | None) -> float | None:
+    """Seconds as the trace has them, or a time of RFC 3339."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        try:
+            return datetime.fromisoformat(text).timestamp()
+        except ValueError:
+            raise typer.BadParameter(
+                f"{text!r} is neither seconds as in the trace nor a time of RFC 3339", param_hint=option
+            ) from None

@@ -1,0 +1,109 @@
+"""``tradewind recommend``: ask how a transfer should be run, without running it."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.session.planning import Plan
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(recommend)
+
+
+@grouped
+def recommend(
+    source: Annotated[str, typer.Argument(help="Name of the endpoint that sends.")],
+    destination: Annotated[str, typer.Argument(help="Name of the endpoint that receives.")],
+    *,
+    total: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Size of all files together, such as 10GB.")],
+    files: Annotated[int, typer.Option(min=1, help="Number of files.")] = 1,
+    agreement: options.Agreement,
+    mover: Annotated[str, typer.Option(help="Program that will move the files.")] = "tradewind",
+    network: options.Network = None,
+    path: options.KnownPath,
+    load: options.Load = None,
+    flags: Annotated[str | None, typer.Option(metavar="TOOL", help="Print only the flags for this tool.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
+    from tradewind.dataset import SizeBin
+    from tradewind.wire.base import BIGINT_MAX
+    from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+    from tradewind.wire.records import WirePath
+    from tradewind_agent.session.planning import ask, plan_by_rules
+
+    terminal = Terminal(as_json)
+    _check_tool(flags)
+    for argument, name in (
+        ("SOURCE", source),
+        ("DESTINATION", destination),
+        ("--mover", mover),
+        ("--network", network),
+    ):
+        _check_name(argument, name)
+    total_bytes = options.size("--bytes", total)
+    if max(total_bytes, files) > BIGINT_MAX:
+        wrong = "--bytes" if total_bytes > BIGINT_MAX else "--files"
+        raise typer.BadParameter("is more than any transfer moves", param_hint=wrong)
+    request = RecommendRequest(
+        source=source,
+        destination=destination,
+        dataset=WireWorkload(file_count=files, total_bytes=total_bytes),
+        sla=WireSla(**asdict(agreement)),
+        mover=mover,
+        network=network,
+        path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),
+        load=load,
+    )
+    client = surroundings.open_client_if_configured()
+    try:
+        plan = ask(client, request)
+    finally:
+        if client is not None:
+            client.close()
+    if isinstance(plan, str):
+        bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
+        plan = plan_by_rules(uuid4(), bins, path, agreement, load=load, because=plan)
+    _tell(terminal, plan, flags)
+
+
+def _check_name(argument: str, name: str | None) -> None:
+    from tradewind.wire.base import MAX_NAME_LENGTH
+
+    if name is None:
+        return
+    if not name.strip():
+        raise typer.BadParameter("is empty", param_hint=argument)
+    if len(name) > MAX_NAME_LENGTH or any(letter < " " for letter in name):
+        raise typer.BadParameter(
+            f"is longer than {MAX_NAME_LENGTH} characters, or has control characters in it", param_hint=argument
+        )
+
+
+def _check_tool(tool: str | None) -> None:
+    from tradewind.flags import tool_flags
+    from tradewind.parameters import UNTUNED
+
+    known, _ = tool_flags(UNTUNED)
+    if tool is not None and tool not in known:
+        raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(known)}", param_hint="--flags")
+
+
+def _tell(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
+    from tradewind.flags import tool_flags
+    from tradewind_agent.copy.report import describe, plan_document
+
+    made, _ = tool_flags(plan.parameters)
+    if tool is not None:
+        terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
+        return
+    document = plan_document(plan) | {"flags": made}
+    terminal.result(describe(plan), document)

@@ -1,0 +1,143 @@
+"""``tradewind wrap -- TOOL …``: other people's tools with the best parameters known."""
+
+import os
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.transfer_options import TransferOptions
+
+if TYPE_CHECKING:
+    from tradewind_agent.copy.options import CopyOptions
+    from tradewind_agent.movers.port import Workload
+    from tradewind_agent.movers.wrap.preparing import PreparedWrap
+    from tradewind_agent.service.client import Client
+    from tradewind_agent.session.metering import HostMeter
+
+
+def register(app: typer.Typer) -> None:
+    app.command(context_settings={"allow_interspersed_args": False})(wrap)
+
+
+def wrap_options(
+    *,
+    wanted: TransferOptions,
+    tune: Annotated[
+        bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
+    ] = True,
+) -> "CopyOptions":
+    """What is asked of the transfer; its parameters may be set by the tool's own flags."""
+    return replace(wanted, tune=tune)
+
+
+def stated_workload(
+    *,
+    files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
+    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
+) -> "Workload | None":
+    """Sizes as the user says them, taken as equal."""
+    from tradewind_agent.movers.port import Workload
+
+    if (files is None) != (total is None):
+        raise typer.BadParameter("go together", param_hint="--files, --bytes")
+    if files is None or total is None:
+        return None
+    each, rest = divmod(options.size("--bytes", total), files)
+    return Workload((*(each,) * (files - 1), each + rest), exact=False)
+
+
+@grouped
+def wrap(
+    words: Annotated[
+        list[str], typer.Argument(metavar="-- TOOL ARGUMENTS...", help="The tool's command line, as you would type it.")
+    ],
+    *,
+    wanted: Annotated["CopyOptions", GroupOf(wrap_options)],
+    workload: Annotated["Workload | None", GroupOf(stated_workload)],
+    meter: options.Meter,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run rclone, aria2c, curl or globus-url-copy with recommended flags; your own flags win. Measure and log it.
+
+    scp, sftp and rsync are measured and logged as they are. The exit code is the tool's. With --json, what the tool
+    writes to standard output goes to standard error.
+    """
+    from tradewind_agent.movers.wrap.preparing import WrapOptions, prepare_wrap
+    from tradewind_agent.service.retries import BRIEF_RETRIES
+
+    terminal = Terminal(as_json)
+    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+    try:
+        asked = WrapOptions(copy=wanted, workload=workload)
+        prepared = prepare_wrap(words, options=asked, environment=os.environ, client=client)
+        if dry_run:
+            tell_command(terminal, prepared)
+            return
+        code = run_and_tell(terminal, prepared, client, meter)
+    finally:
+        if client is not None:
+            client.close()
+    raise typer.Exit(code)
+
+
+def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
+    """Run a tool; its exit code. It has standard output for itself: for people the closing line is a note."""
+    from tradewind_agent.movers.wrap.run import run_wrap
+    from tradewind_agent.session.logbook import Logbook
+
+    for line in _told_before(prepared):
+        terminal.note(line)
+    logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+    # The document alone is on standard output; what the tool says there goes beside it.
+    output_to = sys.stderr.fileno() if terminal.json else None
+    report = run_wrap(
+        prepared,
+        client=client,
+        logbook=logbook,
+        meter=meter,
+        say=_unheard if terminal.quiet else terminal.note,
+        output_to=output_to,
+    )
+    if terminal.json:
+        terminal.result("", report.document())
+    else:
+        terminal.note(report.line())
+    return report.exit_code
+
+
+def tell_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
+    """What would run, without running it."""
+    from tradewind_agent.copy.report import plan_document
+    from tradewind_agent.movers.wrap.report import command_text
+
+    command = prepared.first_command()
+    for line in _told_before(prepared):
+        terminal.note(line)
+    document = {
+        "dry_run": True,
+        "mover": prepared.installed.mover.name,
+        "version": prepared.installed.version,
+        "command": list(command.words),
+        "source": prepared.source,
+        "destination": prepared.destination,
+        "by_hand": prepared.task.by_hand.known(),
+        "not_expressible": list(prepared.not_expressible),
+        "live": prepared.task.live,
+        "plan": plan_document(prepared.plan),
+        "notes": list(prepared.notes),
+    }
+    terminal.result(command_text(command), document)
+
+
+def _unheard(_: str) -> None:
+    """For who wants to be told nothing."""
+
+
+def _told_before(prepared: "PreparedWrap") -> list[str]:
+    return [*prepared.notes, *(f"cannot be set: {phrase}" for phrase in prepared.not_expressible)]

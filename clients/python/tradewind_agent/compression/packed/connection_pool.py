@@ -1,0 +1,131 @@
+"""Connections that are kept for the next request: a look at a file and many small files pay one handshake."""
+
+import selectors
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
+from threading import Lock
+from typing import NamedTuple
+
+from tradewind_agent.compression.packed.http import asked, connect, forgotten
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import ConnectionFault
+
+KEPT_S = 4.0
+"""Idle for longer, a connection is likely to be closed soon: Apache's default is 5 s."""
+
+
+class InUse:
+    """A connection in use, which is closed afterwards unless its last answer is `over`.
+
+    What is asked first is asked once more on a new one where a kept one turns out to be closed; so it has to be
+    something that may be asked twice.
+    """
+
+    def __init__(self, url: Url, options: EngineOptions, kept: HTTPConnection | None) -> None:
+        self._url, self.options = url, options
+        self._is_kept = kept is not None
+        self.connection = kept or connect(url, options)
+        self.is_free = False
+
+    def asked(self, method: str, headers: dict[str, str]) -> HTTPResponse:
+        """Ask without a body, and the head of the answer.
+
+        Raises
+        ------
+        ConnectionFault
+        """
+        is_kept, self._is_kept = self._is_kept, False
+        try:
+            return asked(self.connection, method, self._url, headers, self.options)
+        except ConnectionFault:
+            if not is_kept:
+                raise
+        self.connection.close()
+        self.connection = connect(self._url, self.options)
+        return asked(self.connection, method, self._url, headers, self.options)
+
+    def heard(self, method: str, headers: dict[str, str]) -> HTTPResponse:
+        """The same, its body read and forgotten, so that more may be asked.
+
+        Raises
+        ------
+        ConnectionFault
+        """
+        return forgotten(self.asked(method, headers), method)
+
+    def over(self, answer: HTTPResponse) -> None:
+        """There is nothing more to come of what was asked for last, unless some of it was not read."""
+        is_read = answer.isclosed() or answer.length == 0
+        self.is_free = is_read and not answer.will_close and answer.status >= HTTPStatus.OK
+
+
+class _Kept(NamedTuple):
+    origin: Origin
+    congestion_control: str | None
+    since_s: float
+    connection: HTTPConnection
+
+
+class Connections:
+    """Those of one copy, for threads that take turns."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._kept: list[_Kept] = []
+        self._lock = Lock()
+
+    @contextmanager
+    def to(self, url: Url, options: EngineOptions) -> Iterator[InUse]:
+        """One towards the server of ``url``, for requests one after the other.
+
+        Raises
+        ------
+        ConnectionFault
+        """
+        used = InUse(url, options, self._taken(url, options))
+        try:
+            yield used
+        except BaseException:
+            used.is_free = False
+            raise
+        finally:
+            if used.is_free:
+                free = _Kept(url.origin, options.congestion_control, self._clock_s(), used.connection)
+                with self._lock:
+                    self._kept.append(free)
+            else:
+                used.connection.close()
+
+    def close(self) -> None:
+        """Those that nobody uses."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        for each in kept:
+            each.connection.close()
+
+    def _taken(self, url: Url, options: EngineOptions) -> HTTPConnection | None:
+        """The one that was used last; those that are closed, or may be soon, are given up."""
+        wanted = (url.origin, options.congestion_control)
+        while True:
+            with self._lock:
+                alike = [each for each in self._kept if each[:2] == wanted]
+                if not alike:
+                    return None
+                last = alike[-1]
+                self._kept.remove(last)
+            if self._clock_s() - last.since_s <= KEPT_S and not _is_closed(last.connection):
+                return last.connection
+            last.connection.close()
+
+
+def _is_closed(connection: HTTPConnection) -> bool:
+    """By the other end, or out of step: nothing is due on a connection that was asked for nothing."""
+    if connection.sock is None:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))

@@ -1,0 +1,339 @@
+"""Download of one file as a packed stream, or in a coding that any web server has; what breaks is fetched again."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPResponse
+
+from tradewind_agent.compression.codecs import CannotUnpack
+from tradewind_agent.compression.naming import (
+    IDENTITY,
+    PACKED_CODING,
+    SIZE_HEADER,
+)
+from tradewind_agent.compression.options import PackedOutcome, Packing
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
+from tradewind_agent.compression.packed.http import LOST, coding_of, lost, packs_by_itself, refusal
+from tradewind_agent.compression.packing import Work
+from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample
+from tradewind_agent.compression.unpacking import Unpacker
+from tradewind_agent.compression.web_codings import web_codings, web_unpacked
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import ContentRange
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.local_copy import LocalState, has_sum, is_here, look_at
+from tradewind_agent.engine.local.publishing import Publication, publish_together, sha256_of
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.storage import PartFile
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import FileFault, FolderFound, MalformedResponse, StorageFailed
+
+READ_BYTES = 256 * 1024
+_NOTED_EVERY_BYTES = 64 * 1024 * 1024
+"""What a crash costs at most: so much is synced and noted at a time."""
+
+_OK, _PARTIAL, _CHANGED = 200, 206, 412
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class _StoredOtherwise(MalformedResponse):
+    """What a server's own coding holds is not the file as it is stored."""
+
+
+class PackedDownload:
+    """One file; `run` may be called again after a fault, and goes on behind what has come.
+
+    Attributes
+    ----------
+    begun_anew : how often what had come was of no use, since the file had changed or was damaged.
+    """
+
+    def __init__(
+        self,
+        job: DownloadJob,
+        packing: Packing,
+        options: EngineOptions,
+        connections: Connections,
+        moved: Callable[[int], None],
+    ) -> None:
+        self._job, self._packing, self._options, self._moved = job, packing, options, moved
+        self._connections = connections
+        self._url: Url = job.source
+        self._part = PartFile(job.destination, str(job.source))
+        self._plain_bytes = self._noted_bytes = self._came_bytes = 0
+        self.begun_anew = 0
+        self._identity = Identity()
+        self._etag: str | None = None
+        self._digest = job.sha256
+        self._wire_bytes = 0
+        self._work = Work()
+        self._beginning = b""
+        self._sample: Sample | None = None
+        self._codings = web_codings()
+        self._local = self._look()
+
+    def _look(self) -> LocalState | None:
+        """What is here already: the file, or blocks of it that an earlier run has left."""
+        trusted = self._job.size_trust is not SizeTrust.ROUNDED
+        listed = Identity(self._job.size_bytes if trusted else None, self._job.etag)
+        state, received, identity = look_at(self._job, listed, self._part)
+        beginning = next(iter(received), None)
+        # Only a strong ETag names the version of which the rest is asked for; a file's last block is asked for again,
+        # because there is no asking for nothing.
+        is_named = identity.etag is not None and identity.validator == identity.etag
+        if is_named and beginning is not None and beginning.first == 0:
+            whole = identity.size_bytes is not None and received.covers(identity.size_bytes)
+            self._plain_bytes = beginning.last if whole else beginning.last + 1
+            self._identity, self._etag = identity, identity.etag
+        return state
+
+    def run(self) -> PackedOutcome:
+        """Fetch what is missing and give the file its name.
+
+        Raises
+        ------
+        FileFault : retryable where the rest may be asked for; nothing shows half-way.
+        StorageFailed : no file can be written.
+        """
+        if self._local is LocalState.CURRENT and self._is_current():
+            return PackedOutcome(skipped=True)
+        try:
+            try:
+                return self._run()
+            except _StoredOtherwise:
+                self.discard()
+                self._codings = IDENTITY
+                return self._run()
+        finally:
+            self._leave()
+
+    def _run(self, *, by_range: bool = False) -> PackedOutcome:
+        """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
+        with (
+            self._connections.to(self._url, self._options) as used,
+            closing(used.asked("GET", self._headers(by_range=by_range))) as answer,
+        ):
+            self._check_status(answer, by_range=by_range)
+            self._identity = self._told(answer)
+            if self._local is LocalState.PRESENT and self._is_here(answer):
+                return PackedOutcome(skipped=True)
+            self._check_version(answer)
+            rest_has_come = by_range or not self._sends_again(answer)
+            if rest_has_come:
+                self._receive(answer)
+                used.over(answer)
+        if not rest_has_come:
+            return self._run(by_range=True)
+        self._publish()
+        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning, sample=self._sample)
+
+    def _is_current(self) -> bool:
+        """Whether the file that is here may stay unasked, as far as its sum is to be compared."""
+        if self._job.sha256 is not None and not has_sum(self._job, self._job.sha256):
+            self._local = None
+        elif self._job.sha256 is None and self._options.checksum:
+            self._local = LocalState.PRESENT
+        return self._local is LocalState.CURRENT
+
+    def _is_here(self, answer: HTTPResponse) -> bool:
+        """Whether the file that is here is the one on the server, by its sum where sums are to be compared."""
+        digest = self._digest if self._coding(answer) == IDENTITY else self._job.sha256
+        if digest is None and not self._options.checksum:
+            return is_here(self._job, self._identity)
+        is_of_size = is_here(self._job, self._identity, at_any_time=True)
+        return is_of_size and digest is not None and has_sum(self._job, digest)
+
+    def _check_version(self, answer: HTTPResponse) -> None:
+        """See that what comes belongs behind what has come."""
+        goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._coding(answer) == PACKED_CODING)
+        if goes_on and self._identity.etag != self._etag:
+            self.discard()
+            raise FileFault("it changed while it was fetched; it is fetched again")
+
+    def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
+        if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
+            moved_to = self._url.join(place)
+            if moved_to.is_folder_of(self._url):
+                raise FolderFound
+            self._url = moved_to
+            raise FileFault(f"moved to {self._url}")
+        if answer.status == _CHANGED:
+            self.discard()
+            raise FileFault("it changed while it was fetched; it is fetched again")
+        if answer.status == _PARTIAL and by_range:
+            part = ContentRange.parse(answer.headers.get("Content-Range", ""))
+            if part is None or part.first != self._plain_bytes or part.total is None:
+                self.discard()
+                raise MalformedResponse("another range came than was asked for")
+        elif answer.status != _OK:
+            raise refusal(answer)
+
+    def _sends_again(self, answer: HTTPResponse) -> bool:
+        """Whether all of a begun file comes as it is, of a server that has ranges: it may have no turn to pack."""
+        is_begun = self._plain_bytes > 0 and self._etag is not None
+        return is_begun and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
+
+    def _etag_of_rest(self, answer: HTTPResponse) -> str | None:
+        """What names the version of a file that comes as it is, where its rest can be asked for."""
+        has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
+        is_strong = self._identity.validator == self._identity.etag
+        return self._identity.etag if has_ranges and is_strong else None
+
+    def _receive(self, answer: HTTPResponse) -> None:
+        try:
+            for plain in self._of_its_size(self._plain(answer)):
+                self._part.write(self._plain_bytes, plain)
+                self._plain_bytes += len(plain)
+                self._came_bytes += len(plain)
+                self._moved(len(plain))
+                if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
+                    self._part.checkpoint(self._identity, self._received())
+                    self._noted_bytes = self._plain_bytes
+        except LOST as error:
+            raise self._broken(lost(error)) from error
+        except CannotUnpack as damage:
+            self.discard()  # there is no telling which bytes are wrong
+            raise self._misled(answer)(str(damage)) from damage
+
+    def _of_its_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces, which end where the file does: what goes on is not written."""
+        size_bytes = self._identity.size_bytes
+        for plain in pieces:
+            if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
+                raise CannotUnpack(f"more came out than {size_bytes} bytes")
+            yield plain
+        if size_bytes not in (None, self._plain_bytes):
+            raise CannotUnpack(f"{self._plain_bytes} bytes came out of {size_bytes}")
+
+    def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
+        """What to raise of an answer that is not the file."""
+        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredOtherwise
+
+    def _coding(self, answer: HTTPResponse) -> str:
+        """What is to be undone: no other coding than ours of a file that is stored in it."""
+        coding = coding_of(answer)
+        return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
+
+    def _received(self) -> RangeSet:
+        return RangeSet([(0, self._plain_bytes - 1)])
+
+    def _leave(self) -> None:
+        """Close the part; whole blocks of a version that can be named are kept for the next try, or the next run."""
+        keep = self._received() if self._etag is not None else RangeSet()
+        self._part.leave(self._identity, keep)
+
+    def discard(self) -> None:
+        """Forget what has come."""
+        self._part.discard()
+        came_bytes = self._came_bytes
+        self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
+        self._came_bytes = 0
+        self._work = Work()
+        if came_bytes:
+            self.begun_anew += 1
+            self._moved(-came_bytes)
+
+    def _broken(self, fault: FileFault) -> FileFault:
+        """Only what is of a version that can be named can be gone on with."""
+        if self._etag is None:
+            self.discard()
+        return fault
+
+    def _headers(self, *, by_range: bool) -> dict[str, str]:
+        headers = {"Accept": "*/*"}
+        if self._options.checksum:
+            headers["Want-Repr-Digest"] = "sha-256=10"
+        if self._etag is None or not self._plain_bytes:
+            return headers | fields_of_packed(self._packing, self._codings)
+        if by_range:
+            return headers | fields_of_rest(self._plain_bytes, self._etag)
+        packed = fields_of_packed(self._packing, self._codings)
+        return headers | packed | fields_of_packed_rest(self._plain_bytes, self._etag)
+
+    def _told(self, answer: HTTPResponse) -> Identity:
+        """Which version of the file comes, and how many plain bytes are to come out where that is known for sure.
+
+        Raises
+        ------
+        FileFault : it is not the file that a manifest demands.
+        """
+        told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
+        if told.isdecimal():
+            size_bytes = int(told)
+        elif answer.status == _PARTIAL and (part := ContentRange.parse(answer.headers.get("Content-Range", ""))):
+            size_bytes = part.total
+        elif self._coding(answer) == IDENTITY and answer.length is not None:
+            size_bytes = answer.length
+        if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
+            reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
+            raise FileFault(reason, retryable=False)
+        if size_bytes is None and self._job.size_trust is not SizeTrust.ROUNDED:
+            size_bytes = self._job.size_bytes
+        if self._options.checksum and self._job.sha256 is None:
+            self._digest = sha256_of(answer.headers.get("Repr-Digest", ""))
+        return Identity.of_answer(answer.headers, size_bytes)
+
+    def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
+        coding = self._coding(answer)
+        if coding != IDENTITY:
+            self._digest = self._job.sha256  # the answer's own sum is one of what is packed
+        if coding == PACKED_CODING:
+            if not self._plain_bytes:
+                self.discard()
+            self._etag = self._identity.etag
+            return self._of_blocks(answer)
+        if answer.status != _PARTIAL:
+            self.discard()
+        if coding == IDENTITY:
+            self._etag = self._etag_of_rest(answer)
+            return self._counted(self._read(answer))
+        if not packs_by_itself(self._url, self._options):
+            raise _StoredOtherwise(f"it is stored as {coding}")
+        return self._counted(web_unpacked(self._read(answer), coding))
+
+    def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for plain in pieces:
+            self._work.plain_bytes += len(plain)
+            yield plain
+
+    def _read(self, answer: HTTPResponse) -> Iterator[bytes]:
+        while data := answer.read1(READ_BYTES):
+            self._wire_bytes += len(data)
+            yield data
+        if answer.length:
+            raise ConnectionResetError("the server closed it before the end")
+
+    def _of_blocks(self, answer: HTTPResponse) -> Iterator[bytes]:
+        unpacker = Unpacker()
+        for data in self._read(answer):
+            for block in unpacker.blocks(data):
+                before_s = unpacker.unpack_s
+                plain = unpacker.plain(block)
+                if block.setting is not None:
+                    times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
+                    self._work.tried(block.setting, len(plain), len(block.packed), **times)
+                self._beginning = self._beginning or plain[:BEGINNING_BYTES]
+                self._work.sent(block.setting, len(plain))
+                yield plain
+        unpacker.end()
+        told = Sample.read(unpacker.note, self._plain_bytes) if unpacker.note else None
+        self._sample = told or self._packing.known_sample(self._plain_bytes)
+
+    def _publish(self) -> None:
+        """As the engine does: its sum compared where there is one to compare with, and its name durable.
+
+        Raises
+        ------
+        FileFault, StorageFailed
+        """
+        if not self._plain_bytes:
+            self._part.write(0, b"")
+        identity = Identity(self._plain_bytes, self._identity.etag, self._identity.last_modified)
+        publication = Publication(self._part, identity, self._digest)
+        (fault,) = publish_together([publication], durable=self._options.durable)
+        if isinstance(fault, StorageFailed):
+            raise fault
+        self._etag = None  # there is nothing more to keep
+        if fault is not None:
+            raise fault

@@ -1,0 +1,139 @@
+"""One blocking request at a time, as packing threads make them: TLS, proxies and logins as the engine has them."""
+
+from contextlib import closing
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from socket import IPPROTO_TCP, TCP_NODELAY
+
+from tradewind.units import KIB
+from tradewind_agent.compression.naming import IDENTITY
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.retry import retry_after_s
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
+from tradewind_agent.system_errors import in_words
+
+LOST = (OSError, HTTPException)
+"""What a connection raises that broke."""
+
+_MOST_REASON_BYTES = 2000
+_MOST_FORGOTTEN_BYTES = 64 * KIB
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
+
+
+def connect(url: Url, options: EngineOptions) -> HTTPConnection:
+    """An open connection towards the server of ``url``.
+
+    Raises
+    ------
+    ConnectionFault : also where a proxy refuses to go on to it.
+    """
+    origin, proxy = url.origin, options.proxies.leading_to(url.origin)
+    first = origin if proxy is None else proxy.origin
+    if origin.secure:
+        connection: HTTPConnection = HTTPSConnection(
+            first.host, first.port, timeout=options.idle_timeout_s, context=options.tls_in_use
+        )
+        if proxy is not None:
+            connection.set_tunnel(origin.host, origin.port, proxy.headers())
+    else:
+        connection = HTTPConnection(first.host, first.port, timeout=options.idle_timeout_s)
+    try:
+        connection.connect()
+    except LOST as error:
+        connection.close()
+        reason = f"cannot connect to {first.host}:{first.port}: {_in_words(error)}"
+        raise ConnectionFault(reason, before_answer=True) from error
+    connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    if options.congestion_control is not None:
+        from tradewind_agent.transport.choosing import choose  # noqa: PLC0415 -- few wish for it
+
+        choose([connection.sock], options.congestion_control)
+    return connection
+
+
+def begin(connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions) -> None:
+    """Send the head of a request; its body, if any, goes by ``connection.send``."""
+    proxy = None if url.origin.secure else options.proxies.leading_to(url.origin)
+    connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
+    told = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
+    if options.tag is not None:
+        told |= options.tag.headers(url)
+    for name, value in (told | (proxy.headers() if proxy else {})).items():
+        connection.putheader(name, value)
+    connection.endheaders()
+
+
+def asked(
+    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
+) -> HTTPResponse:
+    """Ask without a body, and the head of the answer.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    try:
+        begin(connection, method, url, headers, options)
+        return connection.getresponse()
+    except LOST as error:
+        raise lost(error, before_answer=True) from error
+
+
+def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
+    """The answer to ``method`` once its body is read.
+
+    Raises
+    ------
+    ConnectionFault : also where there is more of a body than anybody would say.
+    """
+    try:
+        too_long = len(answer.read(_MOST_FORGOTTEN_BYTES)) == _MOST_FORGOTTEN_BYTES
+    except LOST as error:
+        raise lost(error) from error
+    if too_long:
+        raise ConnectionFault(f"the answer to {method} has more than {_MOST_FORGOTTEN_BYTES} bytes")
+    return answer
+
+
+def packs_by_itself(url: Url, options: EngineOptions) -> bool:
+    """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    with closing(connect(url, options)) as connection:
+        answer = forgotten(asked(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options), "HEAD")
+    return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
+
+
+def coding_of(answer: HTTPResponse) -> str:
+    return answer.headers.get("Content-Encoding", IDENTITY).strip().lower()
+
+
+def lost(error: BaseException, *, before_answer: bool = False) -> ConnectionFault:
+    return ConnectionFault(f"the connection broke: {_in_words(error)}", before_answer=before_answer)
+
+
+def _in_words(error: BaseException) -> str:
+    return str(in_words(error) if isinstance(error, OSError) else error) or type(error).__name__
+
+
+def refusal(answer: HTTPResponse) -> FileFault:
+    """Why a server has refused, in its own words where it has any."""
+    import json  # noqa: PLC0415 -- hardly ever needed
+
+    try:
+        text = answer.read(_MOST_REASON_BYTES)
+    except LOST:
+        text = b""  # its status tells enough
+    try:
+        detail = f": {json.loads(text)['detail']}"
+    except (ValueError, LookupError, TypeError):
+        detail = ""
+    reason = f"the server answered {answer.status} {answer.reason}{detail}"
+    fields = {name.lower(): value for name, value in answer.headers.items()}
+    return RefusedByServer(
+        reason, retryable=answer.status in _RETRYABLE, retry_after_s=retry_after_s(fields), status=answer.status
+    )

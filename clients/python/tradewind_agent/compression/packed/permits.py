@@ -1,0 +1,131 @@
+"""Files at once of a packed copy: as many as are wanted, and fewer where the server refuses some of them."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Condition, Event
+
+from tradewind_agent.engine.origin.limits import AMBIGUOUS_STATUSES, LOAD_STATUSES
+from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
+
+_LOOK_S = 0.2
+"""How often a file that waits looks whether the copy is over."""
+
+
+@dataclass(slots=True)
+class Permit:
+    """One file's turn; ``is_alone`` while no other file has had one since it began."""
+
+    step: int
+    is_alone: bool
+
+
+def may_be_load(fault: FileFault) -> bool:
+    """Whether a server may refuse in this way because it has too much to do."""
+    if isinstance(fault, ConnectionFault):
+        return fault.before_answer
+    return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
+
+
+class Permits:
+    """Turns of the files of one copy, for threads.
+
+    Parameters
+    ----------
+    most : files at once.
+    is_over : set when no file needs a turn any more.
+
+    Attributes
+    ----------
+    permitted : files at once that the server permits; ``None`` where it has refused none.
+    served : files that are done.
+    """
+
+    def __init__(self, most: int, is_over: Event, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self.permitted: int | None = None
+        self.served = 0
+        self._most, self._is_over, self._clock_s = most, is_over, clock_s
+        self._held_until_s = 0.0
+        self._in_turn: list[Permit] = []
+        self._step = 0
+        self._is_exclusive = False
+        self._changed = Condition()
+
+    @contextmanager
+    def turn(self, *, alone: bool) -> Iterator[Permit]:
+        """Wait for a turn; with ``alone`` until all others have ended theirs, and keep others from beginning."""
+        with self._changed:
+            if alone:
+                self._wait_until(lambda: not self._is_exclusive)
+                self._is_exclusive = True
+            self._wait_until(lambda: self._has_room(alone=alone))
+            permit = Permit(self._step, is_alone=not self._in_turn)
+            for other in self._in_turn:
+                other.is_alone = False
+            self._in_turn.append(permit)
+        try:
+            yield permit
+        finally:
+            with self._changed:
+                self._in_turn.remove(permit)
+                self._is_exclusive = self._is_exclusive and not alone
+                self._changed.notify_all()
+
+    def _has_room(self, *, alone: bool) -> bool:
+        if self._clock_s() < self._held_until_s or (self._is_exclusive and not alone):
+            return False
+        most = 1 if alone else min(self._most, self.permitted or self._most)
+        return len(self._in_turn) < most
+
+    def _wait_until(self, holds: Callable[[], bool]) -> None:
+        while not holds() and not self._is_over.is_set():
+            self._changed.wait(_LOOK_S)
+
+    def note_served(self) -> None:
+        with self._changed:
+            self.served += 1
+
+    def step_down(self, permit: Permit, wait_s: float | None) -> None:
+        """Permit half as many, once for all files that were refused under the same limit."""
+        with self._changed:
+            if wait_s is not None:
+                self._held_until_s = max(self._held_until_s, self._clock_s() + wait_s)
+            if permit.step == self._step:
+                self._step += 1
+                self.permitted = max(min(self._most, self.permitted or self._most) // 2, 1)
+
+
+class Tries:
+    """How often one file may still be tried.
+
+    A refusal while others are served does not count. A refusal that may mean the file (403, 421) is tried once more
+    while nothing else is requested; then it counts as what it says.
+    """
+
+    def __init__(self, most: int, permits: Permits) -> None:
+        self.needs_to_be_alone = False
+        self.failed = 0
+        self._most, self._permits = most, permits
+        self._served = permits.served
+
+    def may_go_on(self, fault: FileFault, permit: Permit, longest_wait_s: float) -> bool:
+        """Count a failure; whether the file is tried again."""
+        status = fault.status if isinstance(fault, RefusedByServer) else None
+        if may_be_load(fault) and not permit.is_alone:
+            others_served, self._served = self._permits.served > self._served, self._permits.served
+            if status in AMBIGUOUS_STATUSES:
+                self.needs_to_be_alone = True
+                return True
+            wait_s = fault.retry_after_s
+            self._permits.step_down(permit, None if wait_s is None else min(wait_s, longest_wait_s))
+            if others_served:
+                return True
+        self.failed += 1
+        return fault.retryable and self.failed < self._most
+
+    def note_served(self, permit: Permit) -> None:
+        """The file is done; one that was refused beside others shows that the server permits fewer."""
+        self._permits.note_served()
+        if self.needs_to_be_alone:
+            self._permits.step_down(permit, None)

@@ -1,0 +1,249 @@
+"""Copies whose files are packed on their way, beside the engine: a file a connection at a time, a few at once."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, suppress
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from tradewind.units import MIB
+from tradewind_agent.compression.codecs import require
+from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
+from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.options import PackedOutcome, Packing
+from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.download import PackedDownload
+from tradewind_agent.compression.packed.permits import Permits, Tries
+from tradewind_agent.compression.packed.report import PackedReport
+from tradewind_agent.compression.packed.upload import upload_packed
+from tradewind_agent.compression.planning import Advised, Wish
+from tradewind_agent.copy.listing import Listing
+from tradewind_agent.engine.jobs import DownloadJob, Job
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import AgentError, FileFault, StorageFailed
+
+if TYPE_CHECKING:
+    from tradewind.wire.compression import WireObservation
+
+MOST_OBSERVED = 200
+OBSERVING_S = 2.0
+MOST_HELD_BYTES = 32 * MIB
+"""Observations of one copy, the time that they may take after it, and what is held of files for them: more files of a
+kind tell nothing more. Assumptions."""
+
+TRIES = 4
+LONGEST_PAUSE_S = 5.0
+"""Of a file, and between two tries: a server that was started again is back by then. Assumptions."""
+
+
+class Stopped(FileFault):
+    """The copy is over before this file is."""
+
+
+def copy_packed(
+    listing: Listing,
+    wish: Wish,
+    options: EngineOptions,
+    *,
+    on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
+    line_bps: float | None = None,
+    files_at_once: int = LEAST_AT_ONCE,
+) -> PackedReport:
+    """Copy all files of ``listing`` without a service or a log; what goes wrong with one is in the report.
+
+    Raises
+    ------
+    CodecMissing : this host lacks the codec that was asked for.
+    """
+    return PackedCopy(
+        listing, wish, options, on_outcome=on_outcome, line_bps=line_bps, files_at_once=files_at_once
+    ).run()
+
+
+class PackedCopy:
+    """One copy; `stop` may be called from any thread.
+
+    Parameters
+    ----------
+    files_at_once : connections; their blocks are packed by the same threads, one a core.
+    line_bps : rate of the path for all of them, where it is known.
+    advised : what files are to be packed with, where that was asked before.
+    connections : that are open from before; they are closed in the end.
+    on_moved : told of plain bytes, without those of files that had to begin anew, and of files that are over.
+    on_outcome : told what came of each file.
+
+    Attributes
+    ----------
+    options : of its connections; may be replaced before it runs.
+
+    Raises
+    ------
+    CodecMissing : this host lacks the codec that was asked for.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        wish: Wish,
+        options: EngineOptions,
+        *,
+        transfer_id: UUID | None = None,
+        files_at_once: int = LEAST_AT_ONCE,
+        line_bps: float | None = None,
+        advised: Mapping[Job, Advised] | None = None,
+        connections: Connections | None = None,
+        on_moved: Callable[[int, int], None] | None = None,
+        on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
+    ) -> None:
+        if wish.setting is not None:
+            require(wish.setting.codec)
+        self._listing, self._wish, self.options = listing, wish, options
+        self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
+        self._line_bps, self._advised = line_bps, advised or {}
+        self._connections = connections or Connections()
+        self._on_moved, self._on_outcome = on_moved, on_outcome
+        self.report = PackedReport(transfer_id=transfer_id or uuid4())
+        self._observed: list[tuple[Job, PackedOutcome]] = []
+        self._held_bytes = 0
+        self._lock = Lock()
+        self._over = Event()
+        self._permits = Permits(self._files_at_once, self._over)
+
+    def stop(self) -> None:
+        """End it as the user wishes: `run` returns once the files under way have noticed."""
+        self.report.cancelled = True
+        self._over.set()
+
+    def run(self) -> PackedReport:
+        """Copy the files that are not there yet."""
+        begun_s = time.monotonic()
+        with (
+            closing(self._connections),
+            ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
+            ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
+        ):
+            under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
+            try:
+                for done in as_completed(under_way):
+                    self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
+            except KeyboardInterrupt:
+                self.stop()
+        self.report.permitted = self._permits.permitted
+        self.report.duration_s = time.monotonic() - begun_s
+        return self.report
+
+    def observations(self) -> "Sequence[WireObservation]":
+        """What codecs made of the files, for the service; some of it is found out now, within `OBSERVING_S`."""
+        found: list[WireObservation] = []
+        until_s = time.monotonic() + OBSERVING_S
+        try:
+            while self._observed and len(found) < MOST_OBSERVED and time.monotonic() < until_s:
+                found += self._observations_of(*self._observed.pop())
+        except KeyboardInterrupt:
+            pass  # the files are there, and what was found is true
+        return found[:MOST_OBSERVED]
+
+    def _observations_of(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
+        """Nothing, where a codec fails at what it has done before: the file is there all the same."""
+        assert outcome.sample is not None
+        transfer_id = self.report.transfer_id
+        with suppress(Exception):  # each library has errors of its own
+            return observations_of(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
+        return ()
+
+    def _account(self, job: Job, outcome: PackedOutcome | str | None) -> None:
+        report = self.report
+        if outcome is None:
+            return
+        if isinstance(outcome, str):
+            report.failures.append((str(job), outcome))
+        elif outcome.skipped:
+            report.files_skipped += 1
+        else:
+            self._on_outcome(outcome)
+            self._keep(job, outcome)
+            report.files_done += 1
+            report.plain_bytes += outcome.work.plain_bytes
+            report.packed_bytes += outcome.wire_bytes or outcome.work.packed_bytes
+            for setting, plain_bytes in outcome.work.used.items():
+                report.used[setting] = report.used.get(setting, 0) + plain_bytes
+        self._tell()
+
+    def _keep(self, job: Job, outcome: PackedOutcome) -> None:
+        """What tells of codecs, as far as it is little to hold."""
+        if outcome.tells and self._held_bytes + outcome.held_bytes <= MOST_HELD_BYTES:
+            self._held_bytes += outcome.held_bytes
+            self._observed.append((job, outcome))
+
+    def _moved(self, plain_bytes: int) -> None:
+        with self._lock:
+            self.report.moved_bytes += plain_bytes
+        self._tell()
+        if self._over.is_set():
+            raise Stopped("stopped", retryable=False)
+
+    def _tell(self) -> None:
+        if self._on_moved is not None:
+            report = self.report
+            with self._lock:
+                self._on_moved(report.moved_bytes, report.files_done + report.files_skipped + len(report.failures))
+
+    def _file(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str | None:
+        """One file; why it failed, where it did, and nothing where all of it was stopped.
+
+        A defect of one is no reason to lose the others.
+        """
+        if self._over.is_set():
+            return None
+        try:
+            return self._tried(job, packers)
+        except Stopped:
+            return None
+        except StorageFailed as refused:  # no other file could be written either
+            with self._lock:
+                self.report.stopped = self.report.stopped or refused
+            self._over.set()
+            return None
+        except AgentError as error:
+            return str(error)
+        except Exception as defect:  # noqa: BLE001 -- it is told with the file
+            return f"cannot be copied: {defect!r}"
+
+    def _stop_if_over(self) -> None:
+        if self._over.is_set():
+            raise Stopped("stopped", retryable=False)
+
+    def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
+        """One file, tried again within bounds."""
+        packing = Packing(
+            wish=self._wish,
+            line_bps=self._line_bps,
+            advised=self._advised.get(job),
+            at_once=self._files_at_once,
+            pool=packers,
+        )
+        how = packing, self.options, self._connections, self._moved
+        download = PackedDownload(job, *how) if isinstance(job, DownloadJob) else None
+        tries = Tries(TRIES, self._permits)
+        while True:
+            try:
+                with self._permits.turn(alone=tries.needs_to_be_alone) as permit:
+                    self._stop_if_over()
+                    outcome = (
+                        download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
+                    )
+            except Stopped:
+                raise
+            except FileFault as fault:
+                if not tries.may_go_on(fault, permit, self.options.retry.longest_wait_s):
+                    raise
+                if self._over.wait(min(2.0 ** (tries.failed - 2), LONGEST_PAUSE_S)):
+                    raise Stopped("stopped", retryable=False) from fault
+            else:
+                tries.note_served(permit)
+                if download is not None and download.begun_anew:
+                    with self._lock:
+                        self.report.begun_anew.append(str(job))
+                return outcome

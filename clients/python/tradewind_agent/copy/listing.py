@@ -1,0 +1,305 @@
+"""What a copy is about: the files that its sources hold, which way they go, and how large they are."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.http.fetch import Seen, fetch
+from tradewind_agent.engine.http.tcp_info import TcpInfo
+from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
+from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.engine.remote.source import Downloads, list_downloads, list_manifest, list_uploads
+from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
+from tradewind_agent.session.end_question import document_at
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
+from tradewind_agent.system_errors import in_words
+
+MOST_SIZES_ASKED = 64
+"""Files without a known size that are asked for it one by one; from these the others are judged."""
+
+_SIZES_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The files of one copy.
+
+    ``remote`` : the server that most is exchanged with (the first one's).
+    ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
+    ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where it made no connection straight to it.
+    ``left_out`` : what the sources hold and the copy does not move; it fails in the end, whatever becomes of the files.
+    ``accepted`` : what is left out with the user's consent.
+    ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
+    """
+
+    jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
+    direction: Direction
+    remote: Origin
+    sizes_bytes: tuple[int, ...] = field(repr=False)
+    sizes_are_exact: bool
+    left_out: tuple[Omission, ...] = ()
+    accepted: tuple[Omission, ...] = ()
+    rtt_s: float | None = None
+    meter: bytes | None = None
+
+
+def list_files(
+    sources: Sequence[str],
+    destination: str,
+    *,
+    manifest: str | None = None,
+    options: EngineOptions,
+    rules: ListingRules = REPORT_ALL,
+    ask_for_meter: bool = False,
+    on_folders: OnFolders = lambda _: None,
+) -> Listing:
+    """List what is to be copied.
+
+    Parameters
+    ----------
+    sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
+    manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
+        where there are none.
+    rules : what to do with links and with what cannot be read.
+    ask_for_meter : ask the server for its meter while it is asked for its files.
+    on_folders : called with how many more folders of a server are being read.
+
+    Raises
+    ------
+    InvalidValue : the combination makes no sense.
+    CopyFailed : there is nothing to copy.
+    UnusableSource : a source cannot be listed.
+    """
+    remote_sources = [source for source in sources if _is_remote(source)]
+    if _is_remote(destination):
+        if remote_sources:
+            raise InvalidValue("destination", "is http like a source; one end must be local")
+        if manifest is not None:
+            raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
+        return _uploads(sources, Url.parse(destination), rules)
+    if len(remote_sources) < len(sources):
+        raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
+    # Relative paths of a manifest are below its source, whether or not that was written with a slash.
+    slash = "" if manifest is None else "/"
+    urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
+    listing = asyncio.run(
+        _downloads(
+            urls,
+            _Target(_local(destination), is_folder=destination.endswith("/")),
+            manifest,
+            options,
+            ask_for_meter=ask_for_meter,
+            on_folders=on_folders,
+        )
+    )
+    return _by_rules(listing, rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where downloads go.
+
+    ``is_folder`` : the user says so by a slash at its end, also of a folder that does not exist yet.
+    """
+
+    path: Path
+    is_folder: bool
+
+
+def _by_rules(listing: Listing, rules: ListingRules) -> Listing:
+    """Return the listing with what the user has agreed to leave out set apart."""
+    accepted = tuple(each for each in listing.left_out if rules.accept(each))
+    return replace(
+        listing, left_out=tuple(each for each in listing.left_out if each not in accepted), accepted=accepted
+    )
+
+
+def _is_remote(place: str) -> bool:
+    return place.lower().startswith(("http://", "https://"))
+
+
+def _local(place: str) -> Path:
+    """A path, or a ``file:`` address as one."""
+    if not place.lower().startswith("file:"):
+        return Path(place)
+    parts = urlsplit(place)
+    if parts.netloc not in ("", "localhost"):
+        raise CopyFailed(f"{place!r} is on another machine; file: addresses are of this one")
+    return Path(unquote(parts.path))
+
+
+def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> Listing:
+    found = list_uploads([_local(source) for source in sources], destination, links=rules.links)
+    jobs = found.jobs
+    _check_any(jobs, found.omissions)
+    _check_distinct(jobs)
+    listing = Listing(
+        jobs=tuple(jobs),
+        direction=Direction.UPLOAD,
+        remote=destination.origin,
+        sizes_bytes=tuple(job.size_bytes for job in jobs),
+        sizes_are_exact=True,
+        left_out=found.omissions,
+    )
+    return _by_rules(listing, rules)
+
+
+async def _downloads(
+    urls: Sequence[Url],
+    target: _Target,
+    manifest: str | None,
+    options: EngineOptions,
+    *,
+    ask_for_meter: bool,
+    on_folders: OnFolders,
+) -> Listing:
+    round_trips = _RoundTrips()
+    beginning = asyncio.create_task(_connect_early(urls, manifest, options))
+    asking = None
+    if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
+        asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
+    try:
+        found = await _jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        jobs = await with_sizes(found.jobs, options, round_trips.see)
+        remote = jobs[0].source.origin
+        await _see_handshake(remote, beginning, options, round_trips)
+        meter = await asking if asking is not None and urls[0].origin == remote else None
+    finally:
+        beginning.cancel()
+        if asking is not None:
+            asking.cancel()
+    known = [job.size_bytes for job in jobs if job.size_bytes is not None]
+    judged = round(sum(known) / len(known)) if known else 0
+    return Listing(
+        jobs=tuple(jobs),
+        direction=Direction.DOWNLOAD,
+        remote=remote,
+        sizes_bytes=tuple(judged if job.size_bytes is None else job.size_bytes for job in jobs),
+        sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
+        left_out=found.omissions,
+        rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
+        meter=meter,
+    )
+
+
+async def _connect_early(urls: Sequence[Url], manifest: str | None, options: EngineOptions) -> None:
+    """Begin the transfer's connections where there will be several, and they lead straight to one server."""
+    several = manifest is not None or len(urls) > 1 or not urls[0].name
+    if options.early is None or not several or len({url.origin for url in urls}) != 1:
+        return
+    if options.proxies.leading_to(urls[0].origin) is None:
+        known = None if options.origins is None else options.origins.read(urls[0].origin, options.credentials)
+        if known is not None:
+            options.early.most = min(options.early.most, known.count)
+        await options.early.begin(urls[0].origin)
+
+
+async def _see_handshake(
+    remote: Origin, beginning: "asyncio.Task[None]", options: EngineOptions, round_trips: "_RoundTrips"
+) -> None:
+    """Time the path by the handshakes that the transfer waits for anyway, where nothing was asked over it."""
+    if options.early is None or remote in round_trips.least_s:
+        return
+    await beginning
+    info = await options.early.handshake(remote)
+    if info is not None:
+        round_trips.see(remote, info)
+
+
+async def _jobs(
+    urls: Sequence[Url],
+    target: _Target,
+    manifest: str | None,
+    options: EngineOptions,
+    *,
+    round_trips: "_RoundTrips",
+    on_folders: OnFolders,
+) -> Downloads:
+    if manifest is None:
+        found = await list_downloads(
+            urls,
+            target.path,
+            options,
+            seen=round_trips.see,
+            on_folders=on_folders,
+            into_folder=target.is_folder,
+        )
+    elif len(urls) <= 1:
+        # Beside, so that connections begin before thousands of lines are read.
+        found = Downloads(
+            await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, target.path))
+        )
+    else:
+        raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
+    _check_any(found.jobs, found.omissions)
+    _check_distinct(found.jobs)
+    return found
+
+
+class _RoundTrips:
+    """The least round trip that connections to each server have seen, s."""
+
+    def __init__(self) -> None:
+        self.least_s: dict[Origin, float] = {}
+
+    def see(self, origin: Origin, info: TcpInfo) -> None:
+        if info.min_rtt_s is not None:
+            self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
+
+
+def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
+    if jobs:
+        return
+    if not omissions:
+        raise CopyFailed("nothing to copy: the sources hold no files")
+    more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
+    raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
+
+
+def _check_distinct(jobs: Sequence[Job]) -> None:
+    """See that no file would replace another one of the same copy, however its files are moved."""
+    first: dict[str, Job] = {}
+    for job in jobs:
+        if (other := first.setdefault(str(job.destination), job)) is not job:
+            raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
+
+
+def _read(manifest: str) -> str:
+    try:
+        return Path(manifest).read_text(encoding="utf-8")
+    except OSError as failure:
+        raise CopyFailed(f"the manifest {manifest} cannot be read: {in_words(failure)}") from None
+    except UnicodeDecodeError:
+        raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
+
+
+async def with_sizes(
+    jobs: Sequence[DownloadJob], options: EngineOptions, seen: Seen | None = None
+) -> list[DownloadJob]:
+    """The jobs, with the sizes that the server tells of (a sample of) those without one."""
+    asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
+    step = max(len(asked) // MOST_SIZES_ASKED, 1)
+    sample = asked[::step][:MOST_SIZES_ASKED]
+    gate = asyncio.Semaphore(_SIZES_AT_ONCE)
+    sizes = await asyncio.gather(*(_size(jobs[position].source, options, gate, seen) for position in sample))
+    told = list(jobs)
+    for position, size in zip(sample, sizes, strict=True):
+        told[position] = replace(told[position], size_bytes=size)
+    return told
+
+
+async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: Seen | None) -> int | None:
+    """Size of a file by HEAD; ``None`` where it does not tell: the transfer itself will say what is wrong."""
+    try:
+        async with gate:
+            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", seen=seen)
+    except FileFault:
+        return None
+    return answer.stated_bytes

@@ -1,0 +1,33 @@
+"""What a copy has left out, in words for people and as a document for programs."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tradewind_agent.engine.remote.omissions import Omission
+
+
+class LeavingOut(Protocol):
+    """A report or listing of something that may be incomplete."""
+
+    @property
+    def left_out(self) -> Sequence[Omission]: ...
+
+    @property
+    def accepted(self) -> Sequence[Omission]: ...
+
+
+def describe_omissions(report: LeavingOut) -> str:
+    """Return what was left out, as a part of the closing line; empty where nothing was."""
+    words = f"; {len(report.accepted)} left out as asked" if report.accepted else ""
+    if report.left_out:
+        first = report.left_out[0]
+        words += f"; {len(report.left_out)} left out, first {first.place}: it {first.reason}"
+    return words
+
+
+def omissions_document(report: LeavingOut) -> dict[str, Any]:
+    """Return what was left out, for programs: ``left_out_as_asked`` is what the user's options permit."""
+    return {
+        "left_out": [{"file": each.place, "reason": each.reason} for each in report.left_out],
+        "left_out_as_asked": [{"file": each.place, "reason": each.reason} for each in report.accepted],
+    }

@@ -1,0 +1,358 @@
+"""One HTTP/1.1 connection: requests out (pipelined), responses in their order, bodies both ways, an idle deadline.
+
+Everything happens in callbacks of the event loop; received bytes land in a buffer that the connections of a chunk
+share, because each takes what it was given before the loop goes on.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import replace
+from typing import Protocol
+
+from tradewind_agent.engine.http.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.patient_loop import running_patient_loop
+from tradewind_agent.engine.http.rate_limit import RateLimit
+from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
+from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
+from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
+from tradewind_agent.transport.choosing import choose
+
+
+class ReceiveBuffer:
+    """The I/O block: one reusable buffer, which may change its size between two reads."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.resize(size_bytes)
+
+    def resize(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.view = memoryview(bytearray(size_bytes))
+
+
+class Payload(Protocol):
+    """A request body, read as the connection can take it."""
+
+    @property
+    def remaining_bytes(self) -> int: ...
+
+    def read(self, most_bytes: int) -> bytes:
+        """The next bytes, at least one.
+
+        Raises
+        ------
+        FileFault : they cannot be had; the connection has to be closed, because their number was announced.
+        """
+
+
+class Exchange(Protocol):
+    """A request and what becomes of its answer."""
+
+    request: Request
+    payload: Payload | None
+
+    def on_head(self, head: ResponseHead) -> None: ...
+
+    def on_data(self, data: memoryview | bytes) -> None: ...
+
+    def on_end(self) -> None: ...
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        """The connection went away first; ``None`` means through no fault of this request: ask again at once."""
+
+
+class ConnectionOwner(Protocol):
+    """Told of what changes on a connection."""
+
+    def on_answered(self, connection: "Connection", head: ResponseHead) -> None:
+        """One exchange is complete and the connection can take another."""
+
+    def on_closed(self, connection: "Connection", last_info: TcpInfo) -> None:
+        """The connection is gone; every exchange on it has ended or been told `on_lost`."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """An open connection to an origin (or its proxy).
+
+    Attributes
+    ----------
+    buffer : where bytes are received; may be another one between two reads.
+    answered : responses completed on this connection.
+    pipelining_failed : the server fell silent on requests sent behind others, or mixed their answers.
+    first_byte_s : time from a request on the idle connection to its first byte back: a round trip and the server's
+        thinking; ``None`` before the first.
+    """
+
+    def __init__(
+        self, owner: ConnectionOwner, buffer: ReceiveBuffer, rate_limit: RateLimit, *, idle_timeout_s: float
+    ) -> None:
+        self._owner = owner
+        self.buffer = buffer
+        self._rate_limit = rate_limit
+        self._idle_timeout_s = idle_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._patient_loop = running_patient_loop()
+        self._reader = ResponseReader(self)
+        self._transport: asyncio.Transport | None = None
+        self._in_flight: deque[Exchange] = deque()
+        self._outbox: deque[bytes | Payload] = deque()
+        self._unsent_heads = 0
+        self._writable = True
+        self._write_scheduled = False
+        self._head: ResponseHead | None = None
+        self._fault: FileFault | None = None
+        self._dismissed = self._is_refused = False
+        self._active_at = self._loop.time()
+        self._loss = ReceiverLoss(self._active_at)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._asked_at: float | None = None
+        self.answered = 0
+        self.pipelining_failed = False
+        self._patience_s: tuple[float, float] | None = None
+        self.first_byte_s: float | None = None
+        self.closed = self._loop.create_future()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent or waiting to be sent whose answer is not complete."""
+        return len(self._in_flight)
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def tcp_info(self) -> TcpInfo:
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if sock is None:
+            return TcpInfo()
+        info = sample(sock)
+        self._loss.seen(info, self._loop.time())
+        return replace(info, lost_bytes=self._loss.lost_bytes(info))
+
+    def send_by(self, congestion_control: str) -> None:
+        """Have this connection send by another congestion control than the system's, where the kernel has it."""
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if sock is not None:
+            choose([sock], congestion_control)
+
+    def send(self, exchange: Exchange) -> None:
+        """Queue a request behind those in flight and write as much as the socket takes."""
+        if not self._in_flight:
+            self._active_at = self._asked_at = self._loop.time()
+        else:
+            self._asked_at = None
+        self._in_flight.append(exchange)
+        self._outbox.append(exchange.request.encode())
+        self._unsent_heads += 1
+        if exchange.payload is not None and exchange.payload.remaining_bytes:
+            self._outbox.append(exchange.payload)
+        self._watch()
+        self._write_soon()
+
+    def limit_silence(self, first_s: float, between_s: float) -> None:
+        """Wait no longer than this for the next answer to begin, before and after the next one to come."""
+        self._patience_s = (min(first_s, self._idle_timeout_s), min(between_s, self._idle_timeout_s))
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._watch()
+
+    def lift_silence_limit(self) -> None:
+        """Wait as long as ever again."""
+        self._patience_s = None
+
+    def abort(self, fault: FileFault | None = None) -> None:
+        """Close now. Exchanges in flight are told when the socket is closed, the first of them with ``fault``."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._fault = fault
+        self._reader.close()
+        self._transport.abort()
+
+    def dismiss(self) -> None:
+        """Close now and hand back what is in flight: nobody's fault, there are to be fewer connections."""
+        self._dismissed = True
+        self.abort()
+
+    # Called by asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self.buffer.view[: self._rate_limit.share(self, self.buffer.size_bytes)]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._active_at = self._loop.time()
+        if self._asked_at is not None:
+            self.first_byte_s = self._active_at - self._asked_at
+            self._asked_at = None
+        try:
+            self._reader.feed(self.buffer.view[:nbytes])
+        except FileFault as fault:
+            self.abort(fault)
+        if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
+            self._patient_loop.hurry()
+        if self._rate_limit.take(self, nbytes) and self._transport is not None:
+            self._transport.pause_reading()
+            self._rate_limit.wait(self)
+
+    def eof_received(self) -> bool:
+        self._reader.eof()
+        return False
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._active_at = self._loop.time()
+        self._write_soon()
+
+    def go_on(self) -> None:
+        """The rate limit has bytes again; how long an answer waited for them says nothing of the path."""
+        self._active_at = self._loop.time()
+        self._asked_at = None
+        if self._transport is not None:
+            self._transport.resume_reading()
+        self._write_soon()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._rate_limit.forget(self)
+        info = self.tcp_info()
+        self._reader.close()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._outbox.clear()
+        self._unsent_heads = 0
+        lost, self._in_flight = self._in_flight, deque()
+        self.closed.set_result(None)
+        gone = self._fault is None and not self._dismissed
+        self._is_refused = gone and bool(lost) and not self.answered and self._head is None
+        for position, exchange in enumerate(lost):
+            exchange.on_lost(self._blame(error) if position == 0 else None)
+        self._owner.on_closed(self, info)
+
+    def _blame(self, error: Exception | None) -> FileFault | None:
+        """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
+        if isinstance(self._fault, PipeliningRefused):
+            self.pipelining_failed = True
+        if self._fault is not None or self._dismissed:
+            return self._fault
+        if self._head is None and self.answered:
+            return None
+        what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
+        return ConnectionFault(f"{what}: {error}" if error else what, before_answer=self._head is None)
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the server closed it before its first answer, with a request in flight."""
+        return self._is_refused
+
+    # Called by the response reader.
+
+    def on_head(self, head: ResponseHead) -> bool:
+        if not self._in_flight:
+            raise ConnectionFault("an answer that was not asked for")
+        if self.answered and self._unsent_heads >= len(self._in_flight):
+            self.dismiss()  # it answers an earlier request once more, and the next one has not left yet
+            return False
+        self._head = head
+        self._in_flight[0].on_head(head)
+        return self._in_flight[0].request.method != "HEAD"
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self._in_flight[0].on_data(data)
+
+    def on_end(self) -> None:
+        head, self._head = self._head, None
+        assert head is not None
+        self.answered += 1
+        exchange = self._in_flight.popleft()
+        if self._patience_s is not None:
+            self._patience_s = (self._patience_s[1], self._patience_s[1])
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+            self._watch()
+        answered_early = exchange.payload is not None and exchange.payload in self._outbox
+        exchange.on_end()
+        if not head.keep_alive or answered_early:  # the rest of an early refused body is not worth sending
+            self._close_behind_last_answer()
+        self._owner.on_answered(self, head)
+
+    def _close_behind_last_answer(self) -> None:
+        assert self._transport is not None
+        self._reader.close()
+        self._transport.abort()
+
+    def _write_soon(self) -> None:
+        if not self._write_scheduled and self._transport is not None:
+            self._write_scheduled = True
+            self._loop.call_soon(self._write)  # requests given in one go leave in one segment
+
+    def _write(self) -> None:
+        """Write heads and bodies in order until the socket's buffer is full, or our part of the rate is used up."""
+        self._write_scheduled = False
+        may_go_on = True
+        while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
+            first = self._outbox[0]
+            if isinstance(first, bytes):
+                self._transport.write(self._take_heads())
+            elif may_go_on and not self._rate_limit.exhausted:
+                block = self._take_block(first)
+                may_go_on = not self._rate_limit.take(self, len(block))
+                self._transport.write(block)
+            else:
+                self._rate_limit.wait(self)
+                return
+
+    def _take_block(self, payload: Payload) -> bytes:
+        """The next bytes of the body that is being sent."""
+        try:
+            block = payload.read(self._rate_limit.share(self, self.buffer.size_bytes))
+        except FileFault as fault:
+            self.abort(fault)
+            return b""
+        self._active_at = self._loop.time()
+        if not payload.remaining_bytes:
+            self._outbox.popleft()
+        return block
+
+    def _take_heads(self) -> bytes:
+        """The request heads next in line, joined."""
+        heads = bytearray()
+        while self._outbox and isinstance(head := self._outbox[0], bytes):
+            heads += head
+            self._outbox.popleft()
+            self._unsent_heads -= 1
+        return bytes(heads)
+
+    # Deadlines.
+
+    def _watch(self) -> None:
+        if self._deadline is None:
+            self._deadline = self._loop.call_later(self._longest_silence_s, self._check_deadline)
+
+    @property
+    def _longest_silence_s(self) -> float:
+        """In the middle of an answer, silence says nothing of the requests behind it."""
+        return self._idle_timeout_s if self._patience_s is None or self._head is not None else self._patience_s[0]
+
+    def _check_deadline(self) -> None:
+        self._deadline = None
+        if not self._in_flight:
+            return
+        longest_s = self._longest_silence_s
+        left_s = self._active_at + longest_s - self._loop.time()
+        if self._rate_limit.holds(self):
+            left_s = longest_s
+        if left_s > 0:
+            self._deadline = self._loop.call_later(left_s, self._check_deadline)
+            return
+        reason = f"nothing received for {longest_s:g} s"
+        if self._patience_s is not None and self._head is None:
+            self.abort(PipeliningRefused(reason))
+            return
+        self.pipelining_failed = self._head is None and self.answered > 0
+        self.abort(ConnectionFault(reason))

@@ -1,0 +1,148 @@
+"""Opening connections: straight, through an HTTP proxy, and with TLS."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.http.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.proxy import Proxy
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import ConnectionFault, FileFault
+from tradewind_agent.system_errors import in_words
+
+_HAPPY_EYEBALLS_DELAY_S = 0.25  # RFC 8305 §8
+_OK = 200
+
+
+async def dial(
+    origin: Origin,
+    make: Callable[[], Connection],
+    options: EngineOptions,
+) -> Connection:
+    """Open a connection to ``origin`` that is ready for requests.
+
+    Raises
+    ------
+    ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
+        name is not known or the certificate not trusted.
+    """
+    proxy, timeout_s = options.proxies.leading_to(origin), options.connect_timeout_s
+    where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
+    try:
+        async with asyncio.timeout(timeout_s):
+            if proxy is None:
+                connection = await _straight(origin, make, options)
+            else:
+                connection = await _through(proxy, origin, make, options)
+    except TimeoutError:
+        reason = f"no connection to {where} within {timeout_s:g} s"
+        raise ConnectionFault(reason, before_answer=True) from None
+    except ssl.SSLCertVerificationError as error:
+        why = error.verify_message
+        reason = f"the certificate of {origin.host} is not trusted ({why}); name its authority by --ca-file"
+        raise ConnectionFault(reason, retryable=False) from error
+    except UnicodeError as error:
+        raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
+    except OSError as error:
+        unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+        reason = f"cannot connect to {where}: {in_words(error)}"
+        raise ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name) from error
+    if options.congestion_control is not None:
+        connection.send_by(options.congestion_control)
+    return connection
+
+
+async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
+    loop = asyncio.get_running_loop()
+    tls = options.tls_in_use if origin.secure else None
+    early = options.early.take(origin) if options.early is not None else None
+    if early is not None:
+        name = origin.host if origin.secure else None
+        _, connection = await loop.create_connection(make, sock=early, ssl=tls, server_hostname=name)
+        return connection
+    _, connection = await loop.create_connection(
+        make,
+        origin.host,
+        origin.port,
+        ssl=tls,
+        happy_eyeballs_delay=None if _is_address(origin.host) else _HAPPY_EYEBALLS_DELAY_S,
+    )
+    return connection
+
+
+def _is_address(host: str) -> bool:
+    """Whether there is only one address to try."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
+    """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
+    loop = asyncio.get_running_loop()
+    if not origin.secure:
+        _, connection = await loop.create_connection(make, proxy.origin.host, proxy.origin.port)
+        return connection
+    transport, tunnel = await loop.create_connection(
+        lambda: _Tunnel(origin, proxy), proxy.origin.host, proxy.origin.port
+    )
+    try:
+        await tunnel.established
+        connection = make()
+        secured = await loop.start_tls(transport, connection, options.tls_in_use, server_hostname=origin.host)
+    except BaseException:
+        transport.abort()
+        raise
+    if secured is None:
+        raise ConnectionFault("the proxy closed the tunnel")
+    connection.connection_made(secured)
+    return connection
+
+
+class _Tunnel(asyncio.Protocol):
+    """Asks a proxy to CONNECT; ``established`` is done when it agrees."""
+
+    def __init__(self, origin: Origin, proxy: Proxy) -> None:
+        self.established: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reader = ResponseReader(self)
+        authority = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
+        self._request = Request("CONNECT", authority, {"Host": authority, **proxy.headers()})
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self._request.encode())
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._reader.feed(memoryview(data))
+        except FileFault as fault:
+            self._settle(fault)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._settle(ConnectionFault(f"the proxy dropped the connection{f': {error}' if error else ''}"))
+
+    def on_head(self, head: ResponseHead) -> bool:
+        refused = ConnectionFault(f"the proxy refused the tunnel: {head.status_line}", retryable=False)
+        self._settle(None if head.status == _OK else refused)
+        self._reader.close()
+        return False
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        """Nothing of a refusal's body is wanted."""
+
+    def on_end(self) -> None:
+        """The head alone decides."""
+
+    def _settle(self, fault: FileFault | None) -> None:
+        if self.established.done():
+            return
+        if fault is None:
+            self.established.set_result(None)
+        else:
+            self.established.set_exception(fault)

@@ -1,0 +1,89 @@
+"""Sockets that connect before it is known what they will carry: their handshakes pass while files are listed."""
+
+import asyncio
+import errno
+import socket
+from contextlib import suppress
+
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
+
+USUAL_SOCKETS = 16
+"""Most transfers of many files use so many; whatever more a plan asks for connects as it begins."""
+
+HANDSHAKE_PATIENCE_S = 3.0
+"""How long the first handshake is waited for: as long as two lost packets take."""
+
+UNUSED_S = 1.0
+"""How long after the start of a transfer sockets that its plan did not ask for stay open."""
+
+
+class EarlySockets:
+    """Sockets to the server that is being listed; each is taken once.
+
+    The kernel makes the connections by itself: no event loop is bound, so that another one may take them.
+
+    Parameters
+    ----------
+    most : sockets that are begun.
+    """
+
+    def __init__(self, most: int = USUAL_SOCKETS) -> None:
+        self.most = most
+        self._origin: Origin | None = None
+        self._sockets: list[socket.socket] = []
+
+    async def begin(self, origin: Origin) -> None:
+        """Begin to connect to ``origin``; what cannot be begun is left to whoever dials, who tells what is wrong."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError, UnicodeError):
+            family, kind, protocol, _, address = (
+                await loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+            )[0]
+            self._origin = origin
+            while len(self._sockets) < self.most:
+                begun = socket.socket(family, kind, protocol)
+                self._sockets.append(begun)
+                begun.setblocking(False)
+                if begun.connect_ex(address) not in (0, errno.EINPROGRESS):
+                    return
+
+    async def handshake(self, origin: Origin) -> TcpInfo | None:
+        """What the kernel knows of the first connection once it is made; ``None`` where none is made in time."""
+        if not self._sockets or origin != self._origin:
+            return None
+        first, loop, made = self._sockets[0], asyncio.get_running_loop(), asyncio.Event()
+        loop.add_writer(first, made.set)
+        try:
+            await asyncio.wait_for(made.wait(), HANDSHAKE_PATIENCE_S)
+        except TimeoutError:
+            return None
+        finally:
+            loop.remove_writer(first)
+        return sample(first) if _is_connected(first) else None
+
+    def take(self, origin: Origin) -> socket.socket | None:
+        """A socket that is connected to ``origin``; ``None`` where there is none any more."""
+        while self._sockets and origin == self._origin:
+            taken = self._sockets.pop()
+            if _is_connected(taken):
+                return taken
+            taken.close()
+        return None
+
+    def close(self) -> None:
+        """Close those that nobody has taken."""
+        while self._sockets:
+            self._sockets.pop().close()
+
+
+def _is_connected(candidate: socket.socket) -> bool:
+    """Whether the handshake is done, and the server has neither closed the connection nor said anything."""
+    try:
+        candidate.getpeername()
+        candidate.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,128 @@
+"""One request by itself, its whole answer in memory: index pages and questions about uploads."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.http.connection import Connection, Payload, ReceiveBuffer
+from tradewind_agent.engine.http.dial import dial
+from tradewind_agent.engine.http.http1 import REDIRECTS, Request, ResponseHead
+from tradewind_agent.engine.http.rate_limit import RateLimit
+from tradewind_agent.engine.http.request_head import request_for
+from tradewind_agent.engine.http.retry import is_retryable_status, retry_after_s
+from tradewind_agent.engine.http.tcp_info import TcpInfo
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import FileFault, RefusedByServer
+
+_OK = 200
+_RECEIVE_BYTES = 64 * 1024
+_LONGEST_BODY_BYTES = 64 * 1024 * 1024
+"""An index of some 500,000 files; longer ones are refused rather than filling the memory."""
+
+
+Seen = Callable[[Origin, TcpInfo], None]
+"""Told what the kernel knew of a connection when its answer was complete, and where it led."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer and the URL that gave it, after redirects."""
+
+    url: Url
+    head: ResponseHead
+    body: bytes
+
+    @property
+    def stated_bytes(self) -> int | None:
+        """Size of the file that this answer to HEAD states.
+
+        ``None`` where it states none, or 0, which programs answer that do not know.
+        """
+        length = self.head.headers.get("content-length", "")
+        return int(length) or None if self.head.status == _OK and length.isdecimal() else None
+
+
+async def fetch(
+    url: Url, options: EngineOptions, headers: Mapping[str, str], *, method: str = "GET", seen: Seen | None = None
+) -> Answer:
+    """Ask until there is an answer that is neither a redirect nor an invitation to come back later.
+
+    Raises
+    ------
+    FileFault : no answer after the tries that ``options.retry`` allows, or too many redirects.
+    """
+    tries = redirects = 0
+    while True:
+        try:
+            answer = await _ask(url, options, headers, method, seen)
+            if is_retryable_status(answer.head.status):
+                raise RefusedByServer(
+                    f"the server answered {answer.head.status_line}", retry_after_s=retry_after_s(answer.head.headers)
+                )
+        except FileFault as fault:
+            tries += 1
+            if not fault.retryable or tries >= options.retry.most_tries:
+                raise
+            await asyncio.sleep(options.retry.wait_s(tries, options.rng, fault.retry_after_s))
+            continue
+        if answer.head.status not in REDIRECTS:
+            return answer
+        redirects += 1
+        if redirects > options.most_redirects:
+            raise RefusedByServer(f"more than {options.most_redirects} redirects", retryable=False)
+        url = url.join(answer.head.headers.get("location", ""))
+
+
+async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, seen: Seen | None) -> Answer:
+    single = _Single(request_for(method, url, options, {"Connection": "close", **headers}))
+    unlimited = RateLimit(None, asyncio.get_running_loop())
+    connection = await dial(
+        url.origin,
+        lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), unlimited, idle_timeout_s=options.idle_timeout_s),
+        options,
+    )
+    connection.send(single)
+    try:
+        await single.complete
+        if seen is not None:
+            seen(url.origin, connection.tcp_info())
+    finally:
+        connection.abort()
+        await connection.closed
+    assert single.head is not None
+    return Answer(url, single.head, bytes(single.body))
+
+
+class _Single:
+    """The only exchange of its connection, and the connection's owner."""
+
+    payload: Payload | None = None
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.head: ResponseHead | None = None
+        self.body = bytearray()
+        self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def on_head(self, head: ResponseHead) -> None:
+        self.head = head
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self.body += data
+        if len(self.body) > _LONGEST_BODY_BYTES:
+            raise RefusedByServer(f"an answer of more than {_LONGEST_BODY_BYTES} bytes", retryable=False)
+
+    def on_end(self) -> None:
+        if not self.complete.done():
+            self.complete.set_result(None)
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        if not self.complete.done():
+            self.complete.set_exception(fault or FileFault("the connection was closed"))
+
+    def on_answered(self, connection: Connection, head: ResponseHead) -> None:
+        """There is only this one."""
+
+    def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
+        """Whoever waits has been told."""

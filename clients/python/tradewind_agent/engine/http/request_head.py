@@ -1,0 +1,24 @@
+"""The head of any request: target and headers as options, proxy, credentials and transfer want them."""
+
+from collections.abc import Mapping
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import Request
+from tradewind_agent.engine.options import EngineOptions
+
+
+def request_for(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> Request:
+    """A request for ``url``; plain http through a proxy is asked for by absolute URI (RFC 9112 §3.2.2)."""
+    proxy = options.proxies.leading_to(url.origin) if not url.origin.secure else None
+    return Request(
+        method,
+        url.target if proxy is None else str(url),
+        {
+            "Host": url.origin.authority,
+            "User-Agent": options.user_agent,
+            **options.credentials.headers(url),
+            **(proxy.headers() if proxy is not None else {}),
+            **(options.tag.headers(url) if options.tag is not None else {}),
+            **headers,
+        },
+    )

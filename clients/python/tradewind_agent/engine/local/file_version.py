@@ -1,0 +1,107 @@
+"""Which version of a file is being fetched: what is known of it, and which answers may bring bytes of it."""
+
+from dataclasses import replace
+
+from tradewind.units import format_count
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.publishing import sha256_of
+from tradewind_agent.engine.remote.listing import HTML_TYPES, media_type
+
+_MOST_CHANGES = 1
+"""After these the file changes all the time, or differs from one server of the same name to the other."""
+
+_COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst", ".br", ".lz4")
+"""Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
+
+
+class FileVersion:
+    """The version that the bytes of one file are of.
+
+    Attributes
+    ----------
+    identity : what the listing and the answers tell of it.
+    validator : what answers must share with the bytes that have come; ``None`` where there are none, or no name.
+    sha256 : that the file must have, if known.
+    in_one_answer : whether the file is to come as one answer, because parts of it cannot be put together.
+    """
+
+    def __init__(self, job: DownloadJob, *, checks_sums: bool) -> None:
+        self._job = job
+        self._checks_sums = checks_sums
+        self._answered = Identity()
+        self._changes = 0
+        # An empty file is asked for like one of unknown size.
+        self.identity = Identity(_exact_size(job) or None, job.etag)
+        self.validator: str | None = None
+        self.sha256 = job.sha256
+        self.in_one_answer = False
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The size to plan ranges by."""
+        return self.identity.size_bytes
+
+    @size_bytes.setter
+    def size_bytes(self, size_bytes: int) -> None:
+        self.identity = replace(self.identity, size_bytes=size_bytes)
+
+    @property
+    def due_bytes(self) -> int | None:
+        """The size that a body without a stated one must have: one that was cut looks complete."""
+        return self.identity.size_bytes if self.identity.size_bytes is not None else _exact_size(self._job)
+
+    @property
+    def as_answered(self) -> Identity:
+        """The version by what answers alone say, which is what the journal notes of the bytes."""
+        return replace(self._answered, size_bytes=self.identity.size_bytes)
+
+    def resume(self, left: Identity) -> None:
+        """Go on with the version that an earlier run has left bytes of."""
+        self._answered, self.validator = left, left.validator
+        self.identity = left.completed_by(self.identity)
+
+    def is_other(self, answered: Identity, *, is_whole: bool) -> bool:
+        """Whether an answer is of another version. Parts must name the same one as the bytes that have come."""
+        is_unproven = self.validator is not None and answered.validator != self.validator
+        return self.identity.contradicts(answered) or (is_unproven and not is_whole)
+
+    def learn(self, answered: Identity, head: ResponseHead, *, is_other: bool) -> None:
+        """Note what an answer tells of the version."""
+        if is_other:
+            self.sha256 = self._job.sha256
+        self._answered, self.identity = answered, answered.completed_by(self.identity)
+        if self._checks_sums and self.sha256 is None:
+            self.sha256 = sha256_of(head.headers.get("repr-digest", ""))
+
+    def count_change(self) -> None:
+        """Note that the file has changed; from the second time on whichever version comes is taken in one answer."""
+        self.in_one_answer = self._changes >= _MOST_CHANGES
+        self._changes += 1
+
+    def forget(self, answered: Identity) -> None:
+        """Begin with the version of an answer; no bytes of it have come."""
+        self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
+
+    def objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
+        """Why an answer of ``size_bytes`` cannot be the file: another size is known, it is packed, or a web page."""
+        if self._job.may_be_folder and media_type(head.headers.get("content-type", "")) in HTML_TYPES:
+            return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
+        if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
+            return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
+        coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"
+        return None if coding == "identity" else self._objection_to_coding(coding, size_bytes)
+
+    def _objection_to_coding(self, coding: str, size_bytes: int | None) -> str | None:
+        """Why a compressed answer is not the file: neither its name nor a known size says that it is stored so."""
+        due_bytes = self.due_bytes
+        if due_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
+            return f"the server sends it as {coding} only, and tells no size without it; try --compress auto"
+        if None not in (size_bytes, due_bytes) and size_bytes != due_bytes:
+            return f"the server sends {due_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
+        return None
+
+
+def _exact_size(job: DownloadJob) -> int | None:
+    return None if job.size_trust is SizeTrust.ROUNDED else job.size_bytes

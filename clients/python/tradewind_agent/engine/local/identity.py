@@ -1,0 +1,82 @@
+"""Which version of a remote file an answer carries, and whether bytes of two answers may stand in one file."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, Self
+
+from tradewind_agent.engine.http.retry import parse_http_date
+
+_ONE_CLOCK = timedelta(seconds=1)
+"""Between `Last-Modified` and a later `Date`: whatever changes after that gets another time (RFC 9110 §8.8.2.2)."""
+
+_TWO_CLOCKS = timedelta(seconds=60)
+"""The same, where the server tells no `Date` and this host's clock stands in for it: the two may differ."""
+
+
+class Fields(Protocol):
+    """Header fields of an answer, found by names in lower case."""
+
+    def get(self, name: str, /) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells one version of a remote file from another; ``None`` where the server does not say.
+
+    ``has_strong_time`` : no other version can have the same ``last_modified``.
+    """
+
+    size_bytes: int | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    has_strong_time: bool = False
+
+    @classmethod
+    def of_answer(cls, fields: Fields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
+        """Read the version from the header of an answer that arrived ``now``."""
+        last_modified = fields.get("last-modified") or None
+        return cls(
+            size_bytes,
+            fields.get("etag") or None,
+            last_modified,
+            _is_strong_time(last_modified, fields.get("date"), now or datetime.now(UTC)),
+        )
+
+    def contradicts(self, other: Self) -> bool:
+        """Whether both say something about the same thing and differ. An ETag outweighs the time."""
+        if self.size_bytes is not None and other.size_bytes is not None and self.size_bytes != other.size_bytes:
+            return True
+        if self.etag is not None and other.etag is not None:
+            return self.etag != other.etag
+        return None not in (self.last_modified, other.last_modified) and self.last_modified != other.last_modified
+
+    def completed_by(self, other: Self) -> "Identity":
+        """Return the same with its gaps filled from ``other``."""
+        last_modified = self if self.last_modified is not None else other
+        return Identity(
+            self.size_bytes if self.size_bytes is not None else other.size_bytes,
+            self.etag or other.etag,
+            last_modified.last_modified,
+            last_modified.has_strong_time,
+        )
+
+    @property
+    def validator(self) -> str | None:
+        """Return what two answers must share before their bytes are put together; ``None`` forbids it.
+
+        It is a strong ETag or, of a file without any ETag, a time of modification that is strong. The value goes into
+        If-Range (RFC 9110 §13.1.5); quotation marks keep the two kinds apart.
+        """
+        if self.etag is not None:
+            return None if self.etag[:2].upper() == "W/" else self.etag
+        return self.last_modified if self.has_strong_time else None
+
+
+def _is_strong_time(last_modified: str | None, date: str | None, now: datetime) -> bool:
+    modified_at = parse_http_date(last_modified or "")
+    if modified_at is None:
+        return False
+    sent_at = parse_http_date(date or "")
+    if sent_at is None:
+        return now - modified_at >= _TWO_CLOCKS
+    return sent_at - modified_at >= _ONE_CLOCK

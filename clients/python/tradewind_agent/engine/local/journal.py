@@ -1,0 +1,69 @@
+"""The journal beside a part: which version of which source its bytes are, and which of them are safely on disk.
+
+``.name.tradewind-part`` holds the bytes, ``.name.tradewind-journal`` a header line, then one line ``[first, last]`` a
+range. The journal is replaced as a whole, after the bytes it speaks of were synced.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.ranges import RangeSet
+
+_FORMAT = 1
+
+
+def part_path(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name}.tradewind-part")
+
+
+def journal_path(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name}.tradewind-journal")
+
+
+def read_journal(destination: Path, source: str = "") -> tuple[Identity, RangeSet] | None:
+    """Return what an earlier run left of this file; ``None`` where nothing usable is left.
+
+    A validator means something for one address alone (RFC 9110 §8.8), so bytes of another ``source`` are of no use. One
+    server may go by several names or ports, which a strong ETag of the same path is taken to show.
+    """
+    try:
+        lines = journal_path(destination).read_text("utf-8").splitlines()
+        part_bytes = part_path(destination).stat().st_size
+        header = json.loads(lines[0])
+        identity = Identity(
+            header["size_bytes"], header["etag"], header["last_modified"], header.get("has_strong_time") is True
+        )
+        if header["format"] != _FORMAT or not _is_same_source(header.get("source", source), source, identity):
+            return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    ranges = RangeSet()
+    for line in lines[1:]:
+        try:
+            first, last = json.loads(line)
+        except (ValueError, TypeError):
+            break
+        if not 0 <= first <= last < part_bytes:
+            break
+        ranges.add(first, last)
+    return identity, ranges
+
+
+def _is_same_source(left: str, source: str, identity: Identity) -> bool:
+    if left == source:
+        return True
+    of_left, of_source = urlsplit(left), urlsplit(source)
+    is_same_path = (of_left.path, of_left.query) == (of_source.path, of_source.query)
+    return is_same_path and identity.etag is not None and identity.validator == identity.etag
+
+
+def write_journal(destination: Path, source: str, identity: Identity, received: RangeSet) -> None:
+    """Replace the journal as a whole: a reader sees the old text or the new one."""
+    header = {"format": _FORMAT, "source": source, **asdict(identity)}
+    path = journal_path(destination)
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text("\n".join([json.dumps(header), *(json.dumps(each) for each in received)]) + "\n", "utf-8")
+    fresh.replace(path)

@@ -1,0 +1,68 @@
+"""What of a file is on the local disk before its transfer begins."""
+
+from enum import Enum
+
+from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.local_files import reject_special_file, sha256_of_file
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.storage import PartFile
+
+
+class LocalState(Enum):
+    CURRENT = "complete, and the listing proves that it is the version on the server"
+    PRESENT = "there under its final name; the server is to be asked which version it has"
+    RECEIVED = "received in full by an earlier run but not yet named; the server is to be asked likewise"
+
+
+def look_at(job: DownloadJob, listed: Identity, part: PartFile) -> tuple[LocalState | None, RangeSet, Identity]:
+    """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
+
+    A part of another version than the listing tells is thrown away, and so is one of which nothing tells the version.
+    The part stays held for this run.
+
+    Raises
+    ------
+    FileFault : the file cannot be written: something that is no file stands there, or another run is writing it.
+    """
+    nothing = RangeSet()
+    reject_special_file(job.destination)
+    if (left := part.resume()) is not None:
+        identity, received = left
+        if not listed.contradicts(identity):
+            full = identity.size_bytes is not None and received.covers(identity.size_bytes)
+            return (LocalState.RECEIVED if full else None), received, identity
+        part.discard()
+    try:
+        found = job.destination.stat()
+    except OSError:
+        return None, nothing, Identity()
+    if job.size_trust is not SizeTrust.ROUNDED and job.size_bytes not in (None, found.st_size):
+        return None, nothing, Identity()
+    proven = (
+        job.size_bytes == found.st_size
+        and job.size_trust is not SizeTrust.ROUNDED
+        and job.modified_at is not None
+        and int(job.modified_at.timestamp()) == int(found.st_mtime)
+    )
+    return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, Identity()
+
+
+def is_here(job: DownloadJob, on_server: Identity, *, at_any_time: bool = False) -> bool:
+    """Whether the local file has the size and, unless ``at_any_time``, the time of modification of the server's."""
+    try:
+        found = job.destination.stat()
+    except OSError:
+        return False
+    modified = parse_http_date(on_server.last_modified or "")
+    same_time = modified is not None and int(found.st_mtime) == int(modified.timestamp())
+    return (same_time or at_any_time) and found.st_size == on_server.size_bytes
+
+
+def has_sum(job: DownloadJob, sha256: str) -> bool:
+    """Whether the bytes of the local file have this sum; reads all of it."""
+    try:
+        return sha256_of_file(job.destination) == sha256
+    except OSError:
+        return False

@@ -1,0 +1,93 @@
+"""The beginning of a download: what of the file is on the local disk already, and whether that will do."""
+
+from abc import abstractmethod
+from asyncio import Future
+from functools import partial
+
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.local.file_version import FileVersion
+from tradewind_agent.engine.local.local_copy import LocalState, has_sum, is_here, look_at
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.storage import PartFile
+from tradewind_agent.errors import FileFault, StorageFailed
+
+
+class LocalFirst(FileTransfer):
+    """A download that looks at the local disk before it asks for bytes."""
+
+    job: DownloadJob
+
+    def __init__(self, job: DownloadJob, host: TransferHost) -> None:
+        super().__init__(job, job.source, host)
+        self._version = FileVersion(job, checks_sums=host.options.checksum)
+        self._part = PartFile(job.destination, str(job.source))
+        self._received = RangeSet()
+        self._undealt = RangeSet()
+        self._local: LocalState | None = None
+        self._opened = False
+        self._comparing = False  # the sum of the file that is here
+        self._generation = 0
+
+    @abstractmethod
+    def _publish(self) -> None:
+        """Give the part its name: every byte is received."""
+
+    @property
+    def _is_all_received(self) -> bool:
+        return self._version.size_bytes is not None and self._received.covers(self._version.size_bytes)
+
+    def _open(self) -> None:
+        self._opened = True
+        try:
+            self._local, self._received, identity = look_at(self.job, self._version.identity, self._part)
+        except StorageFailed as error:
+            self.host.stop(error)
+            return
+        except FileFault as fault:
+            self.give_up(str(fault))
+            return
+        self._version.resume(identity)
+        if self._version.size_bytes is not None:
+            self._undealt = self._received.missing_of(self._version.size_bytes)
+        is_here_already = self._local in (LocalState.CURRENT, LocalState.PRESENT)
+        if is_here_already and self._version.sha256 is not None:
+            self._compare_sum()
+        elif self._local is LocalState.CURRENT and self.host.options.checksum and self.job.size_bytes != 0:
+            self._local = LocalState.PRESENT  # size and time prove nothing of the bytes
+        elif self._local is LocalState.CURRENT:
+            self._skip()
+
+    def _compare_local(self) -> None:
+        """A peek has told the version on the server: keep what is here, or go on and fetch."""
+        state, self._local = self._local, None
+        version, checks_sum = self._version, self.host.options.checksum
+        is_present = self._generation == 0 and state is LocalState.PRESENT
+        is_present = is_present and is_here(self.job, version.identity, at_any_time=checks_sum)
+        if is_present and not checks_sum:
+            self._skip()
+        elif is_present and version.sha256 is not None:
+            self._compare_sum()
+        elif state is LocalState.RECEIVED and self._is_all_received:
+            self._publish()
+        else:
+            self.host.available(self)
+
+    def _compare_sum(self) -> None:
+        """Keep the file that is here if it has the sum that is known, else fetch it."""
+        assert self._version.sha256 is not None
+        self._local, self._comparing = None, True
+        self.host.run_blocking(partial(has_sum, self.job, self._version.sha256)).add_done_callback(self._compared)
+
+    def _compared(self, outcome: Future[object]) -> None:
+        self._comparing = False
+        if outcome.cancelled() or self.over:
+            return
+        if outcome.exception() is None and outcome.result():
+            self._skip()
+        else:
+            self.host.available(self)
+
+    def _skip(self) -> None:
+        self.over = True
+        self.host.done(self, skipped=True)

@@ -1,0 +1,63 @@
+"""Local files to send: everything below a folder, and what had to be left out."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from tradewind_agent.engine.remote.omissions import LinkRule, Omission, OmissionKind
+from tradewind_agent.errors import UnusableSource
+from tradewind_agent.system_errors import in_words
+
+_IS_LINK = "is a symbolic link; --follow-links sends what it points to, --skip-links leaves it out"
+_LEADS_BACK = "is a symbolic link to a folder above it"
+_IS_SPECIAL = "is a pipe, a device or a socket"
+
+_Identities = tuple[tuple[int, int], ...]
+"""Device and inode of a folder and of those above it."""
+
+
+def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
+    """Yield the files below ``folder`` in the order of their paths, and what cannot be sent.
+
+    Raises
+    ------
+    UnusableSource : the folder itself cannot be read.
+    """
+    try:
+        waiting = _children(folder, (_identity(folder.stat()),))
+    except OSError as failure:
+        raise UnusableSource(f"{folder} cannot be read: {in_words(failure)}") from failure
+    while waiting:  # the next path is the last
+        path, above = waiting.pop()
+        try:
+            if path.is_symlink() and links is not LinkRule.FOLLOW:
+                yield Omission(str(path), _IS_LINK, OmissionKind.LINK)
+                continue
+            found = path.stat()
+            if not stat.S_ISDIR(found.st_mode):
+                yield _look_at_file(path, found)
+            elif (identity := _identity(found)) in above:
+                yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
+            else:
+                waiting.extend(_children(path, (*above, identity)))
+        except OSError as failure:
+            yield Omission(str(path), f"cannot be read: {in_words(failure)}", OmissionKind.UNREADABLE)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _children(folder: Path, above: _Identities) -> list[tuple[Path, _Identities]]:
+    """Return what is in a folder, last name first."""
+    with os.scandir(folder) as scan:
+        return [(folder / name, above) for name in sorted((entry.name for entry in scan), reverse=True)]
+
+
+def _look_at_file(path: Path, found: os.stat_result) -> Path | Omission:
+    if not stat.S_ISREG(found.st_mode):
+        return Omission(str(path), _IS_SPECIAL, OmissionKind.NOT_A_FILE)
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        return Omission(str(path), "cannot be read: permission denied", OmissionKind.UNREADABLE)
+    return path

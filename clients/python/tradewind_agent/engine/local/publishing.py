@@ -1,0 +1,173 @@
+"""The last step of a download: check the sum, then give the file its name.
+
+To make a small file and its name survive a power cut takes the disk longer than to receive it. So those that are
+complete while others are being published are published together, which costs one turn of the disk and not one a file.
+"""
+
+import asyncio
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.local_files import storage_error, sync_folder
+from tradewind_agent.engine.local.storage import PartFile
+from tradewind_agent.errors import AgentError, FileFault, StorageFailed
+
+_TOGETHER_BYTES = 1 << 20
+"""Files above this size, and those whose sum is to be checked, keep no others waiting: each is published by itself."""
+
+_MOST_TOGETHER = 64
+"""Files published at once, and files kept open while they wait: a process may have few hundred open."""
+
+_SHA256_BYTES = 32
+
+Outcomes = list[AgentError | None]
+"""What went wrong with each of several files, in their order."""
+
+Told = Callable[[BaseException | None], None]
+"""Told how the publishing of one file went."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Publication:
+    """A part that holds every byte, and what is known of the file.
+
+    Parameters
+    ----------
+    identity : with the size known; its time of modification becomes the file's.
+    sha256 : lower-case hex that the file must have, if known.
+    """
+
+    part: PartFile
+    identity: Identity
+    sha256: str | None
+
+    @property
+    def size_bytes(self) -> int:
+        assert self.identity.size_bytes is not None
+        return self.identity.size_bytes
+
+    @property
+    def is_small(self) -> bool:
+        return self.sha256 is None and self.size_bytes <= _TOGETHER_BYTES
+
+
+class Publisher:
+    """Publishes parts in threads.
+
+    Parameters
+    ----------
+    run_blocking : runs work in a thread.
+    durable : a file that has its name survives a power cut.
+    """
+
+    def __init__(
+        self, run_blocking: Callable[[Callable[[], Outcomes]], "asyncio.Future[Outcomes]"], *, durable: bool
+    ) -> None:
+        self._run_blocking = run_blocking
+        self._durable = durable
+        self._waiting: list[tuple[Publication, Told]] = []
+        self._busy = False
+
+    def publish(self, publication: Publication, told: Told) -> None:
+        """Publish as soon as may be; nobody is told once the publisher is closed."""
+        if not publication.is_small:
+            self._begin([(publication, told)])
+            return
+        if len(self._waiting) >= _MOST_TOGETHER:
+            publication.part.close()  # opened again in its turn: the disk is slower than the path
+        self._waiting.append((publication, told))
+        if not self._busy:
+            self._go_on()
+
+    def close(self) -> None:
+        """Begin no more."""
+        self._waiting.clear()
+
+    def _go_on(self) -> None:
+        batch, self._waiting = self._waiting[:_MOST_TOGETHER], self._waiting[_MOST_TOGETHER:]
+        self._busy = bool(batch)
+        if batch:
+            self._begin(batch).add_done_callback(lambda _: self._go_on())
+
+    def _begin(self, batch: Sequence[tuple[Publication, Told]]) -> "asyncio.Future[Outcomes]":
+        def tell(running: "asyncio.Future[Outcomes]") -> None:
+            defect = running.exception()
+            outcomes = running.result() if defect is None else [defect] * len(batch)
+            for (_, told), outcome in zip(batch, outcomes, strict=True):
+                told(outcome)
+
+        running = self._run_blocking(
+            partial(publish_together, [publication for publication, _ in batch], durable=self._durable)
+        )
+        running.add_done_callback(tell)
+        return running
+
+
+def publish_together(publications: Sequence[Publication], *, durable: bool) -> Outcomes:
+    """Give parts their final names, each only once it is complete and safely on disk; may wait for the disk.
+
+    Returns
+    -------
+    What went wrong with each, in their order: `FileFault` where the sum is another one (the part is thrown away,
+    because there is no telling which bytes are wrong) or the name cannot be given; `StorageFailed`.
+    """
+    faults: dict[Publication, AgentError] = {}
+
+    def each(step: Callable[[Publication], None]) -> None:
+        for publication in publications:
+            if publication not in faults:
+                try:
+                    step(publication)
+                except (FileFault, StorageFailed) as fault:
+                    publication.part.close()
+                    faults[publication] = fault
+
+    each(_complete)
+    if durable and len(publications) > 1:
+        each(lambda publication: publication.part.write_back())
+    if durable:
+        each(lambda publication: publication.part.sync())
+    each(lambda publication: publication.part.name())
+    if durable:
+        synced: set[Path] = set()
+        each(lambda publication: _sync_folders(publication, synced))
+    return [faults.get(publication) for publication in publications]
+
+
+def _complete(publication: Publication) -> None:
+    part, expected = publication.part, publication.sha256
+    if expected is not None and (found := part.sha256()) != expected:
+        part.discard()
+        raise FileFault(f"sha256 is {found}, expected {expected}; the part was thrown away", retryable=False)
+    modified = parse_http_date(publication.identity.last_modified or "")
+    part.complete(publication.size_bytes, modified.timestamp() if modified is not None else None)
+
+
+def _sync_folders(publication: Publication, synced: set[Path]) -> None:
+    """Each folder once."""
+    part = publication.part
+    for folder in (part.destination.parent, *part.grown_folders):
+        if folder not in synced:
+            try:
+                sync_folder(folder)
+            except OSError as error:
+                raise storage_error(error, part.destination) from error
+            synced.add(folder)
+
+
+def sha256_of(repr_digest: str) -> str | None:
+    """Hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
+    for member in repr_digest.split(","):
+        name, _, value = member.strip().partition("=")
+        if name.lower() == "sha-256":
+            try:
+                digest = b64decode(value.strip(":"), validate=True)
+            except ValueError:
+                return None
+            return digest.hex() if len(digest) == _SHA256_BYTES else None
+    return None

@@ -1,0 +1,263 @@
+"""Files under way on the local disk: a part that one run alone writes, the final name only when it is complete.
+
+A run holds its part by a lock: a part that a crash has left is free, one that another run is writing is not. Where the
+file system has no locks each run has a part of its own, which no later run goes on with.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from uuid import uuid4
+
+from tradewind_agent.engine.local.held_file import (
+    HeldElsewhere,
+    LocksMissing,
+    create_held,
+    create_own,
+    is_named,
+    open_held,
+    open_own,
+    state_of,
+)
+from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal, write_journal
+from tradewind_agent.engine.local.local_files import make_folder, reject_special_file, sha256_of_open, storage_error
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.errors import FileFault
+
+_MOST_CREATIONS = 8
+"""Parts that are created until one can be held: rivals that start at the same moment take turns."""
+
+
+class PartInUse(FileFault):
+    """Another run writes the same file."""
+
+    def __init__(self, destination: Path) -> None:
+        super().__init__(f"another copy is writing {destination}; let it end, or copy to another name", retryable=False)
+
+
+class PartFile:
+    """The open part of one file. Positions are absolute; parallel ranges write into the same file.
+
+    Parameters
+    ----------
+    source : address that the bytes come from; the journal names it.
+
+    Attributes
+    ----------
+    journalled : whether there is a journal beside it, as far as known.
+    grown_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
+    """
+
+    def __init__(self, destination: Path, source: str = "") -> None:
+        self.destination = destination
+        self.source = source
+        self.journalled = True
+        self.grown_folders: tuple[Path, ...] = ()
+        self._fd: int | None = None
+        self._closed: tuple[int, ...] | None = None  # as the part with this run's bytes was when it was closed
+        self._has_locks = True
+        self._lock = Lock()  # checkpoints and publishing run in threads
+
+    @cached_property
+    def _path(self) -> Path:
+        """Made when the file is begun: of thousands that are to come it would take longer than to ask for the first."""
+        return part_path(self.destination)
+
+    def resume(self) -> tuple[Identity, RangeSet] | None:
+        """Hold the part that an earlier run left and return what is in it; throw it away if that is not known.
+
+        Raises
+        ------
+        PartInUse : another run is writing it.
+        FileFault, StorageFailed : it cannot be opened.
+        """
+        self.journalled = os.path.lexists(journal_path(self.destination))
+        with self._in_words(), suppress(LocksMissing):
+            if not self._hold_left():
+                return None
+            left = read_journal(self.destination, self.source)
+            if left is not None and left[0].validator is not None:
+                return left
+            self._remove()
+        return None
+
+    def _open(self) -> int:
+        if self._fd is None:
+            if self._closed is None:
+                self._create()
+            else:
+                self._reopen(self._closed)
+        assert self._fd is not None
+        return self._fd
+
+    def _create(self) -> None:
+        """Create a part that this run holds; one that a crash has left without a journal goes."""
+        for _ in range(_MOST_CREATIONS):
+            try:
+                self._fd = create_held(self._path)
+                if self._fd is not None:
+                    return
+                if self._hold_left():
+                    self._remove()
+            except FileNotFoundError:  # the first file of its folder
+                self.grown_folders = make_folder(self._path.parent)
+            except LocksMissing:
+                self._has_locks = False
+                self._path = self._path.with_name(f"{self._path.name}-{uuid4().hex[:8]}")
+                self._fd = create_own(self._path)
+                return
+        raise HeldElsewhere
+
+    def _reopen(self, closed: tuple[int, ...]) -> None:
+        """Open the part again that this run has closed for a while."""
+        with suppress(FileNotFoundError, LocksMissing):
+            self._fd = open_held(self._path) if self._has_locks else open_own(self._path)
+        if self._fd is None or state_of(self._fd) != closed:
+            self._close()
+            self._closed = closed
+            raise FileFault(f"the part of {self.destination} was taken away; copy it again", retryable=False)
+
+    def _hold_left(self) -> bool:
+        """Hold the part that is there, if there is one."""
+        self._fd = open_held(self._path)
+        return self._fd is not None
+
+    def write(self, position: int, data: memoryview | bytes) -> None:
+        """Write all of ``data`` at ``position``.
+
+        Raises
+        ------
+        StorageFailed, FileFault : the disk refuses, or another run writes the same file.
+        """
+        try:
+            fd = self._fd if self._fd is not None else self._open()
+            written = os.pwrite(fd, data, position)
+            while written < len(data):
+                written += os.pwrite(fd, data[written:], position + written)
+        except OSError as error:
+            raise storage_error(error, self.destination) from error
+        except HeldElsewhere:
+            raise PartInUse(self.destination) from None
+
+    def checkpoint(self, identity: Identity, received: RangeSet) -> None:
+        """Sync the part, then note in the journal what it holds; nothing once the file is published or closed.
+
+        Nothing is noted either of bytes that no later run could go on with.
+        """
+        with self._in_words(), self._lock:
+            if self._fd is None or not self._has_locks or identity.validator is None:
+                return
+            os.fdatasync(self._fd)
+            self.journalled = True
+            write_journal(self.destination, self.source, identity, received)
+
+    def leave(self, identity: Identity, received: RangeSet) -> None:
+        """Close; what was received is noted for another run, or goes where none could use it."""
+        if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
+            self.discard()
+        self.checkpoint(identity, received)
+        self.close()
+
+    def sha256(self) -> str:
+        """Hex digest of the whole part, read back from disk or page cache."""
+        with self._for_good() as fd:
+            return sha256_of_open(fd)
+
+    def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
+        """Every byte is written: make the part what the file is to be.
+
+        Raises
+        ------
+        FileFault : somebody has taken the part away or cut it; what is left is thrown away.
+        """
+        with self._for_good() as fd:
+            part_bytes = os.fstat(fd).st_size
+            if part_bytes > size_bytes:
+                os.ftruncate(fd, size_bytes)  # an earlier run's part of a longer version
+            if modified_at_s is not None:
+                os.utime(fd, (modified_at_s, modified_at_s))
+        if part_bytes < size_bytes:
+            self.discard()
+            raise FileFault(f"the part has {part_bytes} of {size_bytes} bytes; it was cut meanwhile", retryable=False)
+
+    def write_back(self) -> None:
+        """Have the system begin to write the part to the disk, where the sync will find it done."""
+        if hasattr(os, "posix_fadvise"):
+            with self._for_good() as fd:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def sync(self) -> None:
+        """Return when the part survives a power cut."""
+        with self._for_good() as fd:
+            os.fsync(fd)
+
+    def name(self) -> None:
+        """Give the complete part its final name.
+
+        Raises
+        ------
+        FileFault : something that is no file has come to stand there, or the part is not this run's any more.
+        """
+        with self._for_good() as fd:
+            reject_special_file(self.destination)
+            if not is_named(self._path, fd):
+                raise FileFault(f"the part of {self.destination} was replaced; copy it again", retryable=False)
+            self._path.replace(self.destination)
+            if self.journalled and self._has_locks:  # while the lock is held: then it is no other run's
+                journal_path(self.destination).unlink(missing_ok=True)
+        self.close()
+
+    @contextmanager
+    def _for_good(self) -> Iterator[int]:
+        """The part's descriptor, for one step of its publishing."""
+        with self._in_words(), self._lock:
+            yield self._open()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Have what the system refuses raised as the agent's own errors."""
+        try:
+            yield
+        except OSError as error:
+            raise storage_error(error, self.destination) from error
+        except HeldElsewhere:
+            raise PartInUse(self.destination) from None
+
+    def discard(self) -> None:
+        """Throw the part and its journal away: another version of the file is to be received.
+
+        Raises
+        ------
+        PartInUse : another run is writing it.
+        FileFault, StorageFailed : it cannot be removed.
+        """
+        with self._in_words(), self._lock, suppress(LocksMissing):
+            if self._fd is not None or self._hold_left():
+                self._remove()
+            else:
+                journal_path(self.destination).unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        """Remove the part that this run holds, and close it last: until then nobody else takes its name."""
+        assert self._fd is not None
+        if is_named(self._path, self._fd):
+            if self._has_locks:
+                journal_path(self.destination).unlink(missing_ok=True)
+            self._path.unlink(missing_ok=True)
+        self._close()
+        self._closed = None
+
+    def close(self) -> None:
+        """Close the part, which frees it for other runs."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            self._closed = state_of(self._fd)
+            os.close(self._fd)
+            self._fd = None

@@ -1,0 +1,189 @@
+"""How many connections an origin permits at once, and when it wants the next request, learned from its refusals.
+
+A refusal may mean one file (forbidden, broken) or the load (too many connections, too many requests). It means the load
+where others of the origin are served meanwhile and the file is served later. It means the file where the same answer
+comes to a request while nothing else is asked of the origin.
+"""
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from tradewind_agent.engine.origin.book import PermittedConnections
+
+AMBIGUOUS_STATUSES = frozenset({403, 421})
+"""They refuse one file as often as a connection too many."""
+
+TOO_MANY_REQUESTS = 429
+LOAD_STATUSES = AMBIGUOUS_STATUSES | {TOO_MANY_REQUESTS, 503, 509}
+
+RAISE_S = 60.0
+"""After so long without a refusal one connection more is tried."""
+
+MOST_PROMPT_TESTS = 3
+"""Files that were refused alone. Where there are so many, the origin forbids files, and others are tested last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentUnder:
+    """What was going on at the origin when a request was sent.
+
+    ``lane`` : that carries it; ``in_use`` : lanes in use, this one included; ``started`` : requests so far, this one
+    included.
+    """
+
+    step: int
+    lane: Hashable
+    in_use: int
+    started: int
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Refusals of requests that were sent under the same limit."""
+
+    step: int
+    base: int
+    in_use: int
+    lanes: set[Hashable] = field(default_factory=set)
+    files: set[Hashable] = field(default_factory=set)
+    is_certain: bool = False
+    counts_connections: bool = True
+    is_applied: bool = False
+    before: int | None = None
+
+
+class OriginLimits:
+    """Learned limits of one origin.
+
+    Parameters
+    ----------
+    clock_s : of the event loop.
+    known : what an earlier run has learned; ``None`` where nothing is known.
+
+    Attributes
+    ----------
+    held_until_s : no request before, as ``Retry-After`` says.
+    progress : what the origin has served so far, of all files.
+    forbidden_files : refused when nothing else was asked of the origin.
+    is_load_proven : a file that was refused was served later.
+    """
+
+    def __init__(self, clock_s: Callable[[], float], known: PermittedConnections | None = None) -> None:
+        self.held_until_s = 0.0
+        self.progress = 0
+        self.served = 0
+        self.forbidden_files = 0
+        self.is_load_proven = False
+        self.started = 0
+        self._clock_s = clock_s
+        self._permitted = None if known is None else known.count
+        self._refused_at_s = None if known is None else known.refused_at_s
+        self._changed_s = clock_s()
+        self._step = 0
+        self._burst: _Burst | None = None
+        self._refused: set[Hashable] = set()
+        self._applied: list[_Burst] = []
+
+    @property
+    def permitted(self) -> int | None:
+        """Connections at once; ``None`` while nothing was refused."""
+        if self._permitted is not None:
+            raised = int((self._clock_s() - self._changed_s) / RAISE_S)
+            self._permitted += raised
+            self._changed_s += raised * RAISE_S
+        return self._permitted
+
+    def to_remember(self) -> PermittedConnections | None:
+        """Return the limit for the next run; ``None`` where nothing was refused."""
+        if self.permitted is None or self._refused_at_s is None:
+            return None
+        return PermittedConnections(self.permitted, self._refused_at_s)
+
+    @property
+    def is_held(self) -> bool:
+        return self._clock_s() < self.held_until_s
+
+    def hold(self, wait_s: float) -> None:
+        """Send nothing for a while."""
+        self.held_until_s = max(self.held_until_s, self._clock_s() + wait_s)
+
+    def note_start(self, lane: Hashable, in_use: int) -> SentUnder:
+        """Count a request that is about to be sent."""
+        self.started += 1
+        return SentUnder(self._step, lane, in_use, self.started)
+
+    def was_alone(self, sent: SentUnder) -> bool:
+        """Whether nothing else was asked of the origin between this request and now."""
+        return sent.in_use == 1 and sent.started == self.started
+
+    def note_served(self, file: Hashable) -> None:
+        """A file got some of its bytes, or was stored."""
+        self.served += 1
+        if file in self._refused:
+            self._refused.discard(file)
+            self.is_load_proven = True
+        if self._burst is not None and not self._burst.is_applied:
+            self._apply(self._burst)
+
+    def note_forbidden(self, file: Hashable) -> None:
+        """A file was refused although nothing else was asked of the origin."""
+        self.forbidden_files += 1
+        self._refused.discard(file)
+        if self._burst is not None and not self._burst.is_applied:
+            self._burst.files.discard(file)
+        while self._applied and self._applied[-1].files == {file}:  # it alone has lowered the limit
+            self._permitted = self._applied.pop().before
+
+    def note_refused_file(self, file: Hashable, sent: SentUnder, in_use: int, status: int) -> None:
+        """A request was refused while others were under way."""
+        self._refused.add(file)
+        burst = self._burst_of(sent, in_use)
+        if burst is None:
+            return
+        burst.files.add(file)
+        burst.is_certain = burst.is_certain or (status not in AMBIGUOUS_STATUSES and len(burst.files) > 1)
+        burst.counts_connections = burst.counts_connections and status != TOO_MANY_REQUESTS
+        if self.served or burst.is_applied:
+            self._apply(burst)
+
+    def note_refused_connection(self, sent: SentUnder, in_use: int, *, others_work: bool) -> None:
+        """A connection was refused, or closed before its first answer."""
+        burst = self._burst_of(sent, in_use)
+        if burst is not None:
+            burst.is_certain = True
+            if others_work or burst.is_applied:
+                self._apply(burst)
+
+    def _burst_of(self, sent: SentUnder, in_use: int) -> _Burst | None:
+        """The burst that a refusal belongs to; ``None`` for one that was sent under an older limit."""
+        if self._permitted is not None:
+            self._changed_s = self._clock_s()
+        burst, in_use = self._burst, max(in_use, sent.in_use)
+        if burst is None or (burst.step != sent.step and sent.step == self._step):
+            burst = self._burst = _Burst(sent.step, min(self._permitted or in_use, in_use), in_use)
+        if burst.step != sent.step:
+            return None
+        burst.lanes.add(sent.lane)
+        burst.in_use = max(burst.in_use, in_use)
+        return burst
+
+    def _apply(self, burst: _Burst) -> None:
+        """Halve the limit, or keep no more than the connections that were not refused."""
+        if not (burst.is_certain or self.is_load_proven):
+            return
+        if not burst.is_applied:
+            burst.is_applied, burst.before = True, self._permitted
+            self._applied.append(burst)
+            burst.base = max(burst.base, min(self._permitted or burst.in_use, burst.in_use))
+            self._step += 1
+        permitted, accepted = burst.base // 2, burst.in_use - len(burst.lanes)
+        if burst.counts_connections and accepted > 0:
+            permitted = min(permitted, accepted)
+        self._permitted = max(permitted, 1)
+        self._changed_s = self._clock_s()
+        self._refused_at_s = time.time()
+
+    def may_test_now(self) -> bool:
+        """Whether to pause the others for a file that may be forbidden, rather than test it when they are done."""
+        return self.forbidden_files < MOST_PROMPT_TESTS

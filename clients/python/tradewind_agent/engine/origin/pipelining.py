@@ -1,0 +1,237 @@
+"""Proof that a server keeps pipelined requests apart, before anything is published that depends on it.
+
+A server may forget requests that arrive behind another one, or answer them in another order. The answers then belong to
+other names than the client takes them for. So a server first gets a few requests together on an idle connection, each
+with an answer of its own, and nothing else until all of them are answered. That proves as many requests in flight as
+were sent; a deeper pipeline is tried in the same way.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.connection import Exchange, Payload
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.errors import FileFault, PipeliningRefused
+
+_OK, _CREATED, _NO_CONTENT, _PARTIAL = 200, 201, 204, 206
+_STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
+_RETRIED_LATER = frozenset({403, 408, 421, 425, 429, 500, 502, 503, 504, 509})
+
+FIRST_PATIENCE_S = 5.0
+"""How long a trial waits for its first byte. Giving up early costs speed alone: the files are requested one by one."""
+
+BETWEEN_ANSWERS_S = 2.0
+"""Silence between two answers of a trial that means that the server has forgotten the rest."""
+
+
+class ExpectedAnswer(Protocol):
+    """What is known of an answer before it comes."""
+
+    def is_met_by(self, head: ResponseHead) -> bool | None:
+        """Whether ``head`` is such an answer; ``None`` where it says nothing, like an error status."""
+
+    def differs_from(self, other: "ExpectedAnswer") -> bool:
+        """Whether no answer can meet both."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """A file of known size: all of it (200), or the bytes up to ``last`` by a ``Range`` header (206)."""
+
+    size_bytes: int
+    last: int | None = None
+
+    def is_met_by(self, head: ResponseHead) -> bool | None:
+        if head.status == _PARTIAL:
+            got = head.content_range
+            return got is not None and (got.first, got.last, got.total) == (0, self.last, self.size_bytes)
+        if head.status == _OK:
+            length = head.content_length
+            return None if length is None else length == self.size_bytes and self.last is None
+        return None
+
+    def differs_from(self, other: ExpectedAnswer) -> bool:
+        return self != other
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedStored:
+    """The answer to a whole upload. All of them look the same, and it does not matter which of them came first."""
+
+    def is_met_by(self, head: ResponseHead) -> bool | None:
+        return True if head.status in _STORED else None
+
+    def differs_from(self, _other: ExpectedAnswer) -> bool:
+        return True
+
+
+class PipelinedExchange(Exchange, Protocol):
+    """A request for (a part of) a file, to be sent to ``origin``.
+
+    Attributes
+    ----------
+    expected_answer : what is known of the answer beforehand; ``None`` where nothing tells it from others.
+    """
+
+    origin: Origin
+    expected_answer: ExpectedAnswer | None
+
+    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
+        """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
+
+
+class Verdict(Enum):
+    """What a trial has shown."""
+
+    PROVED = "every request was answered, in order"
+    REFUSED = "an answer was missing, or was another request's"
+    OPEN = "errors or a closed connection: nothing is shown"
+
+
+class PipelineTrial:
+    """Requests that are sent together to see whether the server answers all of them in order.
+
+    Parameters
+    ----------
+    limit : most members.
+    on_verdict : is called once, with the verdict and the number of members; not of a trial of one.
+    """
+
+    def __init__(self, limit: int, on_verdict: Callable[[Verdict, int], None]) -> None:
+        self.limit = limit
+        self.is_open = True
+        self.members: list[TrialExchange] = []
+        self._on_verdict = on_verdict
+        self._verdict: Verdict | None = None
+        self._is_clear = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether several requests are under way and the verdict is still to come."""
+        return len(self.members) > 1 and self._verdict is None
+
+    def close(self) -> None:
+        """No more members: the requests leave now."""
+        self.is_open = False
+
+    def takes(self, exchange: PipelinedExchange) -> bool:
+        """Whether ``exchange`` can be a member; its request may be changed to set it apart from the others."""
+        if not self.is_open or len(self.members) >= self.limit:
+            return False
+        if not self.members:
+            return True
+        known = [expected for member in self.members if (expected := member.inner.expected_answer) is not None]
+        return len(known) == len(self.members) and exchange.set_apart(known)
+
+    def add(self, exchange: PipelinedExchange) -> "TrialExchange":
+        member = TrialExchange(exchange, self)
+        self.members.append(member)
+        return member
+
+    def note_unclear(self) -> None:
+        """An answer that says nothing of the order."""
+        self._is_clear = False
+
+    def settle(self) -> None:
+        """Pass the verdict once every member has ended."""
+        if self.is_running and all(member.ended for member in self.members):
+            self.end(Verdict.PROVED if self._is_clear else Verdict.OPEN)
+
+    def end(self, verdict: Verdict) -> None:
+        """Confirm the answers that were held, or have their files requested again."""
+        if not self.is_running:
+            return
+        self._verdict = verdict
+        held = [member for member in self.members if member.is_held]
+        for member in held:
+            member.release(confirmed=verdict is Verdict.PROVED)
+        self._on_verdict(verdict, len(self.members))
+
+
+class TrialExchange:
+    """A member of a trial; stands between the connection and the request."""
+
+    def __init__(self, inner: PipelinedExchange, trial: PipelineTrial) -> None:
+        self.inner = inner
+        self.request = inner.request
+        self.payload: Payload | None = inner.payload
+        self.ended = self.is_held = False
+        self._trial = trial
+        self._passed_on = False
+
+    def on_head(self, head: ResponseHead) -> None:
+        self._trial.close()
+        if self._trial.is_running:
+            expected = self.inner.expected_answer
+            fits = expected.is_met_by(head) if expected is not None else None
+            if fits is False:
+                raise PipeliningRefused("an answer that belongs to another request")
+            if fits is None:
+                self._trial.note_unclear()
+                self._passed_on = head.status in _RETRIED_LATER
+            else:
+                self._passed_on = True
+                self.is_held = isinstance(expected, ExpectedStored)  # it may be the answer to any other upload
+        else:
+            self._passed_on = True
+        if self._passed_on:
+            self.inner.on_head(head)
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        if self._passed_on:
+            self.inner.on_data(data)
+
+    def on_end(self) -> None:
+        self.ended = True
+        if not self.is_held:
+            if self._passed_on:
+                self.inner.on_end()
+            else:
+                self.inner.on_lost(None)
+        self._trial.settle()
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        self._trial.close()
+        if self._trial.is_running:
+            refused = isinstance(fault, PipeliningRefused)
+            self.is_held = False
+            self._trial.end(Verdict.REFUSED if refused else Verdict.OPEN)
+        self.is_held = False
+        self.inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)
+
+    def release(self, *, confirmed: bool) -> None:
+        """End the hold: the answer is this file's, or may be another's. One that is still coming is lost later."""
+        if not self.ended:
+            return
+        self.is_held = False
+        if confirmed:
+            self.inner.on_end()
+        else:
+            self.inner.on_lost(None)
+
+
+class CheckedExchange:
+    """A request behind others, where pipelining is proved; an answer that contradicts its name ends that."""
+
+    def __init__(self, inner: PipelinedExchange) -> None:
+        self._inner = inner
+        self.request = inner.request
+        self.payload: Payload | None = inner.payload
+
+    def on_head(self, head: ResponseHead) -> None:
+        expected = self._inner.expected_answer
+        if expected is not None and expected.is_met_by(head) is False:
+            raise PipeliningRefused("an answer that contradicts what is known of its file")
+        self._inner.on_head(head)
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self._inner.on_data(data)
+
+    def on_end(self) -> None:
+        self._inner.on_end()
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        self._inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)

@@ -1,0 +1,106 @@
+"""Requests for files that were refused while others were served: repeated when nothing else is asked of the origin."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from tradewind_agent.engine.file_transfer import FileTransfer
+from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.lane import Lane
+from tradewind_agent.engine.origin.limits import OriginLimits
+
+MOST_PAUSE_S = 5.0
+"""How long the others are kept from new requests for one test. If they are not done by then, the test comes last."""
+
+
+class TestingHost(Protocol):
+    """What the tests ask of the pool."""
+
+    @property
+    def lanes(self) -> Iterator[Lane]: ...
+
+    def deal_soon(self) -> None: ...
+
+
+class SoloTests:
+    """Suspects of one origin.
+
+    Parameters
+    ----------
+    has_other_work : whether files of this origin wait that are no suspects.
+    """
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(
+        self, host: TestingHost, origin: Origin, limits: OriginLimits, has_other_work: Callable[[Origin], bool]
+    ) -> None:
+        self._host, self._origin, self._limits = host, origin, limits
+        self._has_other_work = has_other_work
+        self._loop = asyncio.get_running_loop()
+        self._suspects: deque[FileTransfer] = deque()
+        self._pausing: asyncio.TimerHandle | None = None
+        self._lane: Lane | None = None
+        self._is_late = False
+
+    @property
+    def bars_others(self) -> bool:
+        """Whether no other request may be sent to the origin now."""
+        return self._lane is not None or self._pausing is not None
+
+    def add(self, file: FileTransfer) -> None:
+        self._suspects.append(file)
+        self._host.deal_soon()
+
+    def advance(self) -> None:
+        """Start the next test if nothing is under way, or pause the others for it; end one that is over."""
+        if self._lane is not None and not self._lane.outstanding:
+            self._lane = None
+            if self._limits.is_load_proven:
+                self._release()
+        while self._suspects and self._suspects[0].over:
+            self._suspects.popleft()
+        if not self._suspects or self._lane is not None or self._limits.is_held:
+            return
+        if any(lane.is_busy and lane.origin == self._origin for lane in self._host.lanes):
+            if self._pausing is None and not self._is_late and self._limits.may_test_now():
+                self._pausing = self._loop.call_later(MOST_PAUSE_S, self._give_way)
+            return
+        is_prompt = self._pausing is not None or (self._limits.may_test_now() and not self._is_late)
+        if is_prompt or not self._has_other_work(self._origin):
+            self._start()
+
+    def _start(self) -> None:
+        idle = [lane for lane in self._host.lanes if not lane.is_busy and lane.channel is not None]
+        if not idle:
+            return
+        if self._pausing is not None:
+            self._pausing.cancel()
+            self._pausing = None
+        file = self._suspects.popleft()
+        lane = min(idle, key=lambda lane: lane.origin != self._origin or not lane.connected)
+        file.waiting = False
+        exchange = file.take(1, lane.range_bytes)
+        if exchange is None:
+            return
+        self._lane = lane
+        lane.give(exchange)
+
+    def _give_way(self) -> None:
+        """The others take too long: go on with them, and test when they are done."""
+        self._pausing = None
+        self._is_late = True
+        self._host.deal_soon()
+
+    def _release(self) -> None:
+        """Others were refused because of the load: request them as any file."""
+        while self._suspects:
+            file = self._suspects.popleft()
+            if not file.over:
+                file.waiting = False
+                file.host.available(file)
+
+    def close(self) -> None:
+        if self._pausing is not None:
+            self._pausing.cancel()

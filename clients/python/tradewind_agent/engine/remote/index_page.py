@@ -1,0 +1,53 @@
+"""An index page as values: the files and folders that it lists, and the links that it leaves out."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tradewind_agent.engine.jobs import SizeTrust
+from tradewind_agent.engine.remote.omissions import Omission
+from tradewind_agent.errors import UnsafeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file or folder of an index; ``name`` is one safe path segment.
+
+    ``target`` : request target as the page links it; ``None`` where it is the folder's path and the escaped name.
+    ``least_bytes`` : of a rounded size, the smallest that is shown so.
+    ``may_be_folder`` : the page does not tell files from folders.
+    """
+
+    name: str
+    is_folder: bool
+    size_bytes: int | None = None
+    size_trust: SizeTrust = SizeTrust.LISTED
+    least_bytes: int = 0
+    modified_at: datetime | None = None
+    etag: str | None = None
+    target: str | None = None
+    may_be_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPage:
+    """What one page lists.
+
+    ``left_out`` : links that look like files and cannot be copied from here.
+    ``rows`` : each entry as the page shows it, dates included; two pages with the same rows show the same folder.
+    """
+
+    entries: tuple[Entry, ...]
+    left_out: tuple[Omission, ...] = ()
+    rows: tuple[str, ...] = field(default=(), repr=False)
+
+
+def safe_segment(name: str, where: object) -> str:
+    """Return ``name`` if it is one plain path segment, such as may be created in a folder.
+
+    Raises
+    ------
+    UnsafeName : empty, ``.`` or ``..``, or with a separator or a NUL in it.
+    """
+    if name in ("", ".", "..") or any(bad in name for bad in ("/", "\\", "\0")):
+        raise UnsafeName(f"{where} lists {name!r}, which is no plain file name: nothing was copied")
+    return name

@@ -1,0 +1,144 @@
+"""Asking a server for the index page of a folder, and whether an address is a folder at all."""
+
+import asyncio
+import zlib
+from dataclasses import dataclass, replace
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import Answer, Seen, fetch
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.html_index import shows_folder
+from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, media_type, parse_index
+from tradewind_agent.errors import FileFault, UnsafeName, UnusableSource
+
+_AS_JSON_OR_HTML = {"Accept": "application/json, text/html;q=0.9", "Accept-Encoding": "gzip"}
+_AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
+"""Compressed, an index of thousands of files arrives within the first windows of its connection."""
+
+_OK = 200
+_NOT_ACCEPTABLE = 406
+_REQUESTS_AT_ONCE = 8
+"""Index pages, and questions about single entries, that are asked for at once."""
+
+_LONGEST_INDEX_BYTES = 64 * 1024 * 1024
+"""Of one that came compressed, which may unpack to anything."""
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What an address without a slash at its end stands for: a folder, or a file of a size that may be unknown."""
+
+    folder: Url | None = None
+    size_bytes: int | None = None
+
+
+class IndexClient:
+    """Asks for index pages, a few at once.
+
+    ``seen`` : called with each connection that an index came over.
+    """
+
+    def __init__(self, options: EngineOptions, seen: Seen | None = None) -> None:
+        self._options = options
+        # Where there is no answer to such a question, the transfer itself will say what is wrong.
+        self._once = replace(options, retry=replace(options.retry, most_tries=1))
+        self._seen = seen
+        self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    async def read(self, url: Url) -> tuple[Url, IndexPage]:
+        """Return the index page of ``url`` and the address that answered with it.
+
+        A server may have JSON of its own form for everything; its page for people is read then.
+
+        Raises
+        ------
+        UnusableSource : no answer, an error status, or no index.
+        UnsafeName : the page lists a name outside its folder.
+        """
+        answer = await self._fetch(url, _AS_JSON_OR_HTML)
+        if answer.head.status != _NOT_ACCEPTABLE:
+            try:
+                return answer.url, _parse(answer)
+            except UnsafeName:
+                raise
+            except UnusableSource:
+                if _type_of(answer) in HTML_TYPES or answer.head.status != _OK:
+                    raise
+        answer = await self._fetch(url, _AS_HTML)
+        return answer.url, _parse(answer)
+
+    async def _fetch(self, url: Url, headers: dict[str, str]) -> Answer:
+        try:
+            async with self._gate:
+                return await fetch(url, self._options, headers, seen=self._seen)
+        except FileFault as fault:
+            raise UnusableSource(f"cannot list {url}: {fault}") from fault
+
+    async def follow_to_folder(self, source: Url) -> Url:
+        """Return the folder that a URL without a slash at its end is redirected to; else the URL itself."""
+        if not source.name:
+            return source
+        try:
+            async with self._gate:
+                answer = await fetch(source, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
+        except (FileFault, UnusableSource):
+            return source
+        return answer.url if answer.url.is_folder_of(source) else source
+
+    async def look_at(self, url: Url) -> Looked | None:
+        """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not tell.
+
+        A folder redirects to itself with a slash, or answers with its index.
+        """
+        try:
+            async with self._gate:
+                answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
+                if answer.head.status == _OK and _type_of(answer) in HTML_TYPES and not is_page_name(url.name):
+                    answer = await fetch(url, self._once, _AS_HTML)
+        except (FileFault, UnusableSource):
+            return None
+        if answer.url.is_folder_of(url):
+            return Looked(folder=answer.url)
+        if answer.head.status != _OK:
+            return None
+        if answer.body and _is_index(answer):
+            return Looked(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
+        return Looked(size_bytes=answer.stated_bytes)
+
+
+def _is_index(answer: Answer) -> bool:
+    try:
+        return shows_folder(answer.url, decode_page(_unpack(answer)))
+    except UnusableSource:
+        return False
+
+
+def _type_of(answer: Answer) -> str:
+    return media_type(answer.head.headers.get("content-type", ""))
+
+
+def _parse(answer: Answer) -> IndexPage:
+    if answer.head.status != _OK:
+        raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
+    return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))
+
+
+def _unpack(answer: Answer) -> bytes:
+    """Return the body of an index as it was before it was compressed for the way."""
+    coding = answer.head.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("identity", ""):
+        return answer.body
+    if coding not in ("gzip", "x-gzip"):
+        raise UnusableSource(f"cannot list {answer.url}: its index is packed as {coding}, which was not asked for")
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        body = unpacker.decompress(answer.body, _LONGEST_INDEX_BYTES)
+    except zlib.error as error:
+        raise UnusableSource(f"cannot list {answer.url}: its index is no gzip ({error})") from error
+    if not unpacker.eof:
+        why = f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes"
+        raise UnusableSource(f"cannot list {answer.url}: its index {why}")
+    return body

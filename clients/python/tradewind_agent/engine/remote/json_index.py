@@ -1,0 +1,73 @@
+"""Index pages in JSON: of serve-files, nginx and Caddy."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.remote.index_page import Entry, IndexPage, safe_segment
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
+from tradewind_agent.errors import UnusableSource
+
+_IS_FOLDER = {"file": False, "directory": True}
+"""Of serve-files and nginx."""
+
+_UNSERVED = {
+    "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
+    "link": (OmissionKind.LINK, "is a symbolic link that leads out of what is served"),
+}
+"""Of nginx and serve-files: what is listed and cannot be had."""
+
+
+def parse_json_index(url: Url, body: bytes) -> IndexPage:
+    """Return what the JSON page ``body`` of ``url`` lists.
+
+    Raises
+    ------
+    UnusableSource : not JSON of a known form.
+    UnsafeName : a name that would leave the folder it is listed in.
+    """
+    try:
+        document = json.loads(body)
+        rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
+        named = [(_name(row), row) for row in rows]
+        unserved = [(name, *_UNSERVED[row["type"]]) for name, row in named if row.get("type") in _UNSERVED]
+        entries = [_entry(url, name, row) for name, row in named if row.get("type") not in _UNSERVED]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
+    return IndexPage(
+        entries=tuple(entries),
+        left_out=tuple(Omission(f"{url}{name}", reason, kind) for name, kind, reason in unserved),
+        rows=tuple(sorted(json.dumps(row, sort_keys=True) for row in rows)),
+    )
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """Return the name of a row; Caddy ends those of folders with a slash."""
+    name = row["name"]
+    if not isinstance(name, str):
+        raise TypeError("a name that is no text")
+    return name.removesuffix("/") if row.get("is_dir") is True else name
+
+
+def _entry(url: Url, name: str, row: Mapping[str, Any]) -> Entry:
+    """Read a row of serve-files (size_bytes, modified_at, etag), nginx (size, mtime) or Caddy (size, mod_time)."""
+    is_folder = row["is_dir"] if isinstance(row.get("is_dir"), bool) else _IS_FOLDER[row["type"]]
+    size = None if is_folder else row.get("size_bytes", row.get("size"))
+    return Entry(
+        name=safe_segment(name, url),
+        is_folder=is_folder,
+        size_bytes=int(size) if size is not None else None,
+        modified_at=_modified_at(row),
+        etag=row.get("etag"),
+    )
+
+
+def _modified_at(row: Mapping[str, Any]) -> datetime | None:
+    if exact := row.get("modified_at"):
+        return datetime.fromisoformat(exact)
+    if text := row.get("mod_time"):
+        return datetime.fromisoformat(text).replace(microsecond=0)  # Last-Modified has no fractions either
+    return parse_http_date(row.get("mtime", ""))

@@ -1,0 +1,42 @@
+"""Index pages as lists of entries, whatever their form. Pure: bytes in, values out."""
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.html_index import parse_html_index
+from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.json_index import parse_json_index
+from tradewind_agent.errors import UnusableSource
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
+
+
+def is_page_name(name: str) -> bool:
+    """Return whether a file of this name is HTML by right."""
+    return name.lower().endswith(_PAGE_SUFFIXES)
+
+
+def media_type(content_type: str) -> str:
+    """Return a Content-Type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def decode_page(body: bytes) -> str:
+    """Return the text of a page; bytes that are no UTF-8 survive, as names of files may hold them."""
+    return body.decode("utf-8", errors="surrogateescape")
+
+
+def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:
+    """Return what the index page that ``url`` answered with lists.
+
+    Raises
+    ------
+    UnusableSource : neither JSON of a known form nor HTML.
+    UnsafeName : a name that would leave the folder it is listed in.
+    """
+    kind = media_type(content_type)
+    if kind == "application/json":
+        return parse_json_index(url, body)
+    if kind in HTML_TYPES:
+        return parse_html_index(url, decode_page(body))
+    raise UnusableSource(f"{url} is no index page but {kind or 'of unknown type'}; name its files in a manifest")

@@ -1,0 +1,73 @@
+"""Manifests: a list of files to fetch, one URL or relative path a line, or NDJSON with sizes and sums."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.index_page import safe_segment
+from tradewind_agent.errors import UnsafeName, UnusableSource
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One file: where it is, and its safe relative path at the destination."""
+
+    source: Url
+    path: str
+    size_bytes: int | None = None
+    sha256: str | None = None
+
+
+def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
+    """Entries of a manifest; blank lines and lines that begin with ``#`` are left out.
+
+    Relative paths are file names, not URLs: they are escaped and looked up below ``base``.
+
+    Raises
+    ------
+    UnusableSource : a line that is not understood, the same path twice, or a relative path without a base.
+    UnsafeName : a path that would leave the destination folder.
+    """
+    entries: dict[str, ManifestEntry] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        entry = _entry(line.strip(), base, f"line {number} of the manifest")
+        if entries.setdefault(entry.path, entry) is not entry:
+            raise UnusableSource(f"line {number} of the manifest names {entry.path!r} a second time")
+    if not entries:
+        raise UnusableSource("the manifest names no file")
+    return list(entries.values())
+
+
+def _entry(line: str, base: Url | None, where: str) -> ManifestEntry:
+    if not line.startswith("{"):
+        return ManifestEntry(*_place(line, base, where))
+    try:
+        row = json.loads(line)
+        path, size, sha256 = row["path"], row.get("size_bytes"), row.get("sha256")
+    except (ValueError, LookupError) as error:
+        raise UnusableSource(f'{where} is no JSON object with a "path"') from error
+    if not isinstance(path, str) or not (size is None or (type(size) is int and size >= 0)):
+        raise UnusableSource(f"{where}: path must be text and size_bytes a whole number")
+    if sha256 is not None and not (isinstance(sha256, str) and _SHA256.fullmatch(sha256.lower())):
+        raise UnusableSource(f"{where}: sha256 must be 64 hexadecimal digits")
+    return ManifestEntry(*_place(path, base, where), size, sha256.lower() if sha256 else None)
+
+
+def _place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
+    """URL and destination path of one line."""
+    if text.startswith(("http://", "https://")):
+        url = Url.parse(text)
+        return url, safe_segment(url.name, where)
+    if "://" in text:
+        raise UnusableSource(f"{where}: {text!r} is no http or https URL")
+    if base is None:
+        raise UnusableSource(f"{where} is a relative path; give the URL of the folder it is in")
+    if text.startswith("/"):
+        raise UnsafeName(f"{where} lists {text!r}, an absolute path: nothing was copied")
+    path = "/".join(safe_segment(segment, where) for segment in text.removeprefix("./").split("/"))
+    return base.below(path), path

@@ -1,0 +1,206 @@
+"""Everything below an index page: folder by folder, within bounds, and what had to be left out."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from urllib.parse import unquote
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.remote.index_page import Entry, IndexPage
+from tradewind_agent.engine.remote.index_request import IndexClient, Looked
+from tradewind_agent.engine.remote.listing import is_page_name
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
+from tradewind_agent.errors import UnsafeName, UnusableSource
+
+MOST_FOLDERS = 200_000
+"""Index pages read for one source. Links that lead back can make a tree endless in ways that no page shows."""
+
+LONGEST_PATH_BYTES = 4096
+"""Of a request target; longer ones are refused by servers and, as paths, by file systems."""
+
+MOST_REPEATED_NAMES = 8
+"""Names in a path that stand in it before. Pages of a loop differ where they show the time or count their visitors."""
+
+_FOLDERS_AT_ONCE = 64
+"""Folders whose pages are held in memory at a time."""
+
+_ENTRIES_LOOKED_AT = 64
+"""Entries of one page that may be folders and are asked for at first; all of them once one is a folder."""
+
+_EQUAL_ANCESTORS = {True: 1, False: 4}
+"""Ancestors with the very same page that show a loop, by whether a page tells sizes. Without sizes, folders that hold
+one folder of the same name are ordinary."""
+
+OnFolders = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to be read, and the pages above it."""
+
+    url: Url
+    destination: Path
+    parent: "_Folder | None" = None
+    read_at: Url | None = None
+    rows: tuple[str, ...] = field(default=(), repr=False)
+
+    def ancestors(self) -> Iterator["_Folder"]:
+        folder = self.parent
+        while folder is not None:
+            yield folder
+            folder = folder.parent
+
+
+class RemoteTree:
+    """The files below one folder of a server.
+
+    Parameters
+    ----------
+    on_folders : called with how many more folders are being read.
+
+    Attributes
+    ----------
+    jobs : the files found.
+    omissions : what was found and left out.
+    """
+
+    def __init__(self, client: IndexClient, on_folders: OnFolders) -> None:
+        self._client = client
+        self._on_folders = on_folders
+        self._folders_read = 0
+        self._found: set[str] = set()
+        self._linked: list[Omission] = []
+        self.jobs: list[DownloadJob] = []
+        self.omissions: list[Omission] = []
+
+    async def list(self, source: Url, destination: Path) -> None:
+        """Find all files below ``source``, which are to be copied below ``destination``.
+
+        Raises
+        ------
+        UnusableSource : the source itself cannot be listed. Folders below it are omissions then.
+        UnsafeName : a page lists a name outside its folder.
+        """
+        await self._walk(_Folder(source, destination))
+        # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
+        self.omissions.extend(each for each in self._linked if each.place not in self._found)
+        self._linked.clear()
+
+    async def _walk(self, source: _Folder) -> None:
+        """Read the index pages of ``source`` and of all folders below it."""
+        waiting = [source]
+        while waiting:
+            if self._folders_read >= MOST_FOLDERS:
+                why = f"and {len(waiting) - 1} more folders were not read: {MOST_FOLDERS} index pages are the most"
+                self._leave_out(waiting[0].url, why, OmissionKind.NOT_A_FILE)
+                return
+            block, waiting = waiting[:_FOLDERS_AT_ONCE], waiting[_FOLDERS_AT_ONCE:]
+            self._folders_read += len(block)
+            self._on_folders(len(block))
+            for below in await asyncio.gather(*(self._read(folder) for folder in block)):
+                waiting.extend(below)
+
+    def _leave_out(self, place: Url, reason: str, kind: OmissionKind) -> None:
+        self.omissions.append(Omission(str(place), reason, kind))
+
+    async def _read(self, folder: _Folder) -> Sequence[_Folder]:
+        """Take the files of one folder; return the folders in it."""
+        try:
+            url, page = await self._client.read(folder.url)
+        except UnsafeName:
+            raise
+        except UnusableSource as error:
+            if folder.parent is None:
+                raise
+            self._leave_out(folder.url, f"is a folder that cannot be read ({error})", OmissionKind.UNREADABLE)
+            return ()
+        folder = replace(folder, read_at=url, rows=page.rows)
+        if _leads_back(folder, page):
+            self._leave_out(folder.url, "leads back to a folder above it, whose files are copied", OmissionKind.LINK)
+            return ()
+        if folder.parent is not None and _last_name(url) != _last_name(folder.url):
+            self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
+            return ()
+        self._found.add(str(url))
+        self._linked.extend(page.left_out)
+        return [
+            child
+            for entry in await self._settle(url, page.entries)
+            if (child := self._take(folder, url, entry)) is not None
+        ]
+
+    def _take(self, folder: _Folder, url: Url, entry: Entry) -> _Folder | None:
+        child, destination = _address(url, entry), folder.destination / entry.name
+        if len(child.target) > LONGEST_PATH_BYTES:
+            self._leave_out(folder.url, f"holds paths of more than {LONGEST_PATH_BYTES} bytes", OmissionKind.NOT_A_FILE)
+            return None
+        if entry.is_folder:
+            return _Folder(child, destination, folder)
+        self._found.add(str(child))
+        self.jobs.append(
+            DownloadJob(
+                source=child,
+                destination=destination,
+                size_bytes=entry.size_bytes,
+                size_trust=entry.size_trust,
+                least_bytes=entry.least_bytes,
+                etag=entry.etag,
+                modified_at=entry.modified_at,
+                may_be_folder=entry.may_be_folder and not is_page_name(entry.name),
+            )
+        )
+        return None
+
+    async def _settle(self, url: Url, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Return the entries with those that may be folders asked for: some of them, or all if one is a folder."""
+        unsettled = [entry for entry in entries if entry.may_be_folder]
+        # Names without an extension first: of these most folders are.
+        unsettled.sort(key=lambda entry: "." in entry.name.strip("."))
+        settled: dict[str, Entry] = {}
+        first = list(islice(unsettled, _ENTRIES_LOOKED_AT))
+        for block in (first, unsettled[len(first) :]):
+            settled |= zip((each.name for each in block), await self._look_at(url, block), strict=True)
+            if not any(entry.is_folder for entry in settled.values()):
+                break
+        return [settled.get(entry.name, entry) for entry in entries]
+
+    async def _look_at(self, url: Url, entries: Sequence[Entry]) -> Sequence[Entry]:
+        found = await asyncio.gather(*(self._client.look_at(_address(url, entry)) for entry in entries))
+        return [_settled(entry, looked) for entry, looked in zip(entries, found, strict=True)]
+
+
+def _settled(entry: Entry, looked: Looked | None) -> Entry:
+    """Return an entry with what the server has said of it."""
+    if looked is None:
+        return entry
+    if looked.folder is not None:
+        return replace(entry, is_folder=True, target=looked.folder.target, may_be_folder=False)
+    trust = entry.size_trust if looked.size_bytes is None else SizeTrust.LISTED
+    return replace(entry, size_bytes=looked.size_bytes, size_trust=trust, may_be_folder=False)
+
+
+def _address(folder: Url, entry: Entry) -> Url:
+    if entry.target is not None:
+        return Url(folder.origin, entry.target, folder.login)
+    return folder.below(entry.name, is_folder=entry.is_folder)
+
+
+def _last_name(folder: Url) -> str:
+    return unquote(folder.path).rstrip("/").rpartition("/")[2]
+
+
+def _leads_back(folder: _Folder, page: IndexPage) -> bool:
+    """Return whether a page is that of a folder above it, as behind a link to one."""
+    if any(above.read_at == folder.read_at for above in folder.ancestors()):
+        return True
+    names = [above.destination.name for above in folder.ancestors()]
+    if len(names) - len(set(names)) >= MOST_REPEATED_NAMES:
+        return True
+    if not any(entry.is_folder or entry.may_be_folder for entry in page.entries):
+        return False
+    tells_sizes = any(entry.size_bytes is not None for entry in page.entries)
+    equal = sum(above.rows == folder.rows for above in folder.ancestors())
+    return equal >= _EQUAL_ANCESTORS[tells_sizes]

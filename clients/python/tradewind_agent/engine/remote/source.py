@@ -1,0 +1,150 @@
+"""From what a user names to jobs: URLs of files and folders, manifests, local files and folders."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import Seen
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust, UploadJob
+from tradewind_agent.engine.local.local_tree import list_tree
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.index_page import safe_segment
+from tradewind_agent.engine.remote.index_request import IndexClient
+from tradewind_agent.engine.remote.manifest import parse_manifest
+from tradewind_agent.engine.remote.omissions import LinkRule, Omission
+from tradewind_agent.engine.remote.remote_tree import OnFolders, RemoteTree
+from tradewind_agent.errors import UnusableSource
+
+_Job = TypeVar("_Job", DownloadJob, UploadJob)
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """Files to fetch, and what the sources hold that cannot be."""
+
+    jobs: list[DownloadJob]
+    omissions: tuple[Omission, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """Files to send, and what the sources hold that cannot be."""
+
+    jobs: list[UploadJob]
+    omissions: tuple[Omission, ...] = ()
+
+
+async def list_downloads(
+    sources: Sequence[Url],
+    destination: Path,
+    options: EngineOptions,
+    *,
+    seen: Seen | None = None,
+    on_folders: OnFolders = lambda _: None,
+    into_folder: bool = False,
+) -> Downloads:
+    """List files to fetch: a URL that ends with a slash is a folder, with all below it; any other is one file.
+
+    One without a slash that the server redirects to itself with a slash is a folder too.
+
+    ``destination`` is the file's own name for a single file, unless it is a folder or ``into_folder`` says it is to be;
+    else the folder to fill.
+    ``seen`` is told of each connection that an index came over, ``on_folders`` of how many more folders are read.
+
+    Raises
+    ------
+    UnusableSource : an index page that does not answer or is not understood, or two files of one name.
+    UnsafeName : an index that lists a name outside its folder.
+    """
+    client = IndexClient(options, seen)
+    sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
+    is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
+    if len(sources) == 1 and sources[0].name and not is_folder:
+        return Downloads([DownloadJob(source=sources[0], destination=destination)])
+    tree = RemoteTree(client, on_folders)
+    for source in sources:
+        if source.name:
+            tree.jobs.append(DownloadJob(source=source, destination=destination / safe_segment(source.name, source)))
+        else:
+            await tree.list(source, destination)
+    return Downloads(_distinct(tree.jobs), tuple(tree.omissions))
+
+
+def list_manifest(text: str, base: Url | None, destination: Path) -> list[DownloadJob]:
+    """List the files that a manifest names; its sizes and sums must be met.
+
+    Raises
+    ------
+    UnusableSource, UnsafeName : see `parse_manifest`.
+    """
+    return [
+        DownloadJob(
+            source=entry.source,
+            destination=destination / entry.path,
+            size_bytes=entry.size_bytes,
+            size_trust=SizeTrust.BINDING if entry.size_bytes is not None else SizeTrust.LISTED,
+            sha256=entry.sha256,
+        )
+        for entry in parse_manifest(text, base)
+    ]
+
+
+def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule = LinkRule.REPORT) -> Uploads:
+    """List local files to send, folders with all below them.
+
+    ``destination`` is a folder if it ends with a slash, else the name of the one file to send.
+
+    Raises
+    ------
+    UnusableSource : a source that is neither file nor folder, or several files for one name.
+    """
+    if destination.name:
+        return Uploads([_upload(_one_file(sources, destination), destination)])
+    jobs: list[UploadJob] = []
+    omissions: list[Omission] = []
+    for source in sources:
+        for found in _list_below(source, destination, links):
+            if isinstance(found, Omission):
+                omissions.append(found)
+            else:
+                jobs.append(found)
+    return Uploads(_distinct(jobs), tuple(omissions))
+
+
+def _one_file(sources: Sequence[Path], destination: Url) -> Path:
+    if len(sources) == 1 and sources[0].is_file():
+        return sources[0]
+    for missing in (source for source in sources if not source.exists()):
+        raise UnusableSource(f"{missing} does not exist")
+    raise UnusableSource(f"{destination} names one file; end it with / to put several files into a folder")
+
+
+def _list_below(source: Path, folder: Url, links: LinkRule) -> Iterator[UploadJob | Omission]:
+    if source.is_file():
+        yield _upload(source, folder.below(source.name))
+    elif source.is_dir():
+        for found in list_tree(source, links):
+            if isinstance(found, Omission):
+                yield found
+            else:
+                yield _upload(found, folder.below(found.relative_to(source).as_posix()))
+    else:
+        raise UnusableSource(f"{source} is neither a file nor a folder")
+
+
+def _upload(source: Path, destination: Url) -> UploadJob:
+    found = source.stat()
+    return UploadJob(source=source, destination=destination, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
+
+
+def _distinct(jobs: Sequence[_Job]) -> list[_Job]:
+    """Return the jobs without those that are named twice; two files for one destination are refused."""
+    found: dict[Path | Url, _Job] = {}
+    for job in jobs:
+        first = found.setdefault(job.destination, job)
+        if first.source != job.source:
+            raise UnusableSource(f"{job.source} and {first.source} would both become {job.destination}")
+    return list(found.values())

@@ -1,0 +1,203 @@
+"""HAR logs on disk: read entry by entry, so that memory holds one response's body at a time and none in the end."""
+
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from decimal import Context, Decimal, localcontext
+from pathlib import Path
+from typing import IO, Any
+
+import ijson
+
+from tradewind.connections.har import (
+    BYTE_ORDER_MARK,
+    MOST_ENTRIES,
+    MOST_PAGES,
+    NO_ENTRIES,
+    NO_LOG,
+    NO_PAGES,
+    Har,
+    har_of_document,
+    require_utf_8,
+    whole_characters,
+    why_no_json,
+)
+from tradewind.connections.har_entry import slim_entry
+from tradewind.errors import InvalidValue, TooLarge
+from tradewind.units import KIB, MIB
+from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, unpacked, unpacked_beginning
+
+CHUNK_BYTES = 256 * KIB
+MOST_BYTES = 1024 * MIB
+"""Of one log; what is larger is a recording that nobody ended."""
+
+MOST_DIGITS = 600
+"""Of an integer; Python reads 640 however it is set up."""
+
+DEEPEST = 64
+"""Levels of nesting; browsers need about ten."""
+
+_ESCAPE_BYTES = len(r"\ud800")
+_LOOKED_AT = 4 * KIB
+_MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', b'"comment"')
+
+
+def is_har(beginning: bytes) -> bool:
+    """Whether a file that begins so is a HAR: an object whose first member is the log, with a member of HAR's."""
+    text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
+    return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
+
+
+def looks_like_har(log: Path) -> bool:
+    """Whether a file, packed or not, begins as a HAR does; not if it cannot be read, which its reader will tell."""
+    try:
+        with _opened(log) as stream:
+            return is_har(stream.read(_LOOKED_AT))
+    except (OSError, *BROKEN):
+        return False
+
+
+def begins_as_har(beginning: bytes) -> bool:
+    """Whether a stream of which so much can be seen is a HAR; of zstd that is often too little to tell."""
+    return is_har(unpacked_beginning(beginning, _LOOKED_AT))
+
+
+def read_har(log: Path | IO[bytes]) -> Har:
+    """A log of any size up to `MOST_BYTES`, without what is not analysed.
+
+    A file is unpacked where it is gzip or zstd, a stream where one can peek into it.
+
+    Raises
+    ------
+    InvalidValue : no JSON, cut off, damaged, or no HAR.
+    TooLarge : beyond `MOST_BYTES`, or more entries or pages than are analysed.
+    """
+    document: list[Any] = []
+    collecting = _collecting(document)
+    next(collecting)  # to where it takes the first event
+    parser = ijson.basic_parse_coro(collecting)  # with floats, it would refuse integers of more than 64 bits
+    with _opened(log) as stream, localcontext(Context(traps=[])):  # exponents beyond all give no number, and no error
+        try:
+            for piece in filter(None, _pieces(stream)):  # nothing would tell the parser that the log has ended
+                parser.send(whole_characters(piece))
+            parser.close()
+        except (ijson.JSONError, UnicodeDecodeError) as wrong:
+            raise InvalidValue("har", why_no_json(str(wrong))) from None
+        except BROKEN as wrong:
+            raise InvalidValue("har", f"compressed data is broken or cut off: {wrong}") from None
+    return har_of_document(document[0] if document else None)
+
+
+@contextmanager
+def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    if isinstance(log, Path):
+        with log.open("rb") as stream, _opened(stream) as inner:
+            yield inner
+        return
+    peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
+    with unpacked(log, b"" if peek is None else peek(MAGIC_BYTES)) as inner:
+        yield inner
+
+
+def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """The log piece by piece, no escape and no row of digits in two of them."""
+    read, begun, blank = 0, b"", True
+    while chunk := stream.read(CHUNK_BYTES):
+        if not read:
+            require_utf_8(chunk)
+        text = _short_numbers(begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
+        read += len(chunk)
+        blank = blank and not text.strip()
+        if read > MOST_BYTES:
+            raise TooLarge(f"a HAR may have {MOST_BYTES} bytes; record fewer pages in one file")
+        end = len(text.rstrip(_DIGITS))
+        begin_at = text.rfind(b"\\", max(end + 1 - _ESCAPE_BYTES, 0), end)
+        end = end if begin_at < 0 else begin_at
+        yield text[:end]
+        begun = text[end:]
+    if blank:
+        raise InvalidValue("har", "is empty")
+    yield begun
+
+
+def _short_numbers(text: bytes) -> bytes:
+    """The same without more than `MOST_DIGITS` digits in a row, of which nothing is analysed that has so many.
+
+    Of an integer that Python does not read, ijson's parser gives nothing at all, which ends the process.
+    """
+    return _LONG_NUMBER.sub(rb"\1", text) if _TOO_MANY in text.translate(_DIGITS_AS_ZEROS) else text
+
+
+_DIGITS = b"0123456789"
+_DIGITS_AS_ZEROS = bytes(ord("0") if byte in _DIGITS else ord(" ") for byte in range(256))
+_TOO_MANY = b"0" * (MOST_DIGITS + 1)
+_LONG_NUMBER = re.compile(rb"(?<![0-9])([0-9]{%d})[0-9]+" % MOST_DIGITS)
+
+
+def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
+    """Build the document of a parser's events, each entry of the log cut down as soon as it is complete."""
+    stack: list[Any] = [document]
+    keys: list[str] = [""]  # of the member that is being read, of each container
+    left_out = 0  # levels of a member that nothing is read of
+    while True:
+        event, value = yield
+        begins, ends = event in ("start_map", "start_array"), event in ("end_map", "end_array")
+        if left_out or (not ends and event != "map_key" and _is_left_out(keys)):
+            left_out += begins - ends
+            _require_not_deeper(len(stack) + left_out)
+        elif event == "map_key":
+            keys[-1] = value
+            _require_lists(keys)
+        elif begins:
+            _require_objects(event, keys)
+            stack.append({} if event == "start_map" else [])
+            keys.append("")
+            _require_not_deeper(len(stack))
+        else:
+            if ends:
+                value = stack.pop()
+                keys.pop()
+            elif isinstance(value, Decimal):
+                value = float(value)  # inf where it is too large, as the service reads it
+            _put(value, stack, keys)
+
+
+def _require_not_deeper(levels: int) -> None:
+    if levels > DEEPEST + 1:
+        raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
+
+
+def _require_objects(event: str, keys: list[str]) -> None:
+    """See that no list begins where a HAR has its log, before all of it is held."""
+    if event == "start_array" and keys in ([""], ["", "log"]):
+        raise InvalidValue("har", NO_LOG)
+
+
+def _require_lists(keys: list[str]) -> None:
+    """See that what a HAR has lists for has no members."""
+    for wanted, missing in ((_ENTRIES, NO_ENTRIES), (_PAGES, NO_PAGES)):
+        if len(keys) == len(wanted) and keys[:-1] == wanted[:-1]:
+            raise InvalidValue("har", missing)
+
+
+_ENTRIES, _PAGES = ["", "log", "entries", ""], ["", "log", "pages", ""]
+_READ = frozenset({"version", "creator", "browser", "pages", "entries"})
+
+
+def _is_left_out(keys: list[str]) -> bool:
+    """Whether it is of a member of the log, or beside it, that is no part of what is analysed."""
+    return (len(keys) == 2 and keys[1] != "log") or (len(keys) == 3 and keys[2] not in _READ)
+
+
+def _put(value: Any, stack: list[Any], keys: list[str]) -> None:
+    holder = stack[-1]
+    if isinstance(holder, dict):
+        holder[keys[-1]] = value
+        return
+    if keys == _ENTRIES:
+        if len(holder) >= MOST_ENTRIES:
+            raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
+        value = slim_entry(value)
+    elif keys == _PAGES and len(holder) >= MOST_PAGES:
+        raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
+    holder.append(value)

@@ -1,0 +1,99 @@
+"""Browsers' logs (HAR) on their way to the service, which keeps what they tell of pages: told apart from other logs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tradewind.errors import InvalidValue, TooLarge
+from tradewind.path import Path as NetworkPath
+from tradewind.units import format_bytes, format_count
+from tradewind.wire.connections import ConnectionAnalysis, analysis_of
+from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
+from tradewind_agent.har.file import begins_as_har, looks_like_har, read_har
+from tradewind_agent.service.client import Client
+from tradewind_agent.system_errors import in_words
+
+HAR = "har"
+
+NamedLog = tuple[str, Path | IO[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class HarReport:
+    """One log: what it tells, or why it could not be read."""
+
+    name: str
+    analysis: ConnectionAnalysis | None = None
+    failure: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        told = None if self.analysis is None else self.analysis.model_dump(mode="json")
+        return {"file": self.name, "failure": self.failure} | (told or {"tool": None, "pages": []})
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        if self.analysis is None:
+            yield f"{self.name}: {self.failure}"
+            return
+        yield f"{self.name}: {HAR}, {format_count(len(self.analysis.pages), 'page')}"
+        for page in self.analysis.pages:
+            kept = "" if page.id is None else f", kept as {page.id}"
+            connections = format_count(len(page.connections), "connection")
+            yield f"  {page.name}: {format_bytes(page.wire_bytes)} over {connections}{kept}"
+
+
+def split(logs: Iterable[NamedLog], format_name: str) -> tuple[list[NamedLog], list[NamedLog]]:
+    """Browsers' logs, and all others: by their content where the format is to be told by it."""
+    hars, others = list[NamedLog](), list[NamedLog]()
+    for name, log in logs:
+        chosen = format_name == HAR or (format_name == "auto" and _begins_as_har(log))
+        (hars if chosen else others).append((name, log))
+    return hars, others
+
+
+def _begins_as_har(log: Path | IO[bytes]) -> bool:
+    if isinstance(log, Path):
+        return looks_like_har(log)
+    peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
+    return peek is not None and begins_as_har(peek())
+
+
+def upload_hars(
+    hars: Sequence[NamedLog], *, client: Client | None, path: NetworkPath, proxy: str | None = None
+) -> Iterator[HarReport]:
+    """Have each analysed and kept by the service; without a client only analysed, here.
+
+    A log that cannot be read, or that the service has not taken, is told in its report and the others go on.
+
+    Parameters
+    ----------
+    proxy : name of one's own cache.
+    """
+    for name, log in hars:
+        try:
+            har = read_har(log)
+            if client is None:
+                analysis = analysis_of(har, path=path, proxy=proxy)
+            else:
+                analysis = client.analyse_connections(har, path=path, proxy=proxy)
+        except (InvalidValue, TooLarge, RequestRefused, ServiceBroken, ServiceAway) as wrong:
+            yield HarReport(name, failure=str(wrong))
+        except OSError as failed:
+            yield HarReport(name, failure=f"cannot be read: {in_words(failed)}")
+        else:
+            yield HarReport(name, analysis)
+
+
+def har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
+    """What to tell programs; nothing where there were none."""
+    return {"hars": [each.document() for each in reports], "dry_run": dry_run} if reports else {}
+
+
+def har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
+    """What to tell people at the end; nothing where there were none."""
+    if not reports:
+        return []
+    pages = sum(len(each.analysis.pages) for each in reports if each.analysis is not None)
+    verb = "would be kept" if dry_run else "kept"
+    return [*(line for each in reports for line in each.lines()), f"{format_count(pages, 'page')} {verb}"]

@@ -1,0 +1,208 @@
+"""Console log of aria2c: progress summaries, notices and the table of results at the end; a file is a record.
+
+The table gives the mean rate, a summary the size and the connections (CN, parallelism), the number of files in one
+summary the concurrency. Sizes are rounded to two or three digits by aria2 itself.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from tradewind.dataset import DataSet
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
+from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
+from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+
+_SIZE = r"[0-9.]{1,12}(?:[KMGTP]i)?B"
+_PROGRESS = re.compile(rf"#([0-9a-f]{{6}}) ({_SIZE})/({_SIZE})(?:\([0-9]+%\))?(?: CN:([0-9]{{1,5}}))?")
+_NOTICE = re.compile(
+    r"(?:([0-9]{4})-([0-9]{2})-([0-9]{2})|([0-9]{2})/([0-9]{2})) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)? "
+    r"\[[A-Z]+\] (?:\[[^\]]*\] )?(.*)"
+)
+_SUMMARY = re.compile(
+    r"\*\*\* Download Progress Summary as of \w{3} (\w{3}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})"
+)
+_RESULT = re.compile(rf"([0-9a-f]{{6}})\|(\w+) *\| *({_SIZE})/s\|(?: *[0-9-]+\|)?(.*)")
+_COMPLETE = "Download complete: "
+_MONTHS: Mapping[str, int] = MappingProxyType(
+    {
+        name: 1 + index
+        for index, name in enumerate(
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        )
+    }
+)
+_STATUS: Mapping[str, Status] = MappingProxyType(
+    {"OK": Status.SUCCEEDED, "ERR": Status.FAILED, "INPR": Status.CANCELLED, "RM": Status.CANCELLED}
+)
+_MOST_FILES = 10_000
+"""Files under way or awaiting the table of results that are kept track of."""
+
+_LONGEST_S = 1e8
+
+
+@dataclass(slots=True)
+class _Download:
+    """What summaries said of one file."""
+
+    line: Line
+    done_text: str = "0B"
+    total_text: str = "0B"
+    connections: int = 0
+    beside: int = 1
+
+
+@dataclass(slots=True)
+class _Log:
+    """What the lines so far leave to be known."""
+
+    context: ImportContext
+    downloads: dict[str, _Download] = field(default_factory=dict)
+    completed: dict[str, tuple[int | None, datetime]] = field(default_factory=dict)
+    in_summary: set[str] = field(default_factory=set)
+    latest: datetime | None = None
+
+    def progress(self, line: Line) -> None:
+        found = _PROGRESS.findall(line.text)
+        self.in_summary.update(gid for gid, *_ in found)
+        for gid, done, total, connections in found:
+            if gid not in self.downloads and len(self.downloads) < _MOST_FILES:
+                self.downloads[gid] = _Download(line)
+            if (download := self.downloads.get(gid)) is not None:
+                download.done_text, download.total_text = done, total
+                download.connections = max(download.connections, int(connections or 0))
+        for gid in self.in_summary & self.downloads.keys():
+            self.downloads[gid].beside = max(self.downloads[gid].beside, len(self.in_summary))
+        if len(self.in_summary) > _MOST_FILES:
+            self.in_summary.clear()
+
+    def summary(self, match: re.Match[str]) -> None:
+        self.in_summary.clear()
+        day, hour, minute, second, year = (int(match[index]) for index in range(2, 7))
+        try:
+            self.latest = datetime(year, _MONTHS.get(match[1], 0), day, hour, minute, second, tzinfo=self.context.zone)
+        except ValueError:
+            raise InvalidValue("ended_at", f"does not exist: {match[0][-24:]!r}") from None
+
+    def notice(self, match: re.Match[str]) -> None:
+        if not match[9].startswith(_COMPLETE) or len(self.completed) >= _MOST_FILES:
+            return
+        year = int(match[1]) if match[1] else None
+        month, day = int(match[2] or match[4]), int(match[3] or match[5])
+        try:
+            at = datetime(  # 2000 is a leap year and stands in for the one that is not written
+                year or 2000, month, day, int(match[6]), int(match[7]), int(match[8]), tzinfo=self.context.zone
+            )
+        except ValueError:
+            raise InvalidValue("ended_at", f"does not exist: {match[0][:20]!r}") from None
+        self.completed[match[9].removeprefix(_COMPLETE).strip()] = (year, at)
+
+    def ended_at(self, path: str) -> datetime:
+        """When a file was complete, or the latest summary; console notices have no year, summaries do."""
+        year, at = self.completed.pop(path, (None, None))
+        if at is None:
+            if self.latest is None:
+                raise InvalidValue("ended_at", "is not in the log: there is neither a notice nor a summary")
+            return self.latest
+        if year is not None:
+            return at
+        known = self.latest or self.context.started_at
+        if known is None:
+            raise InvalidValue("ended_at", "has no year: the log has no summary that names it; give --start")
+        later = known.year + (1 if self.latest is not None and at.month < known.month else 0)
+        try:
+            return at.replace(year=later)
+        except ValueError:
+            raise InvalidValue("ended_at", f"does not exist in {later}") from None
+
+
+class Aria2Importer:
+    """What aria2c prints, kept with ``>`` or ``tee``, or its log file at level notice."""
+
+    name = "aria2"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """A record a file; otherwise as ``Importer.rows``."""
+        required("source", "--source", context.source)
+        required("destination", "--destination", context.destination)
+        if context.timezone is None:
+            report.assume("times without a zone are taken as UTC; --timezone names another")
+        report.assume("a file lasts for its size over the mean rate in the table of results, both as rounded by aria2")
+        return _rows(text, context)
+
+
+def _rows(text: LogText, context: ImportContext) -> Iterator[Imported | Refused]:
+    log = _Log(context)
+    for line in text.lines():
+        try:
+            if line.fault is not None:
+                raise line.fault
+            if (result := _RESULT.match(line.text)) is not None:
+                yield Imported(_record(result, line, log), line.number)
+            elif (summary := _SUMMARY.search(line.text)) is not None:
+                log.summary(summary)
+            elif (notice := _NOTICE.match(line.text)) is not None:
+                log.notice(notice)
+            elif "[#" in line.text:
+                log.progress(line)
+        except InvalidValue as invalid:
+            yield refused(line.number, invalid, line.text)
+    for download in log.downloads.values():
+        unfinished = InvalidValue("outcome.status", "is not in the log: the download has no line in a table of results")
+        yield refused(download.line.number, unfinished, download.line.text)
+
+
+def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
+    context = log.context
+    download = log.downloads.pop(result[1], None)
+    status = _STATUS.get(result[2])
+    if status is None:
+        raise InvalidValue("outcome.status", f"is unknown: {result[2][:20]!r}")
+    ended_at = instant("ended_at", log.ended_at(result[4].strip()))
+    if download is None:
+        raise InvalidValue("dataset.total_bytes", "is not in the log: the file was done before the first summary")
+    rate_bps = parse_bps(result[3] + "/s")
+    total = bounded("dataset.total_bytes", parse_bytes(download.total_text), 1)
+    succeeded = status is Status.SUCCEEDED
+    moved = total if succeeded else bounded("outcome.bytes_moved", parse_bytes(download.done_text), 0)
+    if rate_bps <= 0 or moved == 0:
+        raise InvalidValue("outcome.throughput_bps", "is zero")
+    possible_rate(rate_bps, context.bandwidth_bps)
+    duration_s = BITS_PER_BYTE * moved / rate_bps
+    if not 1e-6 <= duration_s <= _LONGEST_S:
+        raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
+    mover = Mover(context.mover or "aria2")
+    source = required("source", "--source", context.source)
+    destination = required("destination", "--destination", context.destination)
+    return TransferRecord(
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        started_at=instant("started_at", ended_at - timedelta(seconds=duration_s)),
+        ended_at=ended_at,
+        source=source,
+        destination=destination,
+        mover=mover,
+        protocol="unknown",
+        direction=Direction.DOWNLOAD,
+        dataset=DataSet(file_count=1, total_bytes=total),
+        outcome=Outcome(
+            status=status,
+            bytes_moved=moved,
+            files_done=int(succeeded),
+            files_failed=int(not succeeded),
+            throughput_bps=rate_bps,
+        ),
+        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
+        parameters=Parameters(
+            concurrency=bounded("parameters.concurrency", download.beside, 1, MAX_SETTING),
+            parallelism=min(download.connections, MAX_SETTING) or None,
+        ),
+        network=context.network,
+    )

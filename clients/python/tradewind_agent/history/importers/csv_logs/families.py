@@ -1,0 +1,252 @@
+"""CSV logs of transfer sweeps: rows of settings, sizes and throughputs, with or without energy, in any units."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from operator import itemgetter
+
+from tradewind.dataset import DataSet
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
+from tradewind.errors import InvalidValue
+from tradewind.path import Path
+from tradewind.transfer import Direction, Outcome, Status, TransferRecord
+from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, format_count, throughput_bps
+from tradewind_agent.history.importers.csv_logs.columns import read_header, require_transfers
+from tradewind_agent.history.importers.csv_logs.repeated import (
+    DATA_SET_COLUMNS,
+    ENDS_COLUMNS,
+    GROUP_COLUMNS,
+    PARAMETER_COLUMNS,
+    PATH_COLUMNS,
+    RepeatedFields,
+)
+from tradewind_agent.history.importers.csv_logs.status import NoTransfer
+from tradewind_agent.history.importers.csv_logs.times import RowClock
+from tradewind_agent.history.importers.csv_logs.units import CsvReading, settle
+from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
+from tradewind_agent.history.importers.fields import (
+    UNKNOWN_TEXTS,
+    instant,
+    number,
+    positive,
+    positive_if_known,
+    possible_rate,
+    required,
+)
+from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+
+_SIZE_TOLERANCE = 0.05
+"""Share by which throughput · duration may miss the size where the file as a whole agrees."""
+
+_POWER_FACTOR = 10.0
+"""Times the host's mean power in the file beyond which a row's energy contradicts its size and throughput."""
+
+_TITLES_SHOWN = 12
+_TITLE_SHOWN = 40
+"""Columns that are not read: how many are named, and by how many characters."""
+
+_SHORTEST_S = 1e-6
+_LONGEST_S = 3.2e9
+
+
+class CsvImporter:
+    """Rows of a CSV file whose header names what a transfer log needs, called and scaled in any of many ways."""
+
+    name = "csv"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """Records and refusals, otherwise as ``Importer.rows``; units are settled in a pass before the first record."""
+        header = next((line for line in text.lines_with_head() if line.fault is not None or line.text.strip()), None)
+        if header is None or header.fault is not None:
+            raise header.fault if header is not None and header.fault else InvalidValue("file", "is empty")
+        columns = read_header(header.text)
+        require_transfers(columns)
+        if unread := columns.unread:
+            told = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
+            more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
+            report.assume(f"columns that are not known tell nothing of a transfer: {told}{more}")
+        reader = _RowReader(settle(columns, text, context, report), context, report)
+        left_out: Counter[NoTransfer] = Counter()
+        for line in text.lines():
+            if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:
+                item = reader.read(line)
+                if isinstance(item, NoTransfer):
+                    left_out[item] += 1
+                else:
+                    yield item
+        for why, rows in left_out.items():
+            report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
+
+
+def _possible_duration_s(duration_s: float) -> float:
+    if not _SHORTEST_S <= duration_s <= _LONGEST_S:
+        raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
+    return duration_s
+
+
+class _RowReader:
+    """Turns rows into records, given what the columns mean."""
+
+    def __init__(self, reading: CsvReading, context: ImportContext, report: ImportReport) -> None:
+        columns = reading.columns
+        if "source" not in columns.place:
+            required("source", "--source", context.source)
+        if "destination" not in columns.place:
+            required("destination", "--destination", context.destination)
+        self._reading = reading
+        self._width = len(columns.header)
+        self._place = columns.place
+        self._repeated = RepeatedFields(reading, context, report)
+        self._clock = RowClock(reading.times, context, report)
+        self._report = report
+        self._energy_host = context.energy_host
+        self._path_texts = self._texts(*PATH_COLUMNS)
+        self._parameter_texts = self._texts(*PARAMETER_COLUMNS)
+        self._data_set_texts = self._texts(*DATA_SET_COLUMNS)
+        self._ends_texts = self._texts(*ENDS_COLUMNS)
+        self._rate_texts = self._texts("throughput", "duration")
+        self._energy_texts = self._texts("total_energy", "dynamic_energy")
+        self._group_texts = self._texts(*GROUP_COLUMNS)
+        self._has_energy = "total_energy" in columns.place
+        self._direction = self._assumed_direction(report)
+
+    def read(self, line: Line) -> Imported | Refused | NoTransfer:
+        if line.fault is not None:
+            return refused(line.number, line.fault, line.text)
+        try:
+            return self._read(line.number, line.text)
+        except InvalidValue as invalid:
+            return refused(line.number, invalid, line.text)
+
+    def _read(self, number: int, text: str) -> Imported | NoTransfer:
+        row = [*self._reading.columns.fields(text), ""]
+        status = self._reading.statuses.read(row)
+        if isinstance(status, NoTransfer):
+            return status
+        path = self._repeated.path(self._path_texts(row))
+        dataset = self._repeated.data_set(self._data_set_texts(row))
+        outcome, duration_s = self._outcome(row, status, dataset, path)
+        ends = self._repeated.ends(self._ends_texts(row))
+        started_at = self._clock.start(row)
+        ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
+        self._clock.ran_until(ended_at)
+        record = TransferRecord(
+            id=record_id(ends.link, number, text),
+            started_at=started_at,
+            ended_at=ended_at,
+            source=ends.source,
+            destination=ends.destination,
+            mover=ends.mover,
+            protocol=ends.protocol,
+            direction=self._direction,
+            dataset=dataset,
+            outcome=outcome,
+            path=path,
+            parameters=self._repeated.parameters(self._parameter_texts(row)),
+            network=ends.network,
+            energy=self._energy(row, duration_s) if self._has_energy else (),
+        )
+        return Imported(record, number, self._repeated.group(self._group_texts(row)))
+
+    def _texts(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
+        """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
+        return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
+
+    def _outcome(self, row: list[str], status: Status, dataset: DataSet, path: Path) -> tuple[Outcome, float]:
+        """Return how the transfer of a row ended, and how long it lasted, s."""
+        if status is Status.SUCCEEDED:
+            rate_bps, duration_s = self._rate_and_duration(row, dataset, path)
+            moved_bytes = dataset.total_bytes
+        else:
+            rate_bps, duration_s = self._unfinished(row)
+            moved_bytes = min(round(rate_bps * duration_s / BITS_PER_BYTE), dataset.total_bytes)
+            possible_rate(rate_bps, path.bandwidth_bps)
+        succeeded = status is Status.SUCCEEDED
+        outcome = Outcome(
+            status=status,
+            bytes_moved=moved_bytes,
+            files_done=dataset.file_count if succeeded else 0,
+            files_failed=0 if succeeded else dataset.file_count,
+            throughput_bps=rate_bps,
+        )
+        return outcome, duration_s
+
+    def _unfinished(self, row: list[str]) -> tuple[float, float]:
+        """Return rate and duration of a transfer that did not succeed; its size is what it was to move."""
+        throughput, _ = self._rate_texts(row)
+        duration_s = self._duration_s(row)
+        if duration_s is None:
+            raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
+        if throughput.strip().lower() in UNKNOWN_TEXTS:
+            self._report.assume("what a transfer moved before it failed is not in the file and is recorded as nothing")
+            return 0.0, _possible_duration_s(duration_s)
+        rate_bps = number("outcome.throughput_bps", throughput) * RATE_UNITS[self._reading.units.throughput]
+        return rate_bps, _possible_duration_s(duration_s)
+
+    def _duration_s(self, row: list[str]) -> float | None:
+        if "duration" in self._place:
+            return positive_if_known("ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
+        return self._reading.times.lasted_s(row)
+
+    def _rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
+        units = self._reading.units
+        throughput, _ = self._rate_texts(row)
+        duration_s = self._duration_s(row)
+        if "throughput" in self._place:
+            rate_bps = positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
+        elif duration_s is None:
+            raise InvalidValue("outcome.throughput_bps", "is missing, and so is the duration")
+        else:
+            rate_bps = throughput_bps(dataset.total_bytes, duration_s)
+        possible_rate(rate_bps, path.bandwidth_bps)
+        by_size_s = BITS_PER_BYTE * dataset.total_bytes / rate_bps
+        if duration_s is None:
+            duration_s = by_size_s
+        elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
+            found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(dataset.total_bytes)}"
+            raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
+        return rate_bps, _possible_duration_s(duration_s)
+
+    def _energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
+        total, dynamic = self._energy_texts(row)
+        if total.strip().lower() in UNKNOWN_TEXTS:
+            return ()
+        total_j = positive("energy.total_j", total, self._reading.joules_per_energy)
+        usual_w = self._reading.sets.host_power_w
+        power_w = total_j / duration_s
+        if usual_w is not None and not usual_w / _POWER_FACTOR <= power_w <= usual_w * _POWER_FACTOR:
+            found = f"a mean of {power_w:.3g} W where the file has {usual_w:.3g} W"
+            raise InvalidValue("energy.total_j", f"contradicts size and throughput: {found}")
+        return (
+            EnergyReading(
+                host=self._energy_host,
+                total_j=total_j,
+                dynamic_j=self._dynamic_j(dynamic, total_j),
+                method=EnergyMethod.METER,
+                quality=EnergyQuality.ASSUMED,
+            ),
+        )
+
+    def _dynamic_j(self, text: str, total_j: float) -> float | None:
+        """Energy above the base power: it may be negative, by noise around the base, and is not clipped."""
+        if text.strip().lower() in UNKNOWN_TEXTS:
+            return None
+        sign, magnitude = (-1.0, text.strip()[1:]) if text.strip().startswith("-") else (1.0, text)
+        dynamic_j = sign * number("energy.dynamic_j", magnitude) * self._reading.joules_per_dynamic_energy
+        if dynamic_j > total_j:
+            raise InvalidValue("energy.dynamic_j", f"is above the total: {dynamic_j:.6g} J of {total_j:.6g} J")
+        return dynamic_j
+
+    def _assumed_direction(self, report: ImportReport) -> Direction:
+        """A log that knows the state of one host was written by a client that fetched; others by a third party."""
+        if self._has_energy:
+            report.assume(
+                f"energy is of the {self._energy_host} end and from a meter; how it was measured is not in the file, "
+                "so that its quality is given as assumed"
+            )
+        measured_here = self._has_energy or "cores" in self._place
+        direction = Direction.DOWNLOAD if measured_here else Direction.THIRD_PARTY
+        report.assume(f"the direction is not in the file and is recorded as {direction}")
+        return direction

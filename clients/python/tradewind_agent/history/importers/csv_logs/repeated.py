@@ -1,0 +1,135 @@
+"""What many rows of a sweep share: path, settings, data set and ends, read once for each way that they are written."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tradewind.dataset import DataSet
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import LinkKey, Mover
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.history.importers.csv_logs.units import CsvReading
+from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
+from tradewind_agent.history.importers.fields import (
+    bounded,
+    known_name,
+    name,
+    number,
+    positive,
+    positive_if_known,
+    setting,
+)
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+
+CONTENT_TYPES: Mapping[str, str] = MappingProxyType({"1": "video", "2": "image", "3": "html"})
+"""Numbered file types of the energy logs."""
+
+_REMEMBERED = 4096
+"""Distinct texts kept: sweeps repeat a few thousand settings."""
+
+PATH_COLUMNS = ("bandwidth", "rtt", "buffer")
+PARAMETER_COLUMNS = ("parallelism", "concurrency", "pipelining", "cores", "frequency")
+DATA_SET_COLUMNS = ("file_type", "set", "file_size", "total_size", "file_count")
+GROUP_COLUMNS = ("file_type", "set")
+ENDS_COLUMNS = ("source", "destination", "network", "protocol", "version")
+
+
+class Ends(NamedTuple):
+    """Who moved the bytes between whom."""
+
+    source: str
+    destination: str
+    network: str | None
+    protocol: str
+    mover: Mover
+
+    @property
+    def link(self) -> LinkKey:
+        return LinkKey(self.source, self.destination, self.network, self.mover.name)
+
+
+class RepeatedFields:
+    """Readers of the fields that repeat; each takes the texts of its columns in order, "" for an absent column."""
+
+    def __init__(self, reading: CsvReading, context: ImportContext, report: ImportReport) -> None:
+        self._reading = reading
+        self._context = context
+        self._report = report
+        self.path = lru_cache(_REMEMBERED)(self._path)
+        self.parameters = lru_cache(_REMEMBERED)(self._parameters)
+        self.data_set = lru_cache(_REMEMBERED)(self._data_set)
+        self.group = lru_cache(_REMEMBERED)(self._group)
+        self.ends = lru_cache(_REMEMBERED)(self._ends)
+
+    def _group(self, texts: tuple[str, ...]) -> str:
+        file_type, label = (text.strip() for text in texts)
+        return "/".join(part for part in (CONTENT_TYPES.get(file_type, file_type), label) if part)
+
+    def _path(self, texts: tuple[str, ...]) -> Path:
+        bandwidth, rtt, buffer = texts
+        reading = self._reading
+        bandwidth_bps = positive_if_known("path.bandwidth_bps", bandwidth, RATE_UNITS[reading.units.bandwidth])
+        return Path(
+            bandwidth_bps=bandwidth_bps or self._context.bandwidth_bps,
+            rtt_s=positive_if_known("path.rtt_s", rtt, reading.seconds_per_rtt) or self._context.rtt_s,
+            buffer_bytes=positive_if_known("path.buffer_bytes", buffer, reading.bytes_per_buffer),
+        )
+
+    def _parameters(self, texts: tuple[str, ...]) -> Parameters:
+        parallelism, concurrency, pipelining, cores, frequency = texts
+        return Parameters(
+            parallelism=setting("parameters.parallelism", parallelism),
+            concurrency=setting("parameters.concurrency", concurrency),
+            pipelining=setting("parameters.pipelining", pipelining, lowest=0),
+            cores=setting("parameters.cores", cores),
+            frequency_hz=positive_if_known("parameters.frequency_hz", frequency, self._reading.hertz_per_frequency),
+        )
+
+    def _data_set(self, texts: tuple[str, ...]) -> DataSet:
+        file_type, label, file_size, total_size, file_count = (text.strip() for text in texts)
+        a_file = "file_size" in self._reading.columns.place
+        field = "dataset.mean_file_bytes" if a_file else "dataset.total_bytes"
+        written = file_size if a_file else total_size
+        count = self._file_count(file_count)
+        size_bytes = self._size_bytes(field, (file_type, label, written))
+        total_bytes = size_bytes if self._reading.units.size_is_total else size_bytes * count
+        if file_type in CONTENT_TYPES:
+            self._report.assume("file types 1, 2 and 3 are video, image and html")
+        return DataSet(
+            file_count=count,
+            total_bytes=bounded(field, total_bytes, 1),
+            content_type=known_name("dataset.content_type", CONTENT_TYPES.get(file_type, file_type)),
+        )
+
+    def _file_count(self, text: str) -> int:
+        if "file_count" in self._reading.columns.place:
+            return bounded("dataset.file_count", number("dataset.file_count", text), 1)
+        self._report.assume("there is no count of files: each row is taken as one file")
+        return 1
+
+    def _size_bytes(self, field: str, key: tuple[str, str, str]) -> float:
+        size = positive(field, key[2])
+        of_set = self._reading.sets.by_key.get(key)
+        if of_set is None:
+            return size * self._reading.units.bits_per_size / BITS_PER_BYTE
+        if of_set.bytes_per_size is None:
+            raise InvalidValue(field, of_set.note)
+        return of_set.replaced_bytes or size * of_set.bytes_per_size
+
+    def _ends(self, texts: tuple[str, ...]) -> Ends:
+        source, destination, network, protocol, version = texts
+        spoken = known_name("protocol", protocol)
+        mover = self._context.mover or (spoken and spoken.lower())
+        if mover is None:
+            mover = "unknown"
+            self._report.assume('the program that moved the bytes is recorded as "unknown"; --mover names it')
+        return Ends(
+            name("source", source.strip() or self._context.source or ""),
+            name("destination", destination.strip() or self._context.destination or ""),
+            known_name("network", network) or self._context.network,
+            (spoken or "unknown").lower(),
+            Mover(name("mover.name", mover), known_name("mover.version", version)),
+        )

@@ -1,0 +1,178 @@
+"""How a row of a CSV log says that its transfer succeeded, failed, or moved nothing."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Status
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
+from tradewind_agent.history.importers.ports import ImportReport
+
+
+class NoTransfer(Enum):
+    """Why a row is of no transfer."""
+
+    SKIPPED = "that moved nothing over the network"
+    NOT_ENDED = "of transfers that had not ended"
+
+
+Verdict = Status | NoTransfer
+
+_WORDS_OF: Mapping[Verdict, str] = MappingProxyType(
+    {
+        Status.SUCCEEDED: "success succeeded successful successfully ok okay done complete completed finished "
+        "pass passed true yes y",
+        Status.FAILED: "fail failed failure error errored err false no n broken timeout timedout denied "
+        "rejected crashed unsuccessful finisheddirty",
+        Status.CANCELLED: "cancel cancelled canceled abort aborted interrupted stopped killed incomplete partial",
+        NoTransfer.SKIPPED: "skip skipped exists alreadyexists unchanged dryrun notneeded uptodate ignored",
+        NoTransfer.NOT_ENDED: "running active started starting inprogress queued pending submitted ready "
+        "staging paused new retrying",
+    }
+)
+_WORDS = {word: verdict for verdict, words in _WORDS_OF.items() for word in words.split()}
+_PLAIN = re.compile(r"[^a-z0-9]+")
+
+_SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus", "transferresult", "finalstate"})
+"""Titles that can mean nothing else; ``state`` may be one of the United States."""
+
+_LEAST_KNOWN = 0.5
+"""Share of the sampled values that must be known words for a column to be one of statuses."""
+
+_RESPONSES, _OK_RESPONSES = range(100, 600), range(200, 300)
+"""Replies of FTP (RFC 959) and HTTP (RFC 9110)."""
+
+_EXIT_CODES = range(-255, 256)
+
+_ORDER: Sequence[Verdict] = (
+    Status.FAILED,
+    Status.CANCELLED,
+    NoTransfer.NOT_ENDED,
+    NoTransfer.SKIPPED,
+    Status.SUCCEEDED,
+)
+"""Of several columns the first that one of them says."""
+
+Reader = Callable[[str], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReader:
+    """Reads what the rows of one file say of their transfers."""
+
+    readers: Mapping[int, Reader]
+
+    def read(self, row: Sequence[str]) -> Verdict:
+        """Return how the transfer of a row ended; where a file does not say, it succeeded.
+
+        Raises
+        ------
+        InvalidValue : the row says something that is neither a success nor a failure.
+        """
+        found = {reader(row[place]) for place, reader in self.readers.items() if _is_known(row[place])}
+        return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
+
+
+def status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: ImportReport) -> StatusReader:
+    """Settle how to read the columns of a file that say how transfers ended, by its sampled ``rows``.
+
+    Raises
+    ------
+    InvalidValue : a column of statuses holds 0 and 1, which may mean either.
+    """
+    sampled = list(rows)
+    readers: dict[int, Reader] = {}
+    for quantity, choose in _CHOICES.items():
+        place = columns.place.get(quantity)
+        values = [row[place].strip() for row in sampled if _is_known(row[place])] if place is not None else []
+        if place is None or not values:
+            continue
+        title = columns.title(quantity)
+        reader = choose(title, values)
+        if reader is None:
+            report.assume(f"{title} tells nothing of how a transfer ended: {values[0][:40]!r} is no such word")
+        else:
+            readers[place] = reader
+    return StatusReader(readers)
+
+
+def _is_known(text: str) -> bool:
+    return text.strip().lower() not in UNKNOWN_TEXTS
+
+
+def _status(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of statuses is read: words, codes, or not at all."""
+    if (code := _response_code(title, values) or _exit_code(title, values)) is not None:
+        if set(values) <= {"0", "1"} and "1" in values:
+            advice = "call the column success or exit_code"
+            raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
+        return code
+    known = sum(_plain(value) in _WORDS for value in values)
+    is_sure = _plain(title) in _SURE_TITLES
+    return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
+
+
+def _response_code(_: str, values: Sequence[str]) -> Reader | None:
+    return _read_response if all(_number(value) in _RESPONSES for value in values) else None
+
+
+def _exit_code(_: str, values: Sequence[str]) -> Reader | None:
+    return _read_exit_code if all(_number(value) in _EXIT_CODES for value in values) else None
+
+
+_CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
+    {
+        "status": _status,
+        "success": lambda _title, _values: _read_word,
+        "exit_code": _exit_code,
+        "response_code": _response_code,
+        "failure": lambda _title, _values: _read_failure,
+    }
+)
+
+
+def _plain(text: str) -> str:
+    return _PLAIN.sub("", text.lower())
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text.strip())
+    except ValueError:
+        return None
+
+
+def _read_word(text: str) -> Verdict:
+    if text.strip() in ("0", "1"):
+        return Status.SUCCEEDED if text.strip() == "1" else Status.FAILED
+    verdict = _WORDS.get(_plain(text))
+    if verdict is None:
+        raise InvalidValue("outcome.status", f"is neither a success nor a failure: {text.strip()[:40]!r}")
+    return verdict
+
+
+def _read_exit_code(text: str) -> Verdict:
+    return Status.SUCCEEDED if _code(text) == 0 else Status.FAILED
+
+
+def _read_response(text: str) -> Verdict:
+    return Status.SUCCEEDED if _code(text) in _OK_RESPONSES else Status.FAILED
+
+
+def _code(text: str) -> int:
+    code = _number(text)
+    if code is None:
+        raise InvalidValue("outcome.status", f"is no code: {text.strip()[:40]!r}")
+    return code
+
+
+def _read_failure(text: str) -> Verdict:
+    """Read a column of errors: a message, a number of them, or whether there was one."""
+    return Status.SUCCEEDED if _plain(text).strip("0") in _NO_FAILURE else Status.FAILED
+
+
+_NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})

@@ -1,0 +1,196 @@
+"""When the rows of a CSV log began: many ways of writing it, some of which have lost the hour or the whole time."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+from types import MappingProxyType
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.fields import instant
+from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
+
+_DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")
+_TIME = re.compile(
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
+    r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|[+-]\d{2}:?\d{2})?"
+    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?P<rest>[.,]\d+)?"
+)
+_EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")
+_EPOCH_IN_MS = 1e11
+"""Larger numbers are milliseconds since 1970: as seconds they would be of the year 5138."""
+
+_SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
+_HOUR = timedelta(hours=1)
+
+
+class DateOrder(StrEnum):
+    YEAR_FIRST = "year-month-day"
+    MONTH_FIRST = "month/day/year"
+    DAY_FIRST = "day/month/year"
+
+
+_PLACES = MappingProxyType(
+    {DateOrder.YEAR_FIRST: (1, 2, 3), DateOrder.MONTH_FIRST: (3, 1, 2), DateOrder.DAY_FIRST: (3, 2, 1)}
+)
+"""Where year, month and day stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Time of a row, in UTC: ``hour_known`` is false for texts such as ``57:22.9``, minutes, seconds of a lost hour."""
+
+    at: datetime
+    hour_known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumns:
+    """Where a row says when it began and when it ended, and in which order it writes dates."""
+
+    columns: Columns
+    places: tuple[int, ...]
+    order: DateOrder
+    zone: tzinfo
+
+    def text(self, row: list[str]) -> str:
+        """Date and time of a row in one text, "" where the row has none."""
+        return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
+
+    def moment(self, row: list[str]) -> Moment | None:
+        """When a row began, ``None`` where it does not say.
+
+        Raises
+        ------
+        InvalidValue : it says so in no way that is known, or names a day that does not exist.
+        """
+        return self._read(self.text(row))
+
+    def lasted_s(self, row: list[str]) -> float | None:
+        """From the start of a row to its end; ``None`` where it does not tell both, or no time is between them.
+
+        Raises
+        ------
+        InvalidValue : otherwise as `moment`, or the end is before the start.
+        """
+        at = self.columns.place.get("end")
+        if at is None:
+            return None
+        start, end = self.moment(row), self._read(row[at].strip())
+        if start is None or end is None or not (start.hour_known and end.hour_known) or start.at == end.at:
+            return None
+        lasted_s = (end.at - start.at).total_seconds()
+        if lasted_s < 0:
+            raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
+        return lasted_s
+
+    def _read(self, text: str) -> Moment | None:
+        if not text:
+            return None
+        if _EPOCH.fullmatch(text):
+            number = float(text)
+            seconds = number / 1e3 if number >= _EPOCH_IN_MS else number
+            return Moment(datetime.fromtimestamp(seconds, UTC), hour_known=True)
+        date, time = _DATE.match(text), None
+        if date is not None:
+            time = _TIME.fullmatch(text[date.end() :].strip().removeprefix("T"))
+        if date is None or time is None:
+            raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
+        try:
+            moment = self._moment(date, time)
+            # Where the clock is changed, two times of one zone are not as far apart as it shows.
+            return replace(moment, at=moment.at.astimezone(UTC))
+        except (ValueError, OverflowError) as impossible:
+            raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
+
+    def _moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
+        year, month, day = (date[place] for place in _PLACES[self.order])
+        full_year = int(year) + (2000 if len(year) <= 2 else 0)
+        midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
+        if time["first"] is not None:
+            return self._short(midnight, int(time["first"]), int(time["then"]), time["rest"])
+        hour = int(time["hour"])
+        if time["half"]:
+            hour = hour % 12 + (12 if time["half"].lower() == "pm" else 0)
+        # A number of its own after a colon counts milliseconds and may lack their leading zeros; longer ones are finer.
+        fraction = time["fraction"] or (time["count"] or "").rjust(3, "0")
+        micro = int(fraction.ljust(6, "0")[:6])
+        at = midnight.replace(hour=hour, minute=int(time["minute"]), second=int(time["second"]), microsecond=micro)
+        if time["zone"]:
+            at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time["zone"].replace("Z", "+00:00"))
+        return Moment(at, hour_known=True)
+
+    @staticmethod
+    def _short(day: datetime, first: int, second: int, fraction: str | None) -> Moment:
+        if fraction is None and first < 24:
+            return Moment(day.replace(hour=first, minute=second), hour_known=True)
+        micro = int((fraction or ".")[1:].ljust(6, "0")[:6])
+        return Moment(day.replace(minute=first, second=second, microsecond=micro), hour_known=False)
+
+
+def time_columns(
+    columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
+) -> TimeColumns:
+    """How a file writes times, judged by the highest number that stands in each place of its dates."""
+    names = ("start",) if "start" in columns.place else ("date", "time")
+    places = tuple(columns.place[name] for name in names if name in columns.place)
+    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, context.zone)
+    highest = [0, 0]
+    year_first = False
+    for row in rows:
+        text = undecided.text(row)
+        if _EPOCH.fullmatch(text):
+            report.assume(f"starts are {'milliseconds' if float(text) >= _EPOCH_IN_MS else 'seconds'} since 1970")
+        if _SHORT_COUNT.search(text):
+            report.assume("the last number of times such as 10:00:00:7 counts milliseconds")
+        if (date := _DATE.match(text)) is not None:
+            year_first = year_first or len(date[1]) > 2
+            highest = [max(highest[0], int(date[1])), max(highest[1], int(date[2]))]
+    if year_first or highest == [0, 0]:
+        return undecided
+    order = DateOrder.DAY_FIRST if highest[0] > 12 >= highest[1] else DateOrder.MONTH_FIRST
+    if max(highest) <= 12:
+        report.assume(f"dates could be read two ways and are taken as {order}")
+    return replace(undecided, order=order)
+
+
+class RowClock:
+    """Start of each row in turn; rows that do not tell, or have lost the hour, follow the row before."""
+
+    def __init__(self, times: TimeColumns, context: ImportContext, report: ImportReport) -> None:
+        self._times = times
+        self._report = report
+        self._first = context.started_at or SYNTHETIC_START
+        self._zone_given = context.timezone is not None
+        self._in_parts = context.in_parts
+        self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
+        self._free_from: datetime | None = None
+
+    def start(self, row: list[str]) -> datetime:
+        """When the row began; otherwise as ``TimeColumns.moment``."""
+        moment = self._times.moment(row)
+        if self._in_parts and (moment is None or not moment.hour_known):
+            raise InvalidValue("started_at", "is not told in full: `logs upload` takes such a log, once it is whole")
+        if moment is None:
+            at = self._free_from or self._first
+            self._report.assume(self._assumed_order)
+            return instant("started_at", at)
+        if not self._zone_given:
+            self._report.assume("times without a zone are taken as UTC; --timezone names another")
+        if moment.hour_known:
+            return instant("started_at", moment.at)
+        self._report.assume("times such as 57:22.9 have lost the hour: rows of a day follow each other from midnight")
+        return instant("started_at", self._hour_found(moment.at))
+
+    def _hour_found(self, at: datetime) -> datetime:
+        """The hour of its day at which a row comes nearest to the end of the row before."""
+        if self._free_from is None:
+            return at
+        hours = round((self._free_from - at) / _HOUR)
+        return at + min(max(hours, 0), 23) * _HOUR
+
+    def ran_until(self, end: datetime) -> None:
+        """Note the end of the row that was started last."""
+        self._free_from = end

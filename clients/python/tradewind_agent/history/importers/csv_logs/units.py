@@ -1,0 +1,249 @@
+"""What the columns of a CSV log mean, settled in one pass before its rows are read, and said in words in the report."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tradewind.errors import InvalidValue
+from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.samples import (
+    RowPair,
+    Sample,
+    measured,
+    middle,
+    sampled_rows,
+    samples_of,
+)
+from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
+from tradewind_agent.history.importers.csv_logs.status import StatusReader, status_reader
+from tradewind_agent.history.importers.csv_logs.times import TimeColumns, time_columns
+from tradewind_agent.history.importers.csv_logs.units_inference import (
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
+    Evidence,
+    Units,
+    evidence_of,
+    infer_units,
+    outside,
+    penalty,
+    rate_by_duration_bps,
+    scaled,
+    told_rate_bps,
+)
+from tradewind_agent.history.importers.log_text import LogText
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport, UnitInference
+
+_FREQUENCY_UNITS: Mapping[str, float] = MappingProxyType({"GHz": 1e9, "MHz": 1e6, "kHz": 1e3, "Hz": 1.0})
+_ENERGY_UNITS: Mapping[str, float] = MappingProxyType({"J": 1.0, "kJ": 1e3, "Wh": 3600.0, "mJ": 1e-3})
+_BUFFER_UNITS = ("B", "kB", "MB")
+_FREQUENCY_HZ = (1e8, 1e10)
+_BUFFER_BYTES = (2e3, 4e9)
+_RTT_S = (1e-5, 1.5)
+"""From one switch to a satellite and back."""
+
+_RTT_UNDECIDED = (0.3, 1.5)
+"""In seconds a satellite's, in milliseconds a campus': no path in between could have been meant by both."""
+
+_SHORTEST_LOGGED_S = 1.0
+"""Shorter transfers are hardly worth a log: where milliseconds would give one, seconds are meant."""
+
+_HABIT = 1.25
+"""Difference of two penalties that comes from how usual their units are, not from what the rows say."""
+
+_DECLARE = "write the unit into the header, such as {title}_ms"
+
+_AGREES = 0.02
+"""Share by which throughput · duration may differ from the size for the two to be said to agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvReading:
+    """How to read the rows of one file: scales to SI by quantity.
+
+    ``sizes_agree``: throughput · duration is the size in most rows, so that a row where it is not contradicts itself.
+    """
+
+    columns: Columns
+    times: TimeColumns
+    units: Units
+    seconds_per_rtt: float
+    bytes_per_buffer: float
+    hertz_per_frequency: float
+    joules_per_energy: float
+    joules_per_dynamic_energy: float
+    sizes_agree: bool
+    sets: SetSizes
+    statuses: StatusReader
+
+
+def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
+    """Sample a whole file and settle what its columns mean; the report tells it.
+
+    Of a later part, the rows of the head alone tell it, so that all parts are read alike; where the head has none, such
+    as a header, both do.
+
+    Raises
+    ------
+    InvalidValue : a column of times is as likely in seconds as in milliseconds.
+    """
+    pairs_of_sets = sampled_rows(columns, text.head() if context.head_settles else text.lines_with_head())
+    pairs = [pair for group in pairs_of_sets.values() for pair in group]
+    times = time_columns(columns, (row for row, _ in pairs), context, report)
+    statuses = status_reader(columns, (row for row, _ in pairs), report)
+    joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
+    sets = {key: samples_of(group, times, joules) for key, group in pairs_of_sets.items()}
+    samples = [sample for group in sets.values() for sample in group]
+    evidence = evidence_of(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
+    units = infer_units(evidence, columns)
+    _check_durations(columns, evidence, samples)
+    set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
+    notes = _Notes(columns, report)
+    agreement = notes.rates(units, evidence, set_sizes)
+    notes.sets(set_sizes)
+    rtt_scale = _rtt_unit(columns, pairs, notes)
+    bdp_bytes = _bdp_bytes(evidence, units, scaled(_median_of(columns, "rtt", pairs), rtt_scale) or context.rtt_s)
+    return CsvReading(
+        columns=columns,
+        times=times,
+        units=units,
+        seconds_per_rtt=rtt_scale,
+        bytes_per_buffer=_buffer_unit(columns, pairs, bdp_bytes, notes),
+        hertz_per_frequency=_frequency_unit(columns, pairs, notes),
+        joules_per_energy=joules,
+        joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
+        sizes_agree=agreement is not None and abs(agreement - 1) < _AGREES,
+        sets=set_sizes,
+        statuses=statuses,
+    )
+
+
+class _Notes:
+    """Findings in words."""
+
+    def __init__(self, columns: Columns, report: ImportReport) -> None:
+        self._columns = columns
+        self._report = report
+
+    def unit(self, quantity: str, unit: str, evidence: str) -> None:
+        if quantity in self._columns.place:
+            evidence = "declared by the header" if quantity in self._columns.declared else evidence
+            self._report.units.append(UnitInference(self._columns.title(quantity), unit, evidence))
+
+    def rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
+        """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
+        found = evidence.of_sizes(units)
+        by_duration_bps = rate_by_duration_bps(units, evidence)
+        median_bps = told_rate_bps(units, evidence)
+        link_bps = evidence.link_bps(units)
+        size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
+        per_size = RATE_UNITS[units.throughput] / units.bits_per_size
+        agreement = scaled(found.moved, per_size * TIME_UNITS[units.duration])
+        rate = "" if median_bps is None else f"median {format_bps(median_bps)}"
+        if evidence.throughput is None and median_bps is not None:
+            rate = f"size over duration has a {rate}" + ("" if link_bps is None else ", which")
+        if link_bps is not None and median_bps is not None:
+            rate += f" is {median_bps / link_bps:.2g} of the link"
+        if agreement is not None:
+            rate += f", and throughput · duration is {agreement:.4f} of the size"
+        self.unit("throughput", units.throughput, rate)
+        self.unit("bandwidth", units.bandwidth, "" if link_bps is None else f"a link of {format_bps(link_bps)}")
+        size = "" if size_bytes is None else f"median {format_bytes(size_bytes)}"
+        if agreement is None and sizes.host_power_w is not None:
+            size += f", energy over duration gives {sizes.host_power_w:.3g} W"
+        whole = " of the whole data set" if units.size_is_total else " a file"
+        self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + whole, size)
+        self.unit("duration", units.duration, rate)
+        if by_duration_bps is not None and evidence.throughput is None:
+            self._report.assume("there is no throughput: that of a row is its size over its duration")
+        elif agreement is None:
+            self._report.assume("there is no duration: a row lasts for its size over its throughput")
+        elif abs(agreement - 1) >= _AGREES:
+            self._report.assume(
+                f"throughput · duration is {agreement:.3f} of the size: the two measure different spans"
+            )
+        return agreement
+
+    def sets(self, sizes: SetSizes) -> None:
+        """Note the sets whose sizes do not mean what they do in the rest of the file."""
+        column = self._columns.title("file_size")
+        for (file_type, label, written), size in sizes.by_key.items():
+            if size.note:
+                where = f"{column} {written} (type {file_type or '-'}, set {label or '-'})"
+                self._report.units.append(UnitInference(where, size.unit, size.note))
+
+
+def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
+    """Refuse durations of which nothing but habit tells whether they are seconds or milliseconds."""
+    title = columns.title("duration")
+    durations = middle([sample.duration for sample in samples if sample.duration is not None])
+    if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:
+        return
+    either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
+    slow, fast = (penalty(units, evidence) for units in either)
+    if abs(slow - fast) < _HABIT:
+        rates = (told_rate_bps(units, evidence) for units in either)
+        in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
+        known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
+        advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
+        raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
+
+
+def _median_of(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:
+    place = columns.place.get(quantity)
+    values = (measured(row, place) for row, _ in pairs)
+    return middle([value for value in values if value is not None])
+
+
+def _nearest_unit(value: float, scales: Mapping[str, float], low: float, high: float, target: float) -> str:
+    """The unit that brings a value into a range, and there nearest to a target."""
+    return min(
+        scales,
+        key=lambda unit: (outside(value * scales[unit], low, high), abs(math.log(value * scales[unit] / target))),
+    )
+
+
+def _rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
+    value = _median_of(columns, "rtt", pairs)
+    if value is None:
+        return 1.0
+    if "rtt" not in columns.declared and _RTT_UNDECIDED[0] <= value <= _RTT_UNDECIDED[1]:
+        title = columns.title("rtt")
+        raise InvalidValue(title, f"is {value:g}, which may be s or ms; {_DECLARE.format(title=title)}")
+    unit = columns.declared.get("rtt") or next(
+        (unit for unit in ("s", "ms", "µs") if outside(value * TIME_UNITS[unit], *_RTT_S) == 0), "s"
+    )
+    notes.unit("rtt", unit, f"median {value * TIME_UNITS[unit] * 1e3:.3g} ms")
+    return TIME_UNITS[unit]
+
+
+def _frequency_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
+    value = _median_of(columns, "frequency", pairs)
+    if value is None:
+        return 1.0
+    unit = columns.declared.get("frequency") or _nearest_unit(value, _FREQUENCY_UNITS, *_FREQUENCY_HZ, target=2e9)
+    notes.unit("frequency", unit, f"median {value * _FREQUENCY_UNITS[unit] / 1e9:.3g} GHz")
+    return _FREQUENCY_UNITS[unit]
+
+
+def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, notes: _Notes) -> float:
+    value = _median_of(columns, "buffer", pairs)
+    if value is None:
+        return 1.0
+    scales = {unit: SIZE_UNITS[unit] for unit in _BUFFER_UNITS}
+    unit = columns.declared.get("buffer") or _nearest_unit(value, scales, *_BUFFER_BYTES, target=bdp_bytes)
+    scale = SIZE_UNITS[unit]
+    notes.unit(
+        "buffer",
+        unit,
+        f"median {format_bytes(value * scale)} for a bandwidth-delay product of {format_bytes(bdp_bytes)}",
+    )
+    return scale
+
+
+def _bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
+    """Bandwidth-delay product of the path; 1 MB, a common buffer, stands in where it is not known."""
+    bandwidth_bps = evidence.link_bps(units)
+    return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

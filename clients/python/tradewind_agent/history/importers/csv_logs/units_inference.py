@@ -1,0 +1,240 @@
+"""Which units the columns of a CSV log are in, found from magnitudes and from quantities that must agree.
+
+Candidates are scored together, because only together do they make sense: a throughput fits under the link's rate,
+throughput · duration is the size, energy over duration is a power that a host can draw, and a transfer has ended when
+the next one starts. The score is a sum of penalties in decades; the least wins.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
+
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.samples import Sample, middle, quantile
+
+RATE_UNITS: Mapping[str, float] = MappingProxyType(
+    {
+        "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Mibit/s": 2.0**20,
+        "B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "MiB/s": 8 * 2.0**20, "GB/s": 8e9,
+    }
+)  # fmt: skip
+LINK_UNITS = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s")
+SIZE_UNITS: Mapping[str, float] = MappingProxyType(
+    {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+)
+TIME_UNITS: Mapping[str, float] = MappingProxyType({"s": 1.0, "ms": 1e-3, "min": 60.0, "µs": 1e-6})
+
+_SURPRISE: Mapping[str, float] = MappingProxyType(
+    {
+        "bit/s": 0.2, "Gbit/s": 0.5, "kbit/s": 1.5, "Mibit/s": 2.0, "B/s": 2.0, "kB/s": 2.5, "MB/s": 2.0,
+        "MiB/s": 2.5, "GB/s": 3.0, "kB": 0.3, "GB": 0.5, "KiB": 2.2, "MiB": 2.0, "GiB": 2.5, "ms": 1.0, "min": 1.5,
+        "µs": 2.0,
+    }
+)  # fmt: skip
+"""Penalty for how seldom logs use a unit: small against a contradiction, decisive between what is equally plausible."""
+
+_LINK_BPS = (1e7, 1e12)
+_TRANSFER_BPS = (1e5, 4e11)
+_FILE_BYTES = (1e2, 1e13)
+_HOST_POWER_W = (3.0, 1500.0)
+"""From a phone to a large server at full load."""
+
+_DECADE = 3.0
+"""Penalty for each decade outside of a range."""
+
+_OVERBOOKED = 6.0
+"""Penalty for a link whose rate most rows exceed, before the decades by which they do."""
+
+_IDLE_LINK = 1e-3
+"""Share of the link that logs of tuned transfers seldom stay below."""
+
+_AGREEMENT = 0.01
+"""Share by which throughput · duration may miss the size for one unit of penalty: tells Mbit/s from Mibit/s (5 %)."""
+
+_MOST_DISAGREEMENT = 30.0
+_FRACTIONAL_BYTES = 6.0
+_TOTAL_SIZE_SURPRISE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units of the quantities that are judged together; ``size_is_total``: the size column is the whole data set's."""
+
+    throughput: str
+    bandwidth: str
+    size: str
+    duration: str
+    size_is_total: bool = False
+
+    @property
+    def bits_per_size(self) -> float:
+        return 8 * SIZE_UNITS[self.size]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Medians over the rows, as written, that candidates are scored by; ``None`` where the log does not say.
+
+    ``per_file`` and ``in_total`` read the size column as a file's and as the whole data set's.
+    """
+
+    throughput: float | None
+    high_throughput: float | None
+    bandwidth: float | None
+    bandwidth_bps: float | None
+    size: float | None
+    whole_sizes: bool
+    per_file: "SizeEvidence"
+    in_total: "SizeEvidence"
+
+    def of_sizes(self, units: Units) -> "SizeEvidence":
+        """The evidence of the size column as these units read it."""
+        return self.in_total if units.size_is_total else self.per_file
+
+    def link_bps(self, units: Units) -> float | None:
+        """Rate of the link, given or in the log."""
+        if self.bandwidth_bps is not None:
+            return self.bandwidth_bps
+        return scaled(self.bandwidth, RATE_UNITS[units.bandwidth])
+
+
+@dataclass(frozen=True, slots=True)
+class SizeEvidence:
+    """Medians of rate · duration / size, energy · rate / size (J) and gap · rate / size (s); else as written."""
+
+    moved: float | None
+    energy: float | None
+    gap: float | None
+    early_gap: float | None
+    """The 5 % quantile of the gaps: almost no transfer may outlast it."""
+
+    rate: float | None = None
+    """Size over duration, in rows without a throughput."""
+
+
+def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeEvidence:
+    """How sizes compare with time and energy in some rows."""
+    moved: list[float] = []
+    energy: list[float] = []
+    gaps: list[float] = []
+    rates: list[float] = []
+    for sample in samples:
+        size = sample.data_set_size(in_total=in_total)
+        if size is None:
+            continue
+        if sample.throughput is None:
+            if sample.duration is not None:
+                rates.append(size / sample.duration)
+            continue
+        inverse = sample.throughput / size
+        if sample.duration is not None:
+            moved.append(sample.duration * inverse)
+        if sample.energy_j is not None:
+            energy.append(sample.energy_j * inverse)
+        if sample.gap_s is not None:
+            gaps.append(sample.gap_s * inverse)
+    return SizeEvidence(middle(moved), middle(energy), middle(gaps), quantile(gaps, 0.05), middle(rates))
+
+
+def evidence_of(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
+    """What the sampled rows of a file say about its units."""
+    throughputs = [sample.throughput for sample in samples if sample.throughput is not None]
+    sizes = [sample.size for sample in samples if sample.size is not None]
+    return Evidence(
+        throughput=middle(throughputs),
+        high_throughput=quantile(throughputs, 0.9),
+        bandwidth=middle([sample.bandwidth for sample in samples if sample.bandwidth is not None]),
+        bandwidth_bps=bandwidth_bps,
+        size=middle(sizes),
+        whole_sizes=all(size == int(size) for size in sizes),
+        per_file=size_evidence(samples),
+        in_total=size_evidence(samples, in_total=True),
+    )
+
+
+def outside(value: float | None, low: float, high: float) -> float:
+    """Decades by which a value lies outside a range; 0 of an unknown value."""
+    if value is None or value <= 0:
+        return 0.0
+    return max(math.log10(low / value), math.log10(value / high), 0.0)
+
+
+def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
+    """The candidate with the least penalty, of those with this unit of the duration; declared units are believed."""
+    candidates = [units for units in _candidates(columns) if duration in (None, units.duration)]
+    return min(candidates, key=lambda units: penalty(units, evidence))
+
+
+def _candidates(columns: Columns) -> Iterator[Units]:
+    """Every combination of units that the columns could be in; one for what the file lacks."""
+
+    def choice(quantity: str, units: Sequence[str]) -> Sequence[str]:
+        if quantity not in columns.place:
+            return units[:1]
+        return [columns.declared[quantity]] if quantity in columns.declared else units
+
+    size_column = "file_size" if "file_size" in columns.place else "total_size"
+    for throughput, bandwidth, size, duration, is_total in product(
+        choice("throughput", tuple(RATE_UNITS)),
+        choice("bandwidth", LINK_UNITS),
+        choice(size_column, tuple(SIZE_UNITS)),
+        choice("duration", tuple(TIME_UNITS)),
+        (False, True) if size_column == "file_size" else (True,),
+    ):
+        yield Units(throughput, bandwidth, size, duration, is_total)
+
+
+def penalty(units: Units, evidence: Evidence) -> float:
+    """How implausible a candidate is, 0 = not at all."""
+    rate = RATE_UNITS[units.throughput]
+    link_bps = evidence.link_bps(units)
+    total = sum(_SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
+    total += _DECADE * outside(link_bps, *_LINK_BPS)
+    total += _DECADE * outside(scaled(evidence.throughput, rate), *_TRANSFER_BPS)
+    total += _DECADE * outside(scaled(evidence.size, SIZE_UNITS[units.size]), *_FILE_BYTES)
+    total += _TOTAL_SIZE_SURPRISE * units.size_is_total
+    total += _FRACTIONAL_BYTES * (units.size == "B" and not evidence.whole_sizes)
+    if link_bps is not None and evidence.high_throughput is not None:
+        share = evidence.high_throughput * rate / link_bps
+        total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
+    if evidence.throughput is None:
+        total += _rate_penalty(rate_by_duration_bps(units, evidence), link_bps)
+    return total + _size_penalty(units, evidence.of_sizes(units))
+
+
+def told_rate_bps(units: Units, evidence: Evidence) -> float | None:
+    """Median throughput, bit/s; where the log has none, that of size over duration."""
+    if evidence.throughput is None:
+        return rate_by_duration_bps(units, evidence)
+    return evidence.throughput * RATE_UNITS[units.throughput]
+
+
+def rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
+    """Median of size over duration in rows without a throughput, bit/s."""
+    return scaled(evidence.of_sizes(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
+
+
+def _rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
+    """How implausible size over duration is as a rate, in a log that tells no other."""
+    implausible = _DECADE * outside(rate_bps, *_TRANSFER_BPS)
+    if rate_bps is None or link_bps is None:
+        return implausible
+    share = rate_bps / link_bps
+    return implausible + _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
+
+
+def _size_penalty(units: Units, evidence: SizeEvidence) -> float:
+    per_size = RATE_UNITS[units.throughput] / units.bits_per_size
+    if evidence.moved is not None:
+        miss = abs(math.log(evidence.moved * per_size * TIME_UNITS[units.duration]))
+        return min(miss / _AGREEMENT, _MOST_DISAGREEMENT)
+    power_w = scaled(evidence.energy, per_size)
+    gaps = scaled(evidence.gap, per_size)
+    return _DECADE * (outside(power_w, *_HOST_POWER_W) + outside(gaps, 0.9, 1e3))
+
+
+def scaled(value: float | None, scale: float) -> float | None:
+    """A value in SI, ``None`` of an unknown one."""
+    return None if value is None else value * scale

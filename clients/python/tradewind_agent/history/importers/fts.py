@@ -1,0 +1,125 @@
+"""Completion messages of FTS (a JSON object a file): strings in 2016, typed values under ``data`` from 2017 on."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from tradewind.dataset import DataSet
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.units import throughput_bps
+from tradewind_agent.history.importers.fields import bounded, instant, name, number
+from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused
+from tradewind_agent.history.importers.sessions import read_sessions
+
+_STATUS: Mapping[str, Status] = MappingProxyType(
+    {"ok": Status.SUCCEEDED, "error": Status.FAILED, "abort": Status.CANCELLED, "canceled": Status.CANCELLED}
+)
+_MS_PER_S = 1e3
+_LATEST_MS = 4.1e12
+_MOST_STREAMS = 32767
+
+
+class FtsImporter:
+    """Messages of the topic ``transfer.fts_monitoring_complete``."""
+
+    name = "fts"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """A record a file; otherwise as ``Importer.rows``."""
+        report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
+        return read_sessions(text.lines(), lambda line: _record(line, context), report)
+
+
+def _record(line: Line, context: ImportContext) -> TransferRecord | None:
+    if not line.text.strip():
+        return None
+    message = message_of(line.text)
+    message = object_at(message, "data") or message
+    status = _STATUS.get(text_at(message, "t_final_transfer_state").strip().lower())
+    if status is None:
+        raise InvalidValue("outcome.status", f"is unknown: {text_at(message, 't_final_transfer_state')[:40]!r}")
+    started_at = _moment("started_at", message, "timestamp_tr_st")
+    ended_at = _moment("ended_at", message, "timestamp_tr_comp")
+    if ended_at <= started_at:
+        raise InvalidValue("ended_at", "is not after started_at")
+    moved = _count("outcome.bytes_moved", message, "tr_bt_transfered")
+    size = _count("dataset.total_bytes", message, "f_size" if text_at(message, "f_size") else "file_size")
+    succeeded = status is Status.SUCCEEDED
+    if succeeded and moved == 0:
+        raise InvalidValue("outcome.bytes_moved", "is zero")
+    mover = Mover(context.mover or "fts")
+    source = _host("source", message, ("src_hostname", "src_url"), context.source)
+    destination = _host("destination", message, ("dst_hostname", "dst_url"), context.destination)
+    return TransferRecord(
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        started_at=started_at,
+        ended_at=ended_at,
+        source=source,
+        destination=destination,
+        mover=mover,
+        protocol=_protocol(message),
+        direction=Direction.THIRD_PARTY,
+        dataset=DataSet(file_count=1, total_bytes=max(size, moved)),
+        outcome=Outcome(
+            status=status,
+            bytes_moved=moved,
+            files_done=int(succeeded),
+            files_failed=int(not succeeded),
+            throughput_bps=throughput_bps(moved, (ended_at - started_at).total_seconds()),
+        ),
+        path=Path(
+            bandwidth_bps=context.bandwidth_bps,
+            rtt_s=context.rtt_s,
+            buffer_bytes=_chosen("path.buffer_bytes", message, "tcp_buf_size")
+            or _chosen("path.buffer_bytes", message, "buf_size"),
+        ),
+        parameters=Parameters(
+            parallelism=_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
+            io_block_bytes=_chosen("parameters.io_block_bytes", message, "block_size"),
+        ),
+        network=context.network,
+    )
+
+
+def _moment(field: str, message: Mapping[str, object], key: str) -> datetime:
+    """A time in milliseconds since 1970; FTS writes 0 for what has not begun."""
+    ms = number(field, text_at(message, key))
+    if not 0 < ms < _LATEST_MS:
+        raise InvalidValue(field, "is zero: the copy never began" if ms == 0 else f"is no time in ms: {ms:g}")
+    return instant(field, datetime.fromtimestamp(ms / _MS_PER_S, UTC))
+
+
+def _count(field: str, message: Mapping[str, object], key: str) -> int:
+    return bounded(field, number(field, text_at(message, key)), 0)
+
+
+def _chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:
+    """A setting, ``None`` where the message lacks it or says 0, the storage's own choice."""
+    text = text_at(message, key)
+    return (bounded(field, number(field, text), 0, highest) or None) if text.strip() else None
+
+
+def _url_part(url: str, part: str) -> str:
+    try:
+        return getattr(urlsplit(url), part) or ""
+    except ValueError:
+        return ""
+
+
+def _host(field: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None) -> str:
+    host = text_at(message, keys[0]).strip() or _url_part(text_at(message, keys[1]), "hostname") or given
+    if host is None:
+        raise InvalidValue(field, f"is not in the message; give it with --{field}")
+    return name(field, host)
+
+
+def _protocol(message: Mapping[str, object]) -> str:
+    scheme = _url_part(text_at(message, "src_url"), "scheme")
+    return name("protocol", scheme) if scheme else "unknown"

@@ -1,0 +1,141 @@
+"""Transfer log of the GridFTP server: a line a file, ``DATE=… HOST=… START=… NBYTES=… STREAMS=… DEST=[…] TYPE=…``.
+
+STREAMS is parallelism; concurrency follows from overlapping lines. The server writes UTC, and older ones the fraction
+of a second as microseconds without leading zeros (``.2102`` is 2,102 µs). STOR is a file that came to HOST from DEST,
+RETR one that went from HOST to DEST.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from tradewind.dataset import DataSet
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.units import throughput_bps
+from tradewind_agent.history.importers.fields import bounded, instant, name, number, setting
+from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused
+from tradewind_agent.history.importers.sessions import read_sessions
+
+_BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
+_AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
+_KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
+_MOMENT = re.compile(r"([0-9]{14})(?:\.([0-9]{1,6}))?")
+_PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
+_NO_PEERS = frozenset({"", "0.0.0.0", "::", "127.0.0.1", "::1"})  # noqa: S104  # written by the server, not bound to
+_COMPLETE = "226"
+_RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
+_SENT = frozenset({"RETR", "ERET"})
+
+
+class GridFtpImporter:
+    """Transfer logs of globus-gridftp-server and of servers that write the same line."""
+
+    name = "gridftp"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """A record a file; otherwise as ``Importer.rows``."""
+        if context.timezone is None:
+            report.assume("times are UTC, as the server writes them")
+        report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
+        return read_sessions(text.lines(), lambda line: _record(line, context), report)
+
+
+def _record(line: Line, context: ImportContext) -> TransferRecord | None:
+    if not line.text.strip():
+        return None
+    values = _values(line.text)
+    direction, source, destination = _ends(values, context)
+    started_at = _moment("started_at", values.get("START", ""), context)
+    ended_at = _moment("ended_at", values.get("DATE", ""), context)
+    if ended_at <= started_at:
+        raise InvalidValue("ended_at", "is not after started_at")
+    complete = values.get("CODE") == _COMPLETE
+    moved = bounded("outcome.bytes_moved", number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
+    if complete and moved == 0:
+        raise InvalidValue("outcome.bytes_moved", "is zero")
+    mover = Mover(context.mover or "gridftp")
+    link = LinkKey(source, destination, context.network, mover.name)
+    return TransferRecord(
+        id=record_id(link, line.number, line.text),
+        started_at=started_at,
+        ended_at=ended_at,
+        source=source,
+        destination=destination,
+        mover=mover,
+        protocol="gridftp",
+        direction=direction,
+        dataset=DataSet(file_count=1, total_bytes=moved),
+        outcome=Outcome(
+            status=Status.SUCCEEDED if complete else Status.FAILED,
+            bytes_moved=moved,
+            files_done=int(complete),
+            files_failed=int(not complete),
+            throughput_bps=throughput_bps(moved, (ended_at - started_at).total_seconds()),
+        ),
+        path=Path(
+            bandwidth_bps=context.bandwidth_bps,
+            rtt_s=context.rtt_s,
+            buffer_bytes=_size("path.buffer_bytes", values.get("BUFFER", "0")),
+        ),
+        parameters=Parameters(
+            parallelism=setting("parameters.parallelism", values.get("STREAMS", "")),
+            io_block_bytes=_size("parameters.io_block_bytes", values.get("BLOCK", "0")),
+        ),
+        network=context.network,
+    )
+
+
+def _values(text: str) -> Mapping[str, str]:
+    """Values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts, else the first"""
+    found = list(_KEY.finditer(text))
+    values: dict[str, str] = {}
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    for match, end in zip(found, ends, strict=False):
+        value = text[match.end() : end].strip()
+        if match[1] in _AFTER_FILE or match[1] not in values:
+            values[match[1]] = value
+    if not {"DATE", "START", "NBYTES"} & values.keys():
+        raise InvalidValue("row", "is no transfer line: it has none of DATE, START and NBYTES")
+    return values
+
+
+def _moment(field: str, text: str, context: ImportContext) -> datetime:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise InvalidValue(field, "is missing" if not text else f"is no time: {text[:40]!r}")
+    try:
+        second = datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=context.timezone or UTC)
+    except ValueError:
+        raise InvalidValue(field, f"does not exist: {text[:40]!r}") from None
+    return instant(field, second + timedelta(microseconds=int(match[2] or 0)))
+
+
+def _size(field: str, text: str) -> int | None:
+    """Size in bytes; the server writes 0 for what it left to the system."""
+    return bounded(field, number(field, text), 0) or None
+
+
+def _ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction, str, str]:
+    command = values.get("TYPE", "")
+    if command not in _RECEIVED | _SENT:
+        raise InvalidValue("direction", f"is no transfer of a file: TYPE is {command[:20]!r}")
+    match = _PEER.fullmatch(values.get("DEST", ""))
+    peer = match[1].strip() if match else ""
+    host = name("source" if command in _SENT else "destination", values.get("HOST", ""))
+    if command in _SENT:
+        return Direction.DOWNLOAD, host, _peer("destination", peer, context.destination)
+    return Direction.UPLOAD, _peer("source", peer, context.source), host
+
+
+def _peer(field: str, address: str, given: str | None) -> str:
+    """The other end; the server writes 0.0.0.0 where it does not know it."""
+    if address not in _NO_PEERS:
+        return name(field, address)
+    if given is None:
+        raise InvalidValue(field, f"is not in the line (DEST is {address or 'missing'}); give it with --{field}")
+    return name(field, given)

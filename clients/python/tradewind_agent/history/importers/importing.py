@@ -1,0 +1,80 @@
+"""The one way in: a log in any known format becomes records, refusals and a report."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.aria2 import Aria2Importer
+from tradewind_agent.history.importers.csv_logs.families import CsvImporter
+from tradewind_agent.history.importers.detect import detect
+from tradewind_agent.history.importers.fts import FtsImporter
+from tradewind_agent.history.importers.gridftp import GridFtpImporter
+from tradewind_agent.history.importers.log_text import LogText
+from tradewind_agent.history.importers.ndjson import NdjsonImporter
+from tradewind_agent.history.importers.ports import ImportContext, Imported, Importer, ImportReport, Refused
+from tradewind_agent.history.importers.rclone import RcloneImporter
+
+
+def known_importers() -> Mapping[str, Importer]:
+    """Importers by the name of their format."""
+    importers: tuple[Importer, ...] = (
+        GridFtpImporter(),
+        RcloneImporter(),
+        FtsImporter(),
+        Aria2Importer(),
+        CsvImporter(),
+        NdjsonImporter(),
+    )
+    return {importer.name: importer for importer in importers}
+
+
+class LogImport(Iterator[Imported | Refused]):
+    """An import under way: its rows in the order of the log; ``report`` is complete once they are exhausted."""
+
+    def __init__(self, text: LogText, importer: Importer, context: ImportContext) -> None:
+        self.report = ImportReport(format=importer.name)
+        self._rows = self._counted(text, importer, context)
+
+    def _counted(self, text: LogText, importer: Importer, context: ImportContext) -> Iterator[Imported | Refused]:
+        with text:
+            for item in importer.rows(text, context, self.report):
+                self.report.count(item)
+                yield item
+
+    def __next__(self) -> Imported | Refused:
+        return next(self._rows)
+
+
+def import_file(
+    log: Path | str | IO[bytes],
+    *,
+    format: str = "auto",  # noqa: A002  # the word of the command line
+    context: ImportContext,
+    first_row: int = 1,
+    head_rows: int = 0,
+) -> LogImport:
+    """Read a log as transfer records, streaming.
+
+    Parameters
+    ----------
+    log : path, or a binary stream, which stays open; plain, gzip or zstd.
+    format : one of ``detect.FORMATS``, or "auto" to tell it by the content.
+    context : what the log itself may lack.
+    first_row, head_rows : number of the first line, for a part of a log read on from an offset, and how many lines of
+        the log's beginning stand before it, to be looked at and not imported.
+
+    Raises
+    ------
+    InvalidValue : unreadable, of no known format, or lacking what only the context can give. The last is raised by the
+        first row that is asked for, at the latest.
+    """
+    importers = known_importers()
+    if format != "auto" and format not in importers:
+        raise InvalidValue("--format", f"is one of auto, {', '.join(importers)}; got {format!r}")
+    text = LogText(log, first_row=first_row, head_rows=head_rows)
+    try:
+        return LogImport(text, importers[detect(text.sample()) if format == "auto" else format], context)
+    except BaseException:
+        text.close()
+        raise

@@ -1,0 +1,27 @@
+"""The project's own transfer records, one JSON object a line: checked and passed through with their ids."""
+
+from collections.abc import Iterator
+
+from tradewind.errors import InvalidValue
+from tradewind.wire.records import parse_row
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+
+
+class NdjsonImporter:
+    """Rows as ``POST /v1/logs`` takes them; the context adds nothing to them."""
+
+    name = "ndjson"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:  # noqa: ARG002  # the port's
+        """Records as they are; otherwise as ``Importer.rows``."""
+        return (_read(line) for line in text.lines() if line.fault or line.text.strip())
+
+
+def _read(line: Line) -> Imported | Refused:
+    try:
+        if line.fault is not None:
+            raise line.fault
+        return Imported(parse_row(line.text.encode(errors="replace")).to_record(), line.number)
+    except InvalidValue as invalid:
+        return refused(line.number, invalid, line.text)

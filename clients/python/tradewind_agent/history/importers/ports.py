@@ -1,0 +1,170 @@
+"""What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Protocol
+
+from tradewind.energy.measured import Host
+from tradewind.errors import InvalidValue
+from tradewind.transfer import TransferRecord
+from tradewind_agent.history.importers.log_text import LogText
+
+SYNTHETIC_START = datetime(2000, 1, 1, tzinfo=UTC)
+"""Where rows without any time begin unless the context says otherwise; named in the report whenever it is used."""
+
+SHOWN_ROWS = 3
+"""Refused rows of each kind that a report names."""
+
+RAW_EXCERPT = 200
+"""Characters of a refused row that are kept with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportContext:
+    """What old logs lack. Values of the log itself come first; ``None`` means not given.
+
+    Attributes
+    ----------
+    source, destination : endpoint names for logs or rows that name none.
+    bandwidth_bps : rate of the link, bit/s.
+    rtt_s : round-trip time, s.
+    timezone : zone of times written without one; UTC (a reported assumption) if not given.
+    mover, network : program that moved the bytes, label of the network.
+    started_at : start of the first row where a log holds no times, with zone.
+    energy_host : the end that energy columns are about.
+    in_parts : a log is read part by part as it grows, so that rows which only follow each other have no times.
+    head_settles : what a column of it means is told by the log's beginning alone, not by the part that follows.
+    repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
+        instead of refusing the rows.
+    """
+
+    source: str | None = None
+    destination: str | None = None
+    bandwidth_bps: float | None = None
+    rtt_s: float | None = None
+    timezone: tzinfo | None = None
+    mover: str | None = None
+    network: str | None = None
+    started_at: datetime | None = None
+    energy_host: Host = Host.DESTINATION
+    in_parts: bool = False
+    head_settles: bool = False
+    repair_sizes: bool = False
+
+    def __post_init__(self) -> None:
+        for option, value in (("--bandwidth", self.bandwidth_bps), ("--rtt", self.rtt_s)):
+            if value is not None and not 0 < value < float("inf"):
+                raise InvalidValue(option, f"must be above 0 and finite, got {value}")
+        if self.started_at is not None and self.started_at.utcoffset() is None:
+            raise InvalidValue("--start", "needs a time zone, such as 2024-05-01T00:00:00Z")
+
+    @property
+    def zone(self) -> tzinfo:
+        return self.timezone or UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One row that became a record. ``group`` labels the set of the file that it belongs to, "" if there is but one."""
+
+    record: TransferRecord
+    row: int
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One row that did not: line number (1 is the first line), field, reason in one phrase, beginning of the row."""
+
+    row: int
+    field: str
+    reason: str
+    raw: str
+
+
+def refused(row: int, invalid: InvalidValue, raw: str) -> Refused:
+    """The refusal that an invalid value of a row means."""
+    return Refused(row, invalid.field, invalid.reason, raw[:RAW_EXCERPT])
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInference:
+    """The unit that a column was taken to be in, and why."""
+
+    column: str
+    unit: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.column} in {self.unit}: {self.evidence}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportReport:
+    """What an import found; complete once the rows are exhausted.
+
+    Attributes
+    ----------
+    format : name of the importer.
+    rows_read, imported : rows seen (headers and chatter of a log are no rows) and records given.
+    refused : number of rows by field and kind of reason (the reason up to its first colon or figure).
+    refused_rows : numbers of the first few of them.
+    units : unit of each column, with evidence.
+    assumptions : what was taken for granted, in words, each once.
+    """
+
+    format: str
+    rows_read: int = 0
+    imported: int = 0
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_rows: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    units: list[UnitInference] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+
+    @property
+    def refused_count(self) -> int:
+        return self.refused.total()
+
+    def assume(self, assumption: str) -> None:
+        """Note an assumption once."""
+        if assumption not in self.assumptions:
+            self.assumptions.append(assumption)
+
+    def count(self, item: Imported | Refused) -> None:
+        """Count one row."""
+        self.rows_read += 1
+        if isinstance(item, Imported):
+            self.imported += 1
+        else:
+            self.refuse(item.row, item.field, _kind(item.reason))
+
+    def refuse(self, row: int, wrong: str, reason: str) -> None:
+        """Count a refused row by the field that is wrong and why."""
+        self.refused[wrong, reason] += 1
+        rows = self.refused_rows.setdefault((wrong, reason), [])
+        if len(rows) < SHOWN_ROWS:
+            rows.append(row)
+
+
+def _kind(reason: str) -> str:
+    """A reason without its figures, so that a million refusals still make a short list."""
+    return reason.partition(",")[0].partition(":")[0].partition(" (")[0][:RAW_EXCERPT]
+
+
+class Importer(Protocol):
+    """One format of logs."""
+
+    @property
+    def name(self) -> str:
+        """Name of the format, as given to ``--format``."""
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """Records and refusals of a log in one pass of flat memory; units and assumptions go to the report.
+
+        Raises
+        ------
+        InvalidValue : the log as a whole cannot be read, or lacks what only the context can give (the field is then
+            the option).
+        """

@@ -1,0 +1,175 @@
+"""rclone's log under ``--use-json-log``: a run is a record, timed by its stats lines.
+
+A "Copied" line says when a file was done but not when it was begun, so that single files make no records; what they do
+tell is the sizes. Stats lines (``--stats 10s --stats-log-level NOTICE``) hold bytes, elapsed time and the files in
+flight. While files wait, as many are in flight as ``--transfers`` allows: that is how the setting is known without the
+command line (which only ``-vv`` logs).
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from tradewind.dataset import DataSet
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.units import format_count, throughput_bps
+from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
+from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.rclone_run import Run, count_in, seconds_in, split_runs
+
+_LOCAL = "local"
+_SHORTEST_RUN_S = 1e-6
+
+ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
+
+
+class RcloneImporter:
+    """Logs of ``rclone copy``, ``sync`` and ``move`` with ``--use-json-log``."""
+
+    name = "rclone"
+
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+        """A record a run; otherwise as ``Importer.rows``."""
+        required("source", "--source", context.source)
+        required("destination", "--destination", context.destination)
+        return _rows(text, context, report)
+
+
+def _rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    for found in split_runs(text.lines()):
+        if isinstance(found, Refused):
+            yield found
+        else:
+            yield from _finished(found, context, report)
+
+
+def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    """Yield the record of a run, or why there is none; nothing for a run that moved nothing over the network."""
+    if run.is_dry or run.files.is_dry:
+        report.assume("dry runs moved nothing and make no record")
+        return
+    if run.last_stats is None and not run.files.copied and not run.files.failed:
+        return
+    line = run.last_stats or run.first
+    try:
+        if run.last_stats is not None and _moved_nothing(run, report):
+            return
+        yield Imported(_record(run, line, context, report), line.number)
+    except InvalidValue as invalid:
+        yield refused(line.number, invalid, line.text)
+
+
+def _moved_nothing(run: Run, report: ImportReport) -> bool:
+    """Return whether a run found nothing to copy, or had the server copy within itself."""
+    if _moved_bytes(run) or count_in(run.stats, "errors") or run.files.failed:
+        return False
+    if count_in(run.stats, "bytes"):
+        report.assume("copies within the server crossed no network and make no record")
+        return True
+    return not _moved_files(run) and not count_in(run.stats, "totalTransfers")
+
+
+def _moved_bytes(run: Run) -> int:
+    """Return the bytes that crossed the network: rclone counts what a server copies within itself, too."""
+    inside = count_in(run.stats, "serverSideCopyBytes") + count_in(run.stats, "serverSideMoveBytes")
+    return max(count_in(run.stats, "bytes") - inside, 0)
+
+
+def _moved_files(run: Run) -> int:
+    return max(count_in(run.stats, "transfers") - _files_inside(run), 0)
+
+
+def _files_inside(run: Run) -> int:
+    """Return how many files the server copied or moved within itself."""
+    return count_in(run.stats, "serverSideCopies") + count_in(run.stats, "serverSideMoves")
+
+
+def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) -> TransferRecord:
+    if run.last_stats is None:
+        seen = format_count(run.files.copied + run.files.failed, "file")
+        raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
+    if run.ended_at is None:
+        raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
+    duration_s = max(_busy_s(run, report), _SHORTEST_RUN_S)
+    moved, files = _moved_bytes(run), _moved_files(run)
+    inside_bytes = count_in(run.stats, "bytes") - moved
+    planned_files = max(count_in(run.stats, "totalTransfers") - _files_inside(run), 0)
+    planned_bytes = max(count_in(run.stats, "totalBytes") - inside_bytes, 0)
+    errors = max(count_in(run.stats, "errors"), run.files.failed)
+    if moved == 0:
+        raise InvalidValue("outcome.bytes_moved", "is zero")
+    rate_bps = throughput_bps(moved, duration_s)
+    possible_rate(rate_bps, context.bandwidth_bps)
+    complete = run.files.copied == files and run.files.smallest_bytes is not None
+    mover = Mover(context.mover or "rclone", run.version)
+    source = required("source", "--source", context.source)
+    destination = required("destination", "--destination", context.destination)
+    return TransferRecord(
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        started_at=instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
+        ended_at=instant("ended_at", run.ended_at),
+        source=source,
+        destination=destination,
+        mover=mover,
+        protocol=run.files.source_kind if run.files.source_kind not in (None, _LOCAL) else "unknown",
+        direction=_direction(run, report),
+        dataset=DataSet(
+            file_count=max(files, planned_files, 1),
+            total_bytes=max(moved, planned_bytes),
+            min_file_bytes=run.files.smallest_bytes if complete else None,
+            max_file_bytes=run.files.largest_bytes if complete else None,
+        ),
+        outcome=Outcome(
+            status=_status(files, planned_files, errors),
+            bytes_moved=moved,
+            files_done=files,
+            files_failed=errors,
+            throughput_bps=rate_bps,
+        ),
+        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
+        parameters=_parameters(run, report),
+        network=context.network,
+    )
+
+
+def _status(files: int, planned: int, errors: int) -> Status:
+    if errors:
+        return Status.FAILED
+    return Status.SUCCEEDED if files >= planned else Status.CANCELLED
+
+
+def _direction(run: Run, report: ImportReport) -> Direction:
+    if run.files.source_kind is None:
+        report.assume("the log does not tell local from remote: runs are recorded as downloads")
+    return Direction.UPLOAD if run.files.source_kind == _LOCAL else Direction.DOWNLOAD
+
+
+def _parameters(run: Run, report: ImportReport) -> Parameters:
+    transfers = run.flags.get("transfers") or None
+    if transfers is None and 0 < run.waiting_in_flight <= MAX_SETTING:
+        transfers = run.waiting_in_flight
+        report.assume("concurrency is the number of files in flight while others waited")
+    streams = run.flags.get("multi-thread-streams") or None
+    return Parameters(
+        concurrency=None if transfers is None else bounded("parameters.concurrency", transfers, 1, MAX_SETTING),
+        parallelism=bounded("parameters.parallelism", streams, 1, MAX_SETTING)
+        if streams and run.files.is_multi_thread
+        else None,
+        nic_bps=run.limit_bps,
+    )
+
+
+def _busy_s(run: Run, report: ImportReport) -> float:
+    """Time in which files were in flight where the version tells it, else the elapsed time, listing included."""
+    busy_s = seconds_in(run.stats, "transferTime")
+    if busy_s > 0:
+        report.assume("a run lasts for its transferTime, in which files were in flight")
+        return busy_s
+    if run.elapsed_s == 0:
+        raise InvalidValue("started_at", f"is not in the log: its stats lines have no elapsedTime; {ADVICE}")
+    report.assume("a run lasts for its elapsedTime, listing included")
+    return run.elapsed_s

@@ -1,0 +1,231 @@
+"""The runs of rclone in a log: which lines belong to which, and what they tell of it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Self
+
+from tradewind.errors import InvalidValue
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.history.importers.fields import bounded, number
+from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.ports import Refused, refused
+from tradewind_agent.movers.rate_option import parse_rates
+
+_COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
+_STARTED = re.compile(r'rclone: Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
+_FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
+_DRY_FLAG = re.compile(r'"(?:--dry-run(?:=true)?|-n)"')
+_DRY = re.compile(r"as --dry-run\b")
+_BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
+_LIMITED = re.compile(
+    r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
+)
+_KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
+_LONGEST_RUN_S = 1e8
+
+
+@dataclass(slots=True)
+class FileLines:
+    """What lines of single files tell; sizes are kept as counts and ends, whatever the number of files."""
+
+    copied: int = 0
+    smallest_bytes: int | None = None
+    largest_bytes: int | None = None
+    failed: int = 0
+    is_multi_thread: bool = False
+    source_kind: str | None = None
+    is_dry: bool = False
+
+    def note_copy(self, message: Mapping[str, object], *, is_multi_thread: bool) -> None:
+        """Add a file that was copied."""
+        self.copied += 1
+        self.is_multi_thread = self.is_multi_thread or is_multi_thread
+        if (kind := _KIND.fullmatch(text_at(message, "objectType"))) is not None:
+            self.source_kind = kind[1]
+        if text_at(message, "size"):
+            size = bounded("dataset.total_bytes", number("dataset.total_bytes", text_at(message, "size")), 0)
+            self._note_sizes(size, size)
+
+    def _note_sizes(self, smallest_bytes: int, largest_bytes: int) -> None:
+        known = smallest_bytes if self.smallest_bytes is None else self.smallest_bytes
+        self.smallest_bytes = min(smallest_bytes, known)
+        self.largest_bytes = max(largest_bytes, self.largest_bytes or 0)
+
+    def add(self, later: "FileLines") -> None:
+        """Add what the lines behind these tell."""
+        self.copied += later.copied
+        self.failed += later.failed
+        self.is_multi_thread = self.is_multi_thread or later.is_multi_thread
+        self.source_kind = later.source_kind or self.source_kind
+        self.is_dry = self.is_dry or later.is_dry
+        if later.smallest_bytes is not None and later.largest_bytes is not None:
+            self._note_sizes(later.smallest_bytes, later.largest_bytes)
+
+
+@dataclass(slots=True)
+class Run:
+    """What is known of one run so far.
+
+    ``files`` : what lines up to its last stats line tell; ``later_files`` : of the lines behind that one, which are of
+    this run or of the next.
+    """
+
+    first: Line
+    last_stats: Line | None = None
+    ended_at: datetime | None = None
+    stats: Mapping[str, object] = field(default_factory=dict)
+    elapsed_s: float = 0.0
+    files: FileLines = field(default_factory=FileLines)
+    later_files: FileLines = field(default_factory=FileLines)
+    waiting_in_flight: int = 0
+    version: str | None = None
+    flags: Mapping[str, int] = field(default_factory=dict)
+    limit_bps: float | None = None
+    is_dry: bool = False
+
+    def note(self, event: "Event") -> None:
+        """Add what a line tells."""
+        spoken = text_at(event.message, "msg")
+        if event.started is not None:
+            self.version, words = event.started[1], event.started[2]
+            self.flags = {flag: int(value) for flag, value in _FLAG.findall(words)}
+            self.is_dry = _DRY_FLAG.search(words) is not None
+            self._note_limit(rate for value in _BWLIMIT.findall(words) for rate in parse_rates(value))
+        elif event.limited is not None:
+            self._note_limit(parse_rates(event.limited[2], BITS_PER_BYTE))
+        elif event.stats:
+            self._note_stats(event)
+        elif (copied := _COPIED.match(spoken)) is not None:
+            self.later_files.note_copy(event.message, is_multi_thread=copied[1] is not None)
+        elif "Failed to copy" in spoken:
+            self.later_files.failed += 1
+        elif _DRY.search(spoken) is not None:
+            self.later_files.is_dry = True
+
+    def close(self) -> None:
+        """Take the lines behind the last stats line as this run's own."""
+        self.files.add(self.later_files)
+        self.later_files = FileLines()
+
+    def _note_limit(self, rates_bps: Iterator[float]) -> None:
+        """Keep the lowest rate that the user limited the run to."""
+        self.limit_bps = min((*rates_bps, *([] if self.limit_bps is None else [self.limit_bps])), default=None)
+
+    def _note_stats(self, event: "Event") -> None:
+        self.close()
+        stats = event.stats
+        self.last_stats, self.stats, self.elapsed_s, self.ended_at = event.line, stats, event.elapsed_s, event.at
+        in_flight = stats.get("transferring")
+        if isinstance(in_flight, list):
+            unfinished = count_in(stats, "totalTransfers") - count_in(stats, "transfers")
+            if unfinished > len(in_flight):
+                self.waiting_in_flight = max(self.waiting_in_flight, len(in_flight))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the log; ``elapsed_s`` is 0 and ``at`` is ``None`` where it has no stats."""
+
+    line: Line
+    message: Mapping[str, object]
+    stats: Mapping[str, object]
+    elapsed_s: float
+    at: datetime | None
+    started: re.Match[str] | None
+    limited: re.Match[str] | None
+
+    @classmethod
+    def parse(cls, line: Line) -> Self:
+        """Read a line.
+
+        Raises
+        ------
+        InvalidValue : it is no line of rclone's log, or holds an impossible number or time.
+        """
+        if line.fault is not None:
+            raise line.fault
+        message = message_of(line.text)
+        stats = object_at(message, "stats")
+        spoken = text_at(message, "msg")
+        return cls(
+            line,
+            message,
+            stats,
+            seconds_in(stats, "elapsedTime"),
+            _moment(text_at(message, "time")) if stats else None,
+            _STARTED.match(spoken),
+            _LIMITED.match(spoken),
+        )
+
+    def starts_after(self, run: Run) -> bool:
+        """Return whether this line is the first of a run behind ``run``."""
+        is_limiter = self.limited is not None and self.limited[1].startswith("Starting")
+        return self.started is not None or (is_limiter and run.last_stats is not None)
+
+    def is_of_later_run(self, run: Run) -> bool:
+        """Return whether these stats are of a run behind ``run``: its clock was set back, or it began after them."""
+        if not self.stats or run.last_stats is None:
+            return False
+        if self.elapsed_s < run.elapsed_s:
+            return True
+        return (
+            self.at is not None
+            and run.ended_at is not None
+            and self.elapsed_s > 0
+            and self.at - timedelta(seconds=self.elapsed_s) > run.ended_at
+        )
+
+
+def split_runs(lines: Iterator[Line]) -> Iterator[Run | Refused]:
+    """Yield the runs of a log in their order, and the lines that cannot be read."""
+    run: Run | None = None
+    for line in lines:
+        if line.fault is None and not line.text.strip():
+            continue
+        try:
+            event = Event.parse(line)
+            if run is not None and event.starts_after(run):
+                run.close()
+                yield run
+                run = None
+            elif run is not None and event.is_of_later_run(run):
+                following = Run(line, later_files=run.later_files)
+                yield run
+                run = following
+            run = run or Run(line)
+            run.note(event)
+        except InvalidValue as invalid:
+            yield refused(line.number, invalid, line.text)
+    if run is not None:
+        run.close()
+        yield run
+
+
+def seconds_in(stats: Mapping[str, object], key: str) -> float:
+    """Return a time of stats, s; 0 where they lack it."""
+    text = text_at(stats, key)
+    seconds = number(f"stats.{key}", text) if text else 0.0
+    if seconds > _LONGEST_RUN_S:
+        raise InvalidValue(f"stats.{key}", f"is no time of a run: {seconds:g} s")
+    return seconds
+
+
+def count_in(stats: Mapping[str, object], key: str) -> int:
+    """Return a count of stats; 0 where they lack it."""
+    text = text_at(stats, key)
+    return bounded(f"stats.{key}", number(f"stats.{key}", text), 0) if text else 0
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue("ended_at", f"is no time: {text[:40]!r}") from None
+    if at.utcoffset() is None:
+        raise InvalidValue("ended_at", f"has no zone: {text[:40]!r}")
+    return at

@@ -1,0 +1,55 @@
+"""From one line a file, as servers and transfer services write, to records with the concurrency that overlaps show."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import TransferRecord
+from tradewind_agent.history.importers.fields import possible_rate
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.overlap import OverlapWindow
+from tradewind_agent.history.importers.ports import Imported, ImportReport, Refused, refused
+
+
+def read_sessions(
+    lines: Iterable[Line], read: Callable[[Line], TransferRecord | None], report: ImportReport
+) -> Iterator[Imported | Refused]:
+    """Records of a log of single files, with concurrency from transfers of the same host pair beside them.
+
+    ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
+    """
+    report.assume(
+        "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
+    )
+    window: OverlapWindow[Imported | Refused] = OverlapWindow()
+    for line in lines:
+        item = _read(line, read)
+        if isinstance(item, Imported):
+            record = item.record
+            done = window.transfer(item, (record.source, record.destination), record.started_at, record.ended_at)
+        elif item is not None:
+            done = window.passing(item)
+        else:
+            continue
+        yield from (_with_concurrency(*row) for row in done)
+    yield from (_with_concurrency(*row) for row in window.rest())
+
+
+def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> Imported | Refused | None:
+    try:
+        if line.fault is not None:
+            raise line.fault
+        record = read(line)
+        if record is None:
+            return None
+        possible_rate(record.outcome.throughput_bps, record.path.bandwidth_bps)
+        return Imported(record, line.number)
+    except InvalidValue as invalid:
+        return refused(line.number, invalid, line.text)
+
+
+def _with_concurrency(item: Imported | Refused, concurrency: int | None) -> Imported | Refused:
+    if concurrency is None or isinstance(item, Refused):
+        return item
+    parameters = replace(item.record.parameters, concurrency=concurrency)
+    return replace(item, record=replace(item.record, parameters=parameters))

@@ -1,0 +1,58 @@
+"""Parts of growing logs as records, by the importers: what a watch reads with."""
+
+from dataclasses import dataclass, replace
+from typing import IO
+
+from pydantic import ValidationError
+
+from tradewind.transfer import TransferRecord
+from tradewind.wire.base import reason_of
+from tradewind.wire.records import WireRecord
+from tradewind_agent.history.importers.detect import detect
+from tradewind_agent.history.importers.importing import import_file
+from tradewind_agent.history.importers.log_text import LogText
+from tradewind_agent.history.importers.ports import ImportContext, Imported
+from tradewind_agent.history.watching import Imports
+
+
+@dataclass(frozen=True, slots=True)
+class ImportingReader:
+    """Reads by content, or by the format that the user names, in the context that the user gives."""
+
+    context: ImportContext
+    format_name: str = "auto"
+
+    def format_of(self, log: IO[bytes]) -> str:
+        """Name of the format of a log that begins so.
+
+        Raises
+        ------
+        InvalidValue : of no known format.
+        """
+        if self.format_name != "auto":
+            return self.format_name
+        with LogText(log) as text:
+            return detect(text.sample())
+
+    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str) -> Imports:
+        """Records of a part; what the wire does not take counts as refused."""
+        records: list[TransferRecord] = []
+        reasons: list[str] = []
+        context = replace(self.context, in_parts=True, head_settles=head_settles)
+        rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
+        for item in rows:
+            if not isinstance(item, Imported):
+                reasons.append(f"row {item.row}: {item.field}: {item.reason}")
+            elif (wrong := _unsendable(item.record)) is not None:
+                reasons.append(f"row {item.row}: {wrong}")
+            else:
+                records.append(item.record)
+        return Imports(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
+
+
+def _unsendable(record: TransferRecord) -> str | None:
+    try:
+        WireRecord.of(record)
+    except ValidationError as invalid:
+        return str(reason_of(invalid.errors(include_url=False, include_context=False)[0]))
+    return None

@@ -1,0 +1,183 @@
+"""History on its way to the service: logs of any known format as NDJSON lines, and what is to be said about them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import LinkKey
+from tradewind.units import format_count
+from tradewind.wire.base import reason_of
+from tradewind.wire.logs import BatchReceipt
+from tradewind.wire.records import WireRecord
+from tradewind_agent.history.importers.importing import import_file
+from tradewind_agent.history.importers.ports import SHOWN_ROWS, ImportContext, Imported, ImportReport
+from tradewind_agent.service.client import UploadReport
+
+SHOWN_REASONS = 5
+SHOWN_LINKS = 5
+
+
+@dataclass(slots=True)
+class FileReport:
+    """One log: its import report, or why it could not be read."""
+
+    name: str
+    report: ImportReport | None = None
+    failure: str | None = None
+    links: Counter[LinkKey] = field(default_factory=Counter)
+    """Records that were sent, or would be, by the link that learns from them."""
+
+    @property
+    def imported(self) -> int:
+        return self.links.total()
+
+    @property
+    def refused(self) -> int:
+        return self.report.refused_count if self.report else 0
+
+    def document(self) -> dict[str, Any]:
+        report = self.report
+        return {
+            "file": self.name,
+            "failure": self.failure,
+            "format": report.format if report else None,
+            "rows_read": report.rows_read if report else 0,
+            "imported": self.imported,
+            "refused": self.refused,
+            "links": [link._asdict() | {"records": records} for link, records in self.links.most_common()],
+            "reasons": [
+                {
+                    "field": wrong,
+                    "reason": reason,
+                    "rows": rows,
+                    "first_rows": report.refused_rows.get((wrong, reason), []) if report else [],
+                }
+                for (wrong, reason), rows in (report.refused.most_common() if report else ())
+            ],
+            "units": [
+                {"column": unit.column, "unit": unit.unit, "evidence": unit.evidence}
+                for unit in (report.units if report else ())
+            ],
+            "assumptions": list(report.assumptions) if report else [],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        if self.failure is not None:
+            yield f"{self.name}: {self.failure}"
+        if self.report is None:
+            return
+        records, rows = format_count(self.imported, "record"), format_count(self.refused, "row")
+        yield f"{self.name}: {self.report.format}, {records}, {rows} refused"
+        for link, number in self.links.most_common(SHOWN_LINKS):
+            yield f"  {_named(link)}: {format_count(number, 'record')}"
+        if len(self.links) > SHOWN_LINKS:
+            yield f"  and {format_count(len(self.links) - SHOWN_LINKS, 'more link', 'more links')}"
+        for (wrong, reason), number in self.report.refused.most_common(SHOWN_REASONS):
+            first = self.report.refused_rows.get((wrong, reason), [])
+            yield f"  refused {number} ({rows_named(first, number)}): {wrong}: {reason}"
+        yield from (f"  unit {unit}" for unit in self.report.units)
+        yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
+
+
+def read_logs(
+    logs: Iterable[tuple[str, Path | IO[bytes]]],
+    *,
+    format_name: str,
+    context: ImportContext,
+    reports: list[FileReport],
+) -> Iterator[bytes]:
+    """NDJSON lines of all ``logs``, streaming; one report a log is added as reading goes on.
+
+    A log that cannot be read is told in its report and the others go on.
+    """
+    for name, log in logs:
+        told = FileReport(name)
+        reports.append(told)
+        try:
+            imported = import_file(log, format=format_name, context=context)
+            told.report = imported.report
+            for item in imported:
+                if isinstance(item, Imported) and (line := _line(item, imported.report)) is not None:
+                    told.links[item.record.link] += 1
+                    yield line
+        except InvalidValue as wrong:
+            told.failure = str(wrong)
+
+
+def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
+    """Text and document for the end of an upload; ``None`` for one that only looked."""
+    lines = [line for report in reports for line in report.lines()]
+    refused = sum(report.refused for report in reports)
+    document: dict[str, Any] = {
+        "files": [report.document() for report in reports],
+        "refused": refused,
+        "dry_run": uploaded is None,
+    }
+    if uploaded is None:
+        imported = sum(report.imported for report in reports)
+        check = "; check the links above, for what is uploaded stays" if imported else ""
+        lines.append(f"dry run: {format_count(imported, 'record')} would be uploaded{check}")
+    else:
+        again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
+        known = f" ({again} known before)" if again else ""
+        batches = format_count(len(uploaded.receipts), "batch", "batches")
+        lines.append(f"uploaded in {batches}: {uploaded.accepted} accepted{known}, {uploaded.rejected} rejected")
+        lines += _grouped(uploaded.receipts)
+        rejections = [
+            {"batch_id": str(receipt.batch_id)} | each.model_dump()
+            for receipt in uploaded.receipts
+            for each in receipt.rejections
+        ]
+        if uploaded.rejected > len(rejections):
+            lines.append(
+                f"  rejected {uploaded.rejected - len(rejections)} more, which the service keeps in quarantine"
+            )
+        document |= {
+            "accepted": uploaded.accepted,
+            "rejected": uploaded.rejected,
+            "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
+            "rejections": rejections,
+        }
+    if refused:
+        were = "would not be" if uploaded is None else "was not" if refused == 1 else "were not"
+        lines.append(f"{format_count(refused, 'row')} could not be read and {were} sent; the reasons are above")
+    return "\n".join(lines), document
+
+
+def rows_named(first: Sequence[int], total: int) -> str:
+    """The first rows of ``total`` by their numbers: ``rows 3, 7, …``."""
+    more = ", …" if total > len(first) else ""
+    return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
+
+
+def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
+    """A line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
+    kinds: dict[tuple[str, str], list[int]] = {}
+    rows_before = 0
+    for receipt in receipts:
+        for each in receipt.rejections:
+            kinds.setdefault((each.field, each.reason), []).append(rows_before + each.row)
+        rows_before += receipt.accepted + receipt.rejected
+    commonest = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
+    for (wrong, reason), rows in commonest[:SHOWN_REASONS]:
+        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
+
+
+def _named(link: LinkKey) -> str:
+    network = f" over {link.network}" if link.network else ""
+    return f"{link.source} to {link.destination}{network}, moved by {link.mover}"
+
+
+def _line(item: Imported, report: ImportReport) -> bytes | None:
+    try:
+        return WireRecord.of(item.record).to_line()
+    except ValidationError as invalid:
+        wrong = reason_of(invalid.errors(include_url=False, include_context=False)[0])
+        report.refuse(item.row, wrong.field, wrong.reason)
+        return None

@@ -1,0 +1,131 @@
+"""What codecs made of files, kept on disk until the service has it: a file a copy, there whole or not at all.
+
+Each observation has an id, and so one that is sent twice is stored once.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from tradewind.units import MIB, format_count
+from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, ServiceProblem, SpoolFailed
+from tradewind_agent.folders import make_private, replace_durably
+from tradewind_agent.system_errors import in_words
+
+if TYPE_CHECKING:
+    from tradewind.wire.compression import WireObservation
+    from tradewind_agent.service.client import Client
+
+FOLDER = "observations"
+ENDING = ".json"
+
+MOST_BYTES = 4 * MIB
+"""Some 10,000 observations; beyond it the oldest are given up, which history does well without."""
+
+_PLACE = re.compile(r"observations\.(\d+)\b")
+
+
+class ObservationSpool:
+    """Observations that wait, in a folder within that of the logs."""
+
+    def __init__(self, logs: Path) -> None:
+        self.folder = logs / FOLDER
+
+    def keep(self, transfer_id: UUID, observations: "Sequence[WireObservation]") -> None:
+        """Keep what one copy has seen; on disk when this returns.
+
+        Raises
+        ------
+        SpoolFailed
+        """
+        if not observations:
+            return
+        from tradewind.wire.compression import MOST_OBSERVATIONS, NewObservations  # noqa: PLC0415 -- packed copies only
+
+        told = NewObservations(observations=tuple(observations[:MOST_OBSERVATIONS]))
+        try:
+            make_private(self.folder)
+            replace_durably(self.folder / f"{transfer_id}{ENDING}", told.model_dump_json().encode())
+            self._bound()
+        except OSError as failure:
+            raise SpoolFailed(f"observations cannot be kept in {self.folder}: {in_words(failure)}") from None
+
+    def waiting(self) -> tuple[Path, ...]:
+        """The oldest first."""
+        return tuple(path for path, _ in self._listed())
+
+    def _listed(self) -> list[tuple[Path, int]]:
+        """With their sizes in bytes, the oldest first; without what another program has sent meanwhile."""
+        found = []
+        for path in self.folder.glob(f"*{ENDING}"):
+            with contextlib.suppress(FileNotFoundError):
+                facts = path.stat()
+                found.append((facts.st_mtime_ns, path, facts.st_size))
+        return [(path, size_bytes) for _, path, size_bytes in sorted(found)]
+
+    def drain(
+        self,
+        client: "Client",
+        *,
+        keep_going: Callable[[], bool] = lambda: True,
+        on_given_up: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Send what waits until ``keep_going`` says no; ``on_given_up`` is told what was lost, and why.
+
+        That is what is damaged, and what the service refuses for good: of a copy those that it names, or all.
+
+        Raises
+        ------
+        ServiceAway, ServiceProblem : what was not taken stays.
+        SpoolFailed
+        """
+        for path in self.waiting():
+            if not keep_going():
+                return
+            try:
+                self._deliver(path, client, on_given_up)
+            except OSError as failure:
+                raise SpoolFailed(f"{path} cannot be read: {in_words(failure)}") from None
+
+    def _deliver(self, path: Path, client: "Client", on_given_up: Callable[[str], None]) -> None:
+        from pydantic import ValidationError  # noqa: PLC0415
+
+        from tradewind.wire.compression import NewObservations  # noqa: PLC0415
+
+        with contextlib.suppress(FileNotFoundError):  # another program may have sent it meanwhile
+            try:
+                left = NewObservations.model_validate_json(path.read_bytes()).observations
+            except ValidationError:
+                on_given_up(f"{path.name} was damaged on disk")
+                left = ()
+            while left:
+                try:
+                    client.compression.add_observations(NewObservations(observations=left))
+                    break
+                except (BodyTooLarge, Contradiction, RequestRefused) as refusal:
+                    good = _without_named(left, refusal)
+                    refused = format_count(len(left) - len(good), "observation")
+                    on_given_up(f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}")
+                    left = good
+        path.unlink(missing_ok=True)
+
+    def _bound(self) -> None:
+        listed = self._listed()
+        surplus_bytes = sum(size_bytes for _, size_bytes in listed) - MOST_BYTES
+        for path, size_bytes in listed[:-1]:
+            if surplus_bytes <= 0:
+                return
+            surplus_bytes -= size_bytes
+            path.unlink(missing_ok=True)
+
+
+def _without_named(
+    observations: "tuple[WireObservation, ...]", refusal: ServiceProblem
+) -> "tuple[WireObservation, ...]":
+    """Those that the service has found no fault with; none where it does not tell of which it has."""
+    named = {int(place.group(1)) for field, _ in refusal.wrong_fields if (place := _PLACE.match(field))}
+    good = tuple(each for number, each in enumerate(observations) if number not in named)
+    return good if len(good) < len(observations) else ()

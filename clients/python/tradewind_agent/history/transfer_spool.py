@@ -1,0 +1,201 @@
+"""Ended transfers that the service may not have: their records and ticks, until it acknowledges their completion.
+
+A sealed transfer is one file, ``<id>.ended``: a line of records, then a line a tick, there whole or not at all. A
+completion sent twice is stored once. A service that is older than completions gets the records as plain logs. Ticks
+that the service refuses are kept aside in ``<id>.refused``, a line each with the reason.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from tradewind.units import MIB, format_count
+from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.records import WireRecord
+from tradewind_agent.errors import SpoolFailed
+from tradewind_agent.folders import make_private, replace_durably
+from tradewind_agent.history.spool import Spool
+from tradewind_agent.service.completion import Completed, Completing, RefusedTick, complete
+from tradewind_agent.session.live_ticks import left_behind
+from tradewind_agent.system_errors import in_words
+
+ENDING = ".ended"
+DAMAGED_ENDING = ".damaged"
+REFUSED_ENDING = ".refused"
+FOLDER = "transfers"
+
+MOST_BYTES = 64 * MIB
+"""Of sealed transfers together, some 60,000 ticks; beyond it ticks are given up, the oldest first, never records."""
+
+MOST_REFUSED_BYTES = 16 * MIB
+"""Of refused ticks together; beyond it the oldest transfer's are removed."""
+
+_RECORDS = TypeAdapter(tuple[WireRecord, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
+
+    ``refused`` : a line for each transfer of which the service refused ticks or records.
+    """
+
+    completed: frozenset[UUID] = frozenset()
+    logged: frozenset[UUID] = frozenset()
+    refused: tuple[str, ...] = ()
+
+
+class TransferSpool:
+    """Sealed transfers, in a folder within that of the ``logs``."""
+
+    def __init__(self, logs: Spool) -> None:
+        self.folder = logs.folder / FOLDER
+        self._logs = logs
+
+    def seal(self, transfer_id: UUID, records: Sequence[WireRecord], ticks: Sequence[SpooledHeartbeat]) -> None:
+        """Keep an ended transfer; on disk when this returns.
+
+        Raises
+        ------
+        SpoolFailed
+        """
+        try:
+            make_private(self.folder)
+            lines = [tick.model_dump_json(exclude_none=True).encode() for tick in ticks]
+            content = b"\n".join([_RECORDS.dump_json(tuple(records), exclude_none=True), *lines]) + b"\n"
+            replace_durably(self.folder / f"{transfer_id}{ENDING}", content)
+            with contextlib.suppress(FileNotFoundError):  # another program has just sent one
+                self._bound()
+        except OSError as failure:
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
+
+    def waiting(self) -> tuple[Path, ...]:
+        """Sealed transfers, the oldest first; what is not named like one is left alone."""
+        found = []
+        for path in self.folder.glob(f"*{ENDING}"):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                UUID(path.stem)
+                found.append((path.stat().st_mtime_ns, path))
+        return tuple(path for _, path in sorted(found))
+
+    def drain(self, service: Completing, *, keep_going: Callable[[], bool] = lambda: True) -> Delivered:
+        """Complete sealed transfers, those of killed programs included, until none is left or ``keep_going`` says no.
+
+        Raises
+        ------
+        ServiceAway, KeyRefused, ScopeMissing, ServiceBroken : what is not acknowledged stays.
+        SpoolFailed : the folder cannot be read or written.
+        """
+        completed: set[UUID] = set()
+        logged: set[UUID] = set()
+        refused: list[str] = []
+        try:
+            with self._alone() as alone:
+                if not alone:
+                    return Delivered()
+                self._seal_left_behind()
+                for path in self.waiting():
+                    if not keep_going():
+                        break
+                    transfer_id = UUID(path.stem)
+                    done = self._deliver(path, transfer_id, service)
+                    if done is not None:
+                        (logged if done.as_logs else completed).add(transfer_id)
+                        refused += self._told(transfer_id, done)
+        except OSError as failure:
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
+        return Delivered(frozenset(completed), frozenset(logged), tuple(refused))
+
+    def _seal_left_behind(self) -> None:
+        """Seal transfers of killed programs; of one that was sealed before it was killed, that is the end."""
+        for path, record, ticks in left_behind(self.folder):
+            if record.transfer_id is not None and not (self.folder / f"{record.transfer_id}{ENDING}").exists():
+                self.seal(record.transfer_id, (record,), ticks)
+            path.unlink(missing_ok=True)
+
+    def refused(self) -> tuple[Path, ...]:
+        """Files of ticks that the service did not take, the oldest first."""
+        found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
+        return tuple(path for _, path in sorted(found))
+
+    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> Completed | None:
+        """What the service took of a transfer; ``None`` for a file that is damaged, which is set aside unsent."""
+        records, ticks = _read(path)
+        if not records:
+            path.replace(path.with_suffix(DAMAGED_ENDING))
+            return None
+        done = complete(service, transfer_id, records, ticks)
+        if done.refused:
+            self._set_aside(transfer_id, done.refused)
+        if done.as_logs:
+            self._logs.append(records)
+        path.unlink(missing_ok=True)  # one that a power cut brings back is sent again, and stored once
+        return done
+
+    def _set_aside(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> None:
+        rows = (
+            {"reason": each.reason, "tick": each.tick.model_dump(mode="json", exclude_none=True)} for each in refused
+        )
+        content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+        replace_durably(self._aside(transfer_id), content)
+        held = self.refused()
+        surplus = sum(path.stat().st_size for path in held) - MOST_REFUSED_BYTES
+        for path in held[:-1]:
+            if surplus <= 0:
+                return
+            surplus -= path.stat().st_size
+            path.unlink(missing_ok=True)
+
+    def _aside(self, transfer_id: UUID) -> Path:
+        return self.folder / f"{transfer_id}{REFUSED_ENDING}"
+
+    def _told(self, transfer_id: UUID, done: Completed) -> Iterator[str]:
+        if done.refused:
+            samples, first = format_count(len(done.refused), "sample"), done.refused[0].reason
+            yield f"the service refused {samples}, first: {first}; kept in {self._aside(transfer_id)}"
+        if done.quarantined:
+            records = format_count(done.quarantined, "record")
+            yield f"the service refused {records}, in quarantine there with the reason, such as a wrong clock here"
+
+    def _bound(self) -> None:
+        waiting = self.waiting()
+        surplus = sum(path.stat().st_size for path in waiting) - MOST_BYTES
+        for path in waiting:
+            if surplus <= 0:
+                return
+            content = path.read_bytes()
+            records = content[: content.index(b"\n") + 1]
+            replace_durably(path, records)
+            surplus -= len(content) - len(records)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other program is sending; the kernel lets the lock go when the program ends, however it ends."""
+        if not self.folder.is_dir():
+            yield False
+            return
+        descriptor = os.open(self.folder / "upload.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(descriptor)
+
+
+def _read(path: Path) -> tuple[tuple[WireRecord, ...], tuple[SpooledHeartbeat, ...]]:
+    """Records and ticks; nothing of a file that is damaged."""
+    first, *lines = path.read_bytes().splitlines() or [b""]
+    try:
+        return _RECORDS.validate_json(first), tuple(SpooledHeartbeat.model_validate_json(line) for line in lines)
+    except ValidationError:
+        return (), ()

@@ -1,0 +1,368 @@
+"""Following a folder of growing logs: read on, spool, remember, upload; nothing lost and nothing twice.
+
+The order of the steps is what makes a kill harmless: note which bytes are about to be spooled, spool them, remember the
+new offset. The same bytes spooled again are the same segment. While the spool is half full the logs themselves are the
+queue: reading pauses until the service has taken some of it.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from random import Random
+from typing import IO, NamedTuple, Protocol
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import TransferRecord
+from tradewind.units import format_count
+from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
+from tradewind_agent.history.importers.log_text import count_rows
+from tradewind_agent.history.log_tail import (
+    HEAD_BYTES,
+    MAX_PART_BYTES,
+    LogFile,
+    Part,
+    Position,
+    file_id,
+    logs_in,
+    names_before,
+)
+from tradewind_agent.history.spool import Spool, Uploads
+from tradewind_agent.history.watch_notes import NotRead, WatchNotes
+from tradewind_agent.history.watch_state import Followed, Pending, WatchState
+from tradewind_agent.service.retries import Backoff
+from tradewind_agent.system_errors import in_words
+
+LONGEST_WAIT_S = 600.0
+"""Lines of single files wait at most so long for those that overlap with them."""
+
+WHOLE_RUNS = frozenset({"rclone", "aria2"})
+"""Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
+
+OVERLAPPING = frozenset({"gridftp", "fts"})
+"""Formats with a line a file, whose concurrency shows in the lines beside: taken together as far as possible."""
+
+_SPOOL_SHARE = 0.5
+
+
+class Imports(NamedTuple):
+    """Records of a part, how many rows were refused, and the first reason; what was taken for granted, in words."""
+
+    records: list[TransferRecord]
+    refused: int = 0
+    first_reason: str = ""
+    assumptions: Sequence[str] = ()
+
+
+class LogReader(Protocol):
+    """Reads parts of logs; ``InvalidValue`` for what is of no known format, or lacks what only the user can tell."""
+
+    def format_of(self, log: IO[bytes]) -> str: ...
+
+    def read(
+        self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
+    ) -> Imports: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """What to watch and how.
+
+    ``pattern`` : names of logs to take up; a log once taken up is followed under any name.
+    ``interval_s`` : between two looks at the folder.
+    ``quiet_s`` : after so long without a new line a run is over, and a group of overlapping transfers complete.
+    """
+
+    folder: Path
+    pattern: str = "*"
+    interval_s: float = 5.0
+    quiet_s: float = 60.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a watch has done so far, and which logs it has not read, or of which lines wait."""
+
+    records: int = 0
+    refused: int = 0
+    accepted: int = 0
+    not_read: Sequence[NotRead] = ()
+
+
+class _Reading(Enum):
+    SETTLED = "nothing more until the log changes"
+    WAITING = "lines wait until the log is quiet"
+    PAUSED = "the spool is half full, or the watch is to stop"
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """One watched folder.
+
+    Parameters
+    ----------
+    state_path : where offsets are kept; the caller holds the folder's lock.
+    service : ``None`` where none is configured: logs are spooled.
+    note : called with one line for what the user should know.
+    stop : ends the watch between two parts or two uploads.
+    now_s : the clock that file times are of.
+    on_progress : called with what was done so far, after each part that was spooled and each upload.
+    """
+
+    options: WatchOptions
+    state_path: Path
+    spool: Spool
+    service: Uploads | None
+    reader: LogReader
+    note: Callable[[str], None]
+    stop: threading.Event
+    jitter: Random
+    now_s: Callable[[], float]
+    on_progress: Callable[[Tally], None] = lambda _: None
+    tally: Tally = field(default_factory=Tally)
+    _state: WatchState = field(init=False)
+    _backoff: Backoff = field(init=False)
+    _notes: WatchNotes = field(init=False)
+    _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
+    _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._state = WatchState.read(self.state_path)
+        self._notes = WatchNotes(self.note)
+        self._backoff = Backoff(self.jitter, self.options.interval_s)
+
+    def run(self, *, once: bool = False) -> Tally:
+        """Follow the folder until told to stop, or once over everything that is there.
+
+        Raises
+        ------
+        WatchFailed : the folder cannot be listed.
+        SpoolFailed : logs cannot be spooled.
+        KeyRefused, ScopeMissing : the service will take nothing from this user.
+        """
+        self._finish_pending()
+        while not self.stop.is_set():
+            all_read = self.read()
+            self.tally.not_read = tuple(self._notes.not_read.values())
+            is_alone = self.upload()
+            self.on_progress(self.tally)
+            if once and (all_read or self.service is None or self._backoff.failures):
+                break
+            if not once or not is_alone:
+                self.stop.wait(self.options.interval_s)
+                self._backoff.left_s -= self.options.interval_s
+        return self.tally
+
+    def read(self) -> bool:
+        """Spool what is new in every log, oldest log first; whether the end of all was reached."""
+        listed = self._listed()
+        for place, (path, status) in enumerate(listed):
+            name, look = file_id(status), (status.st_size, status.st_mtime_ns)
+            if self._settled.get(name) == look:
+                continue
+            reading = self._follow(path, status)
+            if reading is _Reading.PAUSED:
+                self._note_paused(listed[place:])
+                return False
+            if reading is _Reading.SETTLED:
+                self._settled[name] = look
+        self._forget_all_but({file_id(status) for _, status in listed})
+        return True
+
+    def upload(self) -> bool:
+        """Send what is spooled, unless the service was away a moment ago; whether no other process is sending it."""
+        if self.service is None or self._backoff.left_s > 0:
+            return True
+        try:
+            drained = self.spool.drain(self.service, keep_going=lambda: not self.stop.is_set())
+        except (ServiceAway, ServiceBroken) as failure:
+            self._backoff.failed(getattr(failure, "retry_after_s", None))
+            if self._backoff.failures == 1:
+                self.note(f"{failure}; logs are spooled until then")
+            return True
+        self._backoff.succeeded()
+        self.tally.accepted += drained.accepted
+        for refused in drained.refused:
+            self.note(refused)
+        return not drained.busy
+
+    def _listed(self) -> list[tuple[Path, os.stat_result]]:
+        """Logs by pattern, and those followed already under whatever name they have now."""
+        try:
+            everything = list(logs_in(self.options.folder, "*"))
+            wanted = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
+        except OSError as failure:
+            raise WatchFailed(f"{self.options.folder} cannot be listed: {in_words(failure)}") from None
+        return [(path, status) for path, status in everything if path in wanted or file_id(status) in self._state.files]
+
+    def _spool_is_half_full(self) -> bool:
+        state = self.spool.state()
+        return state.bytes > _SPOOL_SHARE * state.max_bytes
+
+    def _follow(self, path: Path, status: os.stat_result) -> _Reading:
+        """Take every whole line that is there now and need not wait."""
+        name = file_id(status)
+        self._notes.not_read.pop(name, None)
+        while not self.stop.is_set() and not self._spool_is_half_full():
+            known = self._state.files.get(name)
+            try:
+                with LogFile(path, known.position if known else None) as log:
+                    if log.id != name:
+                        return _Reading.SETTLED  # renamed meanwhile (and found again)
+                    taken = self._take(log, known, status)
+            except FileNotFoundError:
+                return _Reading.SETTLED
+            except OSError as failure:
+                self._notes.once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+                self._notes.not_read[name] = NotRead(path.name, f"cannot be read: {in_words(failure)}", failed=True)
+                return _Reading.WAITING
+            except InvalidValue as wrong:
+                self._notes.once(name, f"{path.name} is left alone: {wrong}")
+                self._notes.not_read[name] = NotRead(path.name, f"left alone: {wrong}", failed=known is not None)
+                return _Reading.SETTLED
+            if taken is not None:
+                return taken
+        return _Reading.PAUSED
+
+    def _note_paused(self, logs: Sequence[tuple[Path, os.stat_result]]) -> None:
+        """Note of which logs there is more to read than was."""
+        why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
+        for path, status in logs:
+            if self._settled.get(file_id(status)) == (status.st_size, status.st_mtime_ns):
+                continue
+            known = self._state.files.get(file_id(status))
+            if status.st_size > (known.position.offset if known else 0):
+                self._notes.not_read.setdefault(file_id(status), NotRead(path.name, why))
+
+    def _tell_compressed(self, log: LogFile) -> None:
+        """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
+        followed = {each.position.name for each in self._state.files.values()}
+        if log.id not in self._state.files and not followed & names_before(log.path.name):
+            name = log.path.name
+            self._notes.once(log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd")
+
+    def _take(self, log: LogFile, known: Followed | None, status: os.stat_result) -> _Reading | None:
+        """Keep the next part of a log; ``None`` when there may be more."""
+        if log.is_compressed:
+            self._tell_compressed(log)
+            return _Reading.SETTLED
+        format_name = known.format if known else None
+        if format_name is None:
+            first = log.next_part()
+            if first is None:
+                return _Reading.SETTLED
+            format_name = None if first.is_empty else self.reader.format_of(first.lines)
+        part = log.next_part(most_bytes=_most_bytes(format_name, log.position.offset))
+        if part is not None and part.is_empty:
+            part = log.next_part()  # its line may be as long as a part
+        if part is None:
+            return _Reading.SETTLED
+        if self._is_to_wait(log, part, format_name, status):
+            self._tell_held_back(log, part, format_name)
+            return _Reading.WAITING
+        self._keep(log, part, known, format_name)
+        return None
+
+    def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
+        """Whether the lines of a part belong together with lines that may still come."""
+        if format_name not in WHOLE_RUNS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
+            return False
+        if format_name in WHOLE_RUNS:
+            return True
+        since_s = self._waiting_since_s.setdefault(log.id, self.now_s())
+        many = part.after.offset - part.start > MAX_PART_BYTES // 2
+        return not many and self.now_s() - since_s < LONGEST_WAIT_S
+
+    def _tell_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
+        why = "sum up a run that may not be over" if format_name in WHOLE_RUNS else "may overlap with others to come"
+        reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
+        self._notes.held_back(log.id, log.path.name, reason, part.count_lines)
+
+    def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
+        """Spool one part and remember how far it goes."""
+        imports = self._import(log, part, known, format_name)
+        head_bytes = known.head_bytes if known and part.start else None
+        if head_bytes is None and imports.records:
+            head_bytes = part.after.offset
+        self._state.files[log.id] = known or Followed(position=Position(name=log.path.name), format=format_name)
+        self._state.pending = Pending(file_id=log.id, until=part.after.offset, format=format_name)
+        self._state.write(self.state_path)
+        self.spool.append(imports.records)
+        self._state.files[log.id] = Followed(position=part.after, format=format_name, head_bytes=head_bytes)
+        self._state.pending = None
+        self._state.write(self.state_path)
+        self._waiting_since_s.pop(log.id, None)
+        self._notes.taken(log.id)
+        self.tally.records += len(imports.records)
+        self.tally.refused += imports.refused
+        self.on_progress(self.tally)
+        for assumption in imports.assumptions:
+            self._notes.assumption(log.id, log.path.name, assumption)
+        if imports.refused:
+            self._notes.once(
+                log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
+            )
+
+    def _import(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> Imports:
+        if part.is_empty or format_name is None:
+            return Imports([], int(part.after.skipping), "a line is too long")
+        lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
+        if format_name == "csv" and part.start:
+            # Its beginning tells what columns are called, and, once a row was taken, mean: all parts are read alike.
+            head = log.head(settled or part.start)
+            lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
+        return self.reader.read(
+            lines,
+            first_row=part.first_row,
+            head_rows=head_rows,
+            head_settles=settled is not None,
+            format_name=format_name,
+        )
+
+    def _finish_pending(self) -> None:
+        """Spool again what a killed watch was about to spool."""
+        pending = self._state.pending
+        if pending is None:
+            return
+        known = self._state.files[pending.file_id]
+        for path, status in self._listed():
+            if file_id(status) == pending.file_id and not self._is_kept_again(path, known, pending):
+                return
+        self._state.pending = None
+        self._state.write(self.state_path)
+
+    def _is_kept_again(self, path: Path, known: Followed, pending: Pending) -> bool:
+        """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
+        try:
+            with LogFile(path, known.position) as log:
+                part = log.next_part(until=pending.until)
+                if log.position.offset == known.position.offset and part is not None:
+                    self._keep(log, part, known, pending.format)
+        except OSError as failure:
+            self._notes.once(pending.file_id, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+            return False
+        except InvalidValue as wrong:
+            self._notes.once(pending.file_id, f"{path.name} is left alone: {wrong}")
+            return False
+        return True
+
+    def _forget_all_but(self, present: set[str]) -> None:
+        """Drop logs that are gone, so that the state stays as small as the folder."""
+        self._notes.forget_all_but(present)
+        for memory in (self._settled, self._waiting_since_s):
+            for name in memory.keys() - present:
+                del memory[name]
+        if gone := self._state.files.keys() - present:
+            for name in gone:
+                del self._state.files[name]
+            self._state.write(self.state_path)
+
+
+def _most_bytes(format_name: str | None, offset: int) -> int | None:
+    """How much to take at once: of a CSV log first no more than what all later parts are read by."""
+    if format_name in WHOLE_RUNS:
+        return None
+    return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

@@ -1,0 +1,269 @@
+"""aria2c: flags at the start, changes while it runs by JSON-RPC.
+
+The secret of the RPC goes by a configuration file that only the user may read: a command line is for all to see.
+"""
+
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from tradewind.errors import InvalidValue
+from tradewind.flags import ARIA2_MAX_CONNECTIONS_PER_SERVER
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.movers.aria2.command import addresses_of, configuration_of, options_in
+from tradewind_agent.movers.aria2.rpc import Aria2Rpc
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse, without
+from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.stepping_down import StepDown, failed_by_itself
+from tradewind_agent.movers.tool_query import ask_tool
+from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_urls
+
+_DEFAULT_FILES = 5
+_DEFAULT_SPLIT, _DEFAULT_PER_SERVER = 5, 1
+_WORTH_RESTARTING_BYTES = 8 << 20
+"""aria2 begins a running download anew, from where it is, to change its streams: not for the last few megabytes."""
+
+_STREAMS = ("split", "max-connection-per-server")
+
+
+class Aria2Mover:
+    name, programs, package, oldest, tuned = "aria2", ("aria2c", "aria2"), "aria2", (1, 19), True
+    version_words = ("--version",)
+
+    def task(self, line: CommandLine) -> "Aria2Task":
+        """Downloads by addresses or an input file; otherwise as ``Mover.task``."""
+        grammar = grammar_of_help(ask_tool((line.program, "--help=#all")))
+        given = parse(line.arguments, grammar)
+        addresses = addresses_of(given)
+        if not addresses:
+            raise InvalidValue("aria2c", "is wrapped with addresses, or an input file of them")
+        return Aria2Task(line, given, grammar, addresses)
+
+
+class Aria2Task:
+    """One command line of aria2c."""
+
+    def __init__(self, line: CommandLine, given: Parsed, grammar: Grammar, addresses: tuple[str, ...]) -> None:
+        self.line, self.given, self.grammar, self.addresses = line, given, grammar, addresses
+        self.configuration = configuration_of(given, line.environment)
+        # A configuration file is the user's word as much as a flag is.
+        self.settled = Parsed({**options_in(self.configuration), **given.options}, given.places)
+        self.by_hand = _by_hand(self.settled)
+        self.by_rpc = not {"enable-rpc", "daemon", "no-conf"} & self.settled.options.keys()
+
+    @property
+    def ends(self) -> Ends:
+        return ends_of_urls(self.addresses[0], None)
+
+    @property
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.settled.options
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return (Path(self.settled.last("dir") or "."),)
+
+    @property
+    def changes_live(self) -> bool:
+        return self.by_rpc
+
+    @property
+    def live(self) -> str:
+        return "files at once and streams a file, by JSON-RPC" if self.by_rpc else "nothing"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.by_rpc:
+            return ()
+        return ("aria2c runs with an RPC of your own, or without configuration: its result is not read",)
+
+    def workload(self) -> Workload | None:
+        return workload_of_urls(self.addresses, self.line.environment)
+
+    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
+        return left_out("aria2", parameters)
+
+    def run(self, tuning: Tuning, scratch: Path) -> "Aria2Run":
+        return Aria2Run(self, tuning, scratch)
+
+
+class _Stopped(NamedTuple):
+    """A download that is over, as aria2 tells of it."""
+
+    status: str
+    moved_bytes: int
+
+
+class Aria2Run:
+    """One aria2c, followed and retuned by RPC; it is shut down by us, as with RPC it would wait for more for ever."""
+
+    def __init__(self, task: Aria2Task, tuning: Tuning, scratch: Path) -> None:
+        self._task, self._parameters, self._scratch = task, _within(tuning.parameters), scratch
+        self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
+        self._rpc: Aria2Rpc | None = None
+        self._over: dict[str, _Stopped] = {}
+        self._moving_bytes = 0
+        self._left: int | None = len(task.addresses)
+        self._answered = self.over = False
+        self._begun = 0
+        self.step_down = StepDown(tuning.fixed, _DEFAULT_FILES)
+        self._missing: Path | None = None
+        self._is_due = True
+        self._pid: int | None = None
+        self._retuning = Lock()
+
+    @property
+    def in_force(self) -> Parameters:
+        if self.step_down.is_plain:
+            return self._task.by_hand
+        return Parameters(concurrency=self._parameters.concurrency, parallelism=self._parameters.parallelism)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags; none once the user's own command line is due."""
+        task = self._task
+        if self.step_down.is_plain:
+            return ()
+        return added_words("aria2", self._parameters, task.by_hand, task.settled, task.grammar)
+
+    @property
+    def _session(self) -> Path:
+        """Where aria2 notes what it has not finished."""
+        return self._scratch / f"session{self._begun}"
+
+    def next_command(self) -> Command | None:
+        if not self._is_due:
+            return None
+        self._is_due, self.over = False, False
+        self._begun += 1
+        task = self._task
+        line = task.line
+        words = [*self._added]
+        if self._missing is not None:
+            line = replace(line, arguments=without(line.arguments, task.grammar, ("input-file",)))
+            words.append(f"--input-file={self._missing}")
+        words += rate_words("aria2", self._rate_bps, task.own_options)
+        if task.by_rpc:
+            port, secret = _free_port(), secrets.token_urlsafe(24)
+            self._rpc = Aria2Rpc(port, secret)
+            if "save-session" not in task.settled.options:
+                words.append(f"--save-session={self._session}")
+            ours = ["enable-rpc=true", "rpc-listen-all=false", f"rpc-listen-port={port}", f"rpc-secret={secret}"]
+            if "stop-with-process" not in task.settled.options:  # nobody else would end it, were we killed
+                ours.append(f"stop-with-process={os.getpid()}")
+            path = self._scratch / "aria2.conf"
+            path.touch(mode=0o600)
+            path.write_text("\n".join([*task.configuration, *ours, ""]), encoding="utf-8")
+            return Command(line.with_options([*words, f"--conf-path={path}"]), own_port=port)
+        return Command(line.with_options(words))
+
+    def started(self, pid: int, /) -> None:
+        self._pid = pid
+
+    def tick(self) -> None:
+        if self._rpc is None:
+            return
+        with suppress(LookupError, TypeError, ValueError):  # an answer that makes no sense tells nothing
+            self._look(self._rpc)
+
+    def _look(self, rpc: Aria2Rpc) -> None:
+        state = rpc.call("getGlobalStat")
+        if state is None:
+            return
+        stopped = rpc.stopped(self._over)
+        over = {row["gid"]: _Stopped(row["status"], int(row["completedLength"])) for row in stopped}
+        moving = sum(int(row["completedLength"]) for row in rpc.active())
+        left = int(state["numActive"]) + int(state["numWaiting"])
+        self._over.update(over)
+        self._answered, self._moving_bytes, self._left = True, moving, left
+        if left == 0:
+            self._rpc, self.over = None, True
+            if self._pid is not None:
+                with suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(self._pid, signal.SIGINT)  # keeps aria2c's own exit code; a shutdown by RPC takes 3 s
+
+    def ended(self, code: int, /) -> int:
+        self._rpc = None
+        may_repeat = failed_by_itself(code) and bool(self._added) and self._has_session()
+        if not may_repeat or not self.step_down.lower(self._parameters):
+            return code
+        self._missing, self._is_due = self._session, True
+        self._parameters = _within(self.step_down.within(self._parameters))
+        self._over = {gid: each for gid, each in self._over.items() if each.status != "error"}
+        self._moving_bytes = 0
+        return 0
+
+    def _has_session(self) -> bool:
+        try:
+            return self._session.stat().st_size > 0
+        except OSError:
+            return False
+
+    def progress(self) -> Progress:
+        done = sum(each.moved_bytes for each in list(self._over.values()))
+        return Progress(done + self._moving_bytes, self._left)
+
+    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
+        with self._retuning:
+            rpc, before = self._rpc, self._parameters
+            if rpc is None:
+                return False
+            wanted = _within(self.step_down.within(whole_setting(chunks, self._fixed)))
+            if wanted.concurrency != before.concurrency and self._change_files(rpc, wanted.concurrency or 1):
+                self._parameters = replace(self._parameters, concurrency=wanted.concurrency)
+            if wanted.parallelism != before.parallelism and self._change_streams(rpc, wanted.parallelism or 1):
+                self._parameters = replace(self._parameters, parallelism=wanted.parallelism)
+            return self._parameters != before
+
+    def result(self) -> Result | None:
+        if not self._answered:
+            return None
+        states = [each.status for each in self._over.values()]
+        return Result(
+            bytes_moved=self.progress().bytes_moved,
+            files_done=states.count("complete"),
+            files_failed=states.count("error"),
+        )
+
+    def _change_files(self, rpc: Aria2Rpc, files: int) -> bool:
+        return bool(rpc.call("changeGlobalOption", {"max-concurrent-downloads": str(files)}) == "OK")
+
+    def _change_streams(self, rpc: Aria2Rpc, streams: int) -> bool:
+        options = dict.fromkeys(_STREAMS, str(streams))
+        worth = [
+            row
+            for row in rpc.active()
+            if int(row["totalLength"]) - int(row["completedLength"]) > _WORTH_RESTARTING_BYTES
+        ]
+        return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.waiting())])
+
+
+def _by_hand(given: Parsed) -> Parameters:
+    streams = [given.count(name) for name in _STREAMS]
+    if any(value is not None for value in streams):
+        parallelism = min(streams[0] or _DEFAULT_SPLIT, streams[1] or _DEFAULT_PER_SERVER)
+    else:
+        parallelism = None
+    return set_by_user((("concurrency", given.count("max-concurrent-downloads")), ("parallelism", parallelism)))
+
+
+def _within(parameters: Parameters) -> Parameters:
+    """``parameters`` within what aria2 permits."""
+    return replace(parameters, parallelism=min(parameters.parallelism or 1, ARIA2_MAX_CONNECTIONS_PER_SERVER))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,319 @@
+"""curl: files at once by flags; its own reports (``-w``) go to a file, with what else it says on standard error.
+
+A list of files is moved by successive runs, as curl has no way to change while it runs.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind_agent.engine.origin.limits import LOAD_STATUSES
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parsed
+from tradewind_agent.movers.curl.configuration import MARK, told, with_reports
+from tradewind_agent.movers.curl.lines import NOT_TWICE, FileList, Pair, file_list, quoted
+from tradewind_agent.movers.curl.url_globs import expanded
+from tradewind_agent.movers.flag_words import added_words, left_out
+from tradewind_agent.movers.local_end import CLOCK_STEP_NS, bytes_in
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.stepping_down import NEVER_BETTER, failed_by_itself
+from tradewind_agent.movers.successive import SuccessiveRuns
+from tradewind_agent.movers.tail import Tail
+from tradewind_agent.movers.tool_query import ask_tool
+from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_paths, workload_of_urls
+
+_QUIET = ("--no-progress-meter",)
+"""curl's meter of parallel transfers takes no notice of ``--silent`` (seen with 7.88)."""
+
+
+class CurlMover:
+    name, programs, package, oldest, tuned = "curl", ("curl",), "curl", (7, 75), True
+    version_words = ("--version",)
+
+    def task(self, line: CommandLine) -> "CurlTask":
+        """Addresses with options; otherwise as ``Mover.task``."""
+        grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
+        given = parsed(told(line, grammar))
+        addresses = (*given.places, *given.options.get("url", ()))
+        if not addresses and "config" not in given.options:
+            raise InvalidValue("curl", "is wrapped with an address")
+        return CurlTask(line, given, grammar, addresses, file_list(line.arguments, given, grammar))
+
+    def task_of_pairs(self, line: CommandLine, pairs: tuple[Pair, ...]) -> "CurlTask":
+        """``pairs`` under the options of ``line``."""
+        grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
+        return CurlTask(line, parsed(told(line, grammar)), grammar, (), FileList(pairs, line.arguments))
+
+
+class CurlTask:
+    """One command line of curl; ``given`` holds what its configuration files set, too.
+
+    ``listed`` : its files, where it is a list of them; only then can the work be split.
+    """
+
+    def __init__(
+        self, line: CommandLine, given: Parsed, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
+    ) -> None:
+        self.line, self.given, self.grammar, self.listed = line, given, grammar, listed
+        globs = "globoff" not in given.options
+        self.addresses = tuple(each for address in addresses for each in (expanded(address) if globs else [address]))
+        self.uploads = "upload-file" in given.options
+        self.by_hand = set_by_user((("concurrency", _own_concurrency(given)),))
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return self.listed.pairs
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the user wants what is there already of a file to be kept."""
+        return "continue-at" in self.given.options
+
+    @property
+    def ends(self) -> Ends:
+        address = self.addresses[0] if self.addresses else self.pairs[0].address if self.pairs else None
+        if address is not None and "://" not in address:
+            address = f"http://{address}"  # what curl guesses
+        return ends_of_urls(None, address) if self.uploads else ends_of_urls(address, None)
+
+    @property
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.given.options
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        if self.uploads:
+            return tuple(Path(place) for place in self.given.options["upload-file"])
+        below = Path(self.given.last("output-dir") or ".")
+        named = self.given.options.get("output", ())
+        return tuple({pair.file.parent for pair in self.pairs} or {(below / each).parent for each in named} or {below})
+
+    @property
+    def changes_live(self) -> bool:
+        return bool(self.pairs) and "concurrency" not in self.by_hand.known()
+
+    @property
+    def live(self) -> str:
+        if self.changes_live:
+            return "between successive runs over parts of the list, one cut short where that pays"
+        return f"nothing: {self.listed.refusal or 'files at once are set by your own flag or configuration'}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self._to_output:
+            return ("curl writes to standard output, where several files at once would mix: run one after another",)
+        return ()
+
+    @property
+    def writes_once(self) -> bool:
+        """Whether a second run would do something twice: send data, or write to standard output."""
+        options = self.given.options.keys()
+        named = {"output", "remote-name", "remote-name-all", "upload-file", "config"} & options
+        return bool(NOT_TWICE & options) or not named
+
+    @property
+    def _to_output(self) -> bool:
+        """Whether several bodies go to standard output."""
+        named = sum(len(self.given.options.get(option, ())) for option in ("output", "remote-name", "upload-file"))
+        own_lists = {"remote-name-all", "config"} & self.given.options.keys()
+        several = len(self.addresses) > 1
+        return several and not own_lists and named < len((*self.given.places, *self.given.options.get("url", ())))
+
+    def workload(self) -> Workload | None:
+        if self.uploads:
+            return workload_of_paths([Path(place) for place in self.given.options["upload-file"]])
+        addresses = [each if "://" in each else f"http://{each}" for each in self.addresses]
+        found = workload_of_urls(addresses, self.line.environment) if addresses else None
+        if found is not None and len(found.sizes_bytes) == len(self.pairs):
+            sized = (replace(pair, size_bytes=size) for pair, size in zip(self.pairs, found.sizes_bytes, strict=True))
+            self.listed = replace(self.listed, pairs=tuple(sized))
+        return found
+
+    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
+        return left_out("curl", parameters)
+
+    def run(self, tuning: Tuning, scratch: Path) -> "CurlRun":
+        return CurlRun(self, tuning, scratch)
+
+    def added(self, parameters: Parameters) -> tuple[str, ...]:
+        """Flags for ``parameters``; none for what would mix on standard output."""
+        if self._to_output:
+            return ()
+        words = added_words("curl", parameters, self.by_hand, self.given, self.grammar)
+        return (*words, *_QUIET) if words and "silent" in self.given.options else words
+
+
+class CurlRun(SuccessiveRuns):
+    """curl as the user wrote it, or over one part of a list after another."""
+
+    def __init__(self, task: CurlTask, tuning: Tuning, scratch: Path) -> None:
+        sizes = [pair.size_bytes for pair in task.pairs]
+        splits = (task.changes_live and tuning.round_s is not None and any(sizes)) or not task.addresses
+        super().__init__(sizes if splits else (), tuning)
+        self._task, self._scratch = task, scratch
+        self._pending = b""
+        self._said: Tail | None = None
+        self._reports: list[Mapping[str, object]] = []
+        self._reported: dict[int, Mapping[str, object]] = {}
+        self._failure = 0
+        self._part_begun_ns = 0
+        self._kept_bytes = 0
+        resumed = enumerate(task.pairs) if task.resumes and splits else ()
+        self._before = {at: bytes_in(pair.file, since_ns=0) for at, pair in resumed}
+
+    @property
+    def in_force(self) -> Parameters:
+        if self._added:
+            return Parameters(concurrency=self._running.concurrency)
+        return Parameters(concurrency=self._task.by_hand.concurrency or 1)
+
+    def next_command(self) -> Command | None:
+        if not self._has_more:
+            return None
+        task, said = self._task, self._scratch / f"said{self._begun}"
+        if self._begun and "fail-early" in task.given.options and self._totals().files_failed:
+            return None
+        part = self._take_part()
+        ours = [*self._added]
+        rate = rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        if part:
+            ours += ["--config", str(self._list(part))]
+        self._said, self._pending, self._reported = Tail(said), b"", {}
+        self._failure = 0
+        self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
+        line = replace(task.line, arguments=task.listed.words) if part else task.line
+        return Command(with_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
+
+    def tick(self) -> None:
+        self._read()
+        self._watch()
+
+    def ended(self, code: int, /) -> int:
+        self._read()
+        if self._pending and MARK not in self._pending:
+            os.write(2, self._pending)
+        interrupted = {at: self._grown(at) for at in self._unfinished()}
+        counted = self._run_over(code)
+        if counted == code:
+            return self._code_after(code)
+        if self._task.resumes:
+            self._kept_bytes += sum(interrupted.values())
+            self._before = {at: bytes_ + interrupted.get(at, 0) for at, bytes_ in self._before.items()}
+        return self._failure
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for this run; none once the user's own command line is due."""
+        return () if self.step_down.is_plain else self._task.added(self._running)
+
+    def _code_after(self, code: int) -> int:
+        """The code of a run that ended by itself; 0 where all that it has left out is moved again."""
+        failed = {number: row for number, row in self._reported.items() if _is_refused(row)}
+        may_repeat = bool(self._added) and not self._task.writes_once
+        if not may_repeat or not (failed or failed_by_itself(code)) or (code and not failed_by_itself(code)):
+            return code
+        pairs = self._task.pairs
+        part = self._part or tuple(range(len(pairs)))
+        missing = [at for number, at in enumerate(part) if number in failed or number not in self._reported]
+        if (pairs and not missing) or not self._move_again(missing):
+            return code
+        if pairs:
+            self._sizes = self._sizes or tuple(pair.size_bytes for pair in pairs)
+        dropped = failed if pairs else self._reported
+        with self._changing:
+            self._reports = [row for row in self._reports if not any(row is each for each in dropped.values())]
+        left = [row for number, row in self._reported.items() if number not in failed and row.get("exitcode")]
+        return _size(left[0], "exitcode") if pairs and left else 0
+
+    def progress(self) -> Progress:
+        files = len(self._task.pairs) or len(self._task.addresses)
+        with self._changing:
+            moved = self._moved() + self._again_bytes
+        return Progress(moved, max(files - len(self._reports), 0) if files else None)
+
+    def result(self) -> Result | None:
+        return self._totals() if self._reports else None
+
+    def _totals(self) -> Result:
+        reports = list(self._reports)
+        failed = sum(1 for report in reports if report.get("exitcode"))
+        moved = sum(_size(report, "size_download") + _size(report, "size_upload") for report in reports)
+        return Result(moved + self._kept_bytes, len(reports) - failed, failed)
+
+    def _moved(self) -> int:
+        return self._totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
+
+    def _unfinished(self) -> Sequence[int]:
+        return [at for number, at in enumerate(self._part) if number not in self._reported]
+
+    def _under_way(self) -> Sequence[int]:
+        """Those it is at: it begins files in their order."""
+        return self._unfinished()[: self._running.concurrency or 1]
+
+    def _lost_bytes(self) -> int:
+        return 0 if self._task.resumes else sum(self._grown(at) for at in self._under_way())
+
+    def _expressed(self, parameters: Parameters) -> Parameters:
+        return Parameters(concurrency=parameters.concurrency or 1)
+
+    def _grown(self, at: int) -> int:
+        """Bytes that this run has written of a file."""
+        now = bytes_in(self._task.pairs[at].file, since_ns=self._part_begun_ns)
+        return max(now - self._before.get(at, 0), 0)
+
+    def _read(self) -> None:
+        if self._said is None:
+            return
+        self._pending += self._said.read()
+        while True:
+            spoken, mark, after = self._pending.partition(MARK)
+            report, end, rest = after.partition(b"\n")
+            if spoken:
+                os.write(2, spoken)
+            if not end:
+                self._pending = mark + after
+                break
+            self._note(report)
+            self._pending = rest
+
+    def _note(self, report: bytes) -> None:
+        try:
+            row = json.loads(report)
+        except ValueError:
+            return
+        if isinstance(row, dict):
+            with self._changing:
+                self._reports.append(row)
+                self._reported[_size(row, "urlnum")] = row
+                self._failure = _size(row, "exitcode") or self._failure
+
+    def _list(self, part: Sequence[int]) -> Path:
+        path = self._scratch / f"list{self._begun}"
+        rows = (self._task.pairs[at] for at in part)
+        path.write_text("".join(f"url = {quoted(each.address)}\n{each.told}\n" for each in rows), encoding="utf-8")
+        return path
+
+
+def _own_concurrency(given: Parsed) -> int | None:
+    """What the user says of files at once; curl's own default is 50 (manual, --parallel-max), and 1 unless parallel."""
+    if "parallel" in given.options:
+        return given.count("parallel-max") or 50
+    return 1 if "parallel-max" in given.options else None
+
+
+def _is_refused(report: Mapping[str, object]) -> bool:
+    """Whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
+    status = _size(report, "http_code")
+    is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
+    return is_error and status not in NEVER_BETTER
+
+
+def _size(report: Mapping[str, object], key: str) -> int:
+    value = report.get(key)
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0

@@ -1,0 +1,262 @@
+"""globus-url-copy: files at once, streams and pipelining by flags; what failed by its dump file (``-df``).
+
+Where it can list its files beforehand (``-do``), successive runs move one part of the list after another, as it has no
+way to change while it runs; one that is interrupted writes to its dump file what it has not transferred.
+
+Where it goes on after errors (``-c``) that file stays empty, and its last words tell how many there were.
+
+It tells no bytes that a program could rely on: they are those of the local files it reads or has written.
+"""
+
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, parse, without
+from tradewind_agent.movers.flag_words import added_words, left_out
+from tradewind_agent.movers.globus.pairs import Listing, listing_of, pairs_in
+from tradewind_agent.movers.local_end import CLOCK_STEP_NS, LocalEnd, bytes_in
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.stepping_down import failed_by_itself
+from tradewind_agent.movers.successive import SuccessiveRuns
+from tradewind_agent.movers.tail import Tail
+from tradewind_agent.movers.url_sizes import ends_of_urls, local_path, workload_of_paths
+
+_ALIASES: Mapping[str, str] = {
+    "concurrency": "cc", "parallel": "p", "pipeline": "pp", "block-size": "bs", "tcp-buffer-size": "tcp-bs",
+    "dumpfile": "df", "dump-only": "do", "subject": "s", "source-subject": "ss", "dest-subject": "ds",
+    "partial-offset": "off", "partial-length": "len", "striped-block-size": "sbs", "module-name": "mn",
+    "module-parameters": "mp", "src-pipe": "SP", "dst-pipe": "DP", "alias-file": "af", "stall-timeout": "st",
+}  # fmt: skip
+_VALUES = """
+    f t rst-retries rst-interval rst-timeout st df do s ss ds tcp-bs bs p off len list sbs mn mp smn smp dmn
+    dmp aa authz-assert saa src-authz-assert daa dst-authz-assert cc SP DP pipe dcstack data-channel-stack
+    fsstack file-system-stack src-dcstack src-fsstack dst-dcstack dst-fsstack source-data-channel-stack
+    source-file-system-stack dest-data-channel-stack dest-file-system-stack cred src-cred sc dst-cred dc
+    data-cred af sync-level checksum-alg
+"""
+"""Options with a value, as ``globus-url-copy -help`` lists them; its form differs too much to be read."""
+
+_ERRORS = re.compile(r"There w\w+ .*?([0-9]+) transfers?\b")
+_GRAMMAR = Grammar(valued=frozenset(_VALUES.split()), names=_ALIASES, single_dash=True)
+
+
+class GlobusMover:
+    name, programs, package = "globus-url-copy", ("globus-url-copy",), "globus-gass-copy-progs"
+    oldest, tuned, version_words = (8, 0), True, ("-version",)
+
+    def task(self, line: CommandLine) -> "GlobusTask":
+        """A source and a destination, or a file of such pairs; otherwise as ``Mover.task``."""
+        given = parse(line.arguments, _GRAMMAR)
+        listed = given.last("f")
+        places = given.places
+        pairs = [(places[0], places[1])] if len(places) == 2 else _pairs(Path(listed)) if listed else []
+        if not pairs:
+            raise InvalidValue(
+                "globus-url-copy", "is wrapped with a source and a destination, or -f and a file of them"
+            )
+        return GlobusTask(line, given, pairs)
+
+
+class GlobusTask:
+    """One command line of globus-url-copy."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, line: CommandLine, given: Parsed, pairs: Sequence[tuple[str, str]]) -> None:
+        self.line, self.given, self.pairs = line, given, pairs
+        self.ends: Ends = ends_of_urls(*pairs[0])
+        self._listing: Listing | None = None
+        self.by_hand = set_by_user(
+            (
+                ("concurrency", given.count("cc")),
+                ("parallelism", given.count("p")),
+                ("io_block_bytes", given.count("bs")),
+            )
+        )
+
+    @property
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.given.options
+
+    @property
+    def listing(self) -> Listing:
+        """Its files, asked for once."""
+        if self._listing is None:
+            self._listing = listing_of(self.line, self.given)
+        return self._listing
+
+    @property
+    def changes_live(self) -> bool:
+        return not self._hindrance
+
+    @property
+    def live(self) -> str:
+        if self.changes_live:
+            return "between successive runs over parts of the list, one cut short where that pays"
+        return f"nothing: {self._hindrance}"
+
+    @property
+    def _hindrance(self) -> str:
+        """Why its settings stay as they are, in a phrase."""
+        if {"concurrency", "parallelism"} <= self.by_hand.known().keys():
+            return "files at once and streams are set by your own flags"
+        if local_path(self.pairs[0][1]) is None:
+            return "how far it is with what it sends cannot be seen here"
+        if self._goes_on_after_errors:
+            return "-c leaves no list of what is not transferred"
+        return self.listing.refusal
+
+    @property
+    def _goes_on_after_errors(self) -> bool:
+        return bool({"c", "continue-on-error"} & self.given.options.keys())
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        places = (local_path(place) for pair in self.pairs for place in pair)
+        return tuple({path for path in places if path is not None})
+
+    def workload(self) -> Workload | None:
+        if self.listing.pairs:
+            return Workload(tuple(pair.size_bytes or 0 for pair in self.listing.pairs), exact=True)
+        sources = [local_path(source) for source, _ in self.pairs]
+        return workload_of_paths([path for path in sources if path is not None])
+
+    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
+        return left_out("globus-url-copy", parameters)
+
+    def run(self, tuning: Tuning, scratch: Path) -> "GlobusRun":
+        return GlobusRun(self, tuning, scratch)
+
+
+class GlobusRun(SuccessiveRuns):
+    """globus-url-copy as the user wrote it, or over one part of its list after another."""
+
+    def __init__(self, task: GlobusTask, tuning: Tuning, scratch: Path) -> None:
+        pairs = task.listing.pairs if task.changes_live and tuning.round_s is not None else ()
+        super().__init__([pair.size_bytes or 0 for pair in pairs], tuning)
+        self._task, self._scratch, self._pairs = task, scratch, pairs
+        self._untransferred, self._errors = scratch / "untransferred", scratch / "errors"
+        self._said: Tail | None = None
+        self._failed = 0
+        self._part_begun_ns = 0
+        self._code: int | None = None
+        written = (local_path(destination) for _, destination in task.pairs)
+        self._local = [LocalEnd(path) for path in {path for path in written if path is not None}]
+
+    @property
+    def in_force(self) -> Parameters:
+        return self._expressed(self._running)
+
+    def next_command(self) -> Command | None:
+        if self._code or not self._has_more:  # it stops at the first error
+            return None
+        task, part = self._task, self._take_part()
+        self._untransferred = self._scratch / f"untransferred{self._begun}"
+        self._errors = self._scratch / f"errors{self._begun}"
+        words = list(self._added)
+        if not {"df", "do"} & task.given.options.keys():
+            words += ["-df", str(self._untransferred)]
+        self._said = Tail(self._errors)
+        self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
+        return Command((task.line.program, *words, *self._asked(part)), errors_to=self._errors)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for this run; none once the user's own command line is due."""
+        task = self._task
+        if self.step_down.is_plain:
+            return ()
+        return added_words("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR)
+
+    def _asked(self, part: Sequence[int]) -> Sequence[str]:
+        """The user's own words, or those that hold for a part of the list."""
+        if not part:
+            return self._task.line.arguments
+        listed = self._scratch / f"list{self._begun}"
+        listed.write_text("".join(self._pairs[at].line() for at in part), encoding="utf-8")
+        folders = ("-cd",) if {"r", "recurse"} & self._task.given.options.keys() else ()
+        return (*without(self._task.line.arguments, _GRAMMAR, ("f", "r", "recurse")), *folders, "-f", str(listed))
+
+    def tick(self) -> None:
+        if self._said is not None and (spoken := self._said.read()) and not self._interrupting:
+            os.write(2, spoken)
+        self._watch()
+
+    def ended(self, code: int, /) -> int:
+        self.tick()
+        self._code = self._run_over(code)
+        if failed_by_itself(self._code) and self._added and self._move_again(self._unfinished()):
+            self._code = 0
+            return 0
+        if self._code or code == 0:
+            self._failed += max(_count_lines(self._untransferred), _errors_told(self._errors))
+        return self._code
+
+    def progress(self) -> Progress:
+        with self._changing:
+            return Progress(sum(self._written()) + self._again_bytes, None)
+
+    def result(self) -> Result | None:
+        failed = self._failed + (len(self._left) if self._code else 0)
+        if self._local:
+            written = self._written()
+            return Result(sum(written), max(len(written) - failed, 0), failed)
+        sent = self._task.workload()
+        if sent is None or self._code != 0:
+            return None
+        return Result(sum(sent.sizes_bytes), len(sent.sizes_bytes), failed)
+
+    def _moved(self) -> int:
+        return sum(self._written())
+
+    def _unfinished(self) -> Sequence[int]:
+        """By the sizes that files have here, and by the dump of a run that is over: an empty file tells nothing."""
+        dumped = pairs_in(self._untransferred) if self._pid is None and self._untransferred.exists() else ()
+        left = {pair.destination for pair in dumped}
+        return [
+            at
+            for at in self._part
+            if self._pairs[at].destination in left or self._written_of(at) < (self._pairs[at].size_bytes or 0)
+        ]
+
+    def _lost_bytes(self) -> int:
+        return sum(self._written_of(at) for at in self._unfinished())
+
+    def _expressed(self, parameters: Parameters) -> Parameters:
+        return Parameters(
+            concurrency=parameters.concurrency,
+            parallelism=parameters.parallelism,
+            io_block_bytes=parameters.io_block_bytes,
+        )
+
+    def _written_of(self, at: int) -> int:
+        """Bytes that this run has written of a file."""
+        path = local_path(self._pairs[at].destination)
+        return 0 if path is None else bytes_in(path, since_ns=self._part_begun_ns)
+
+    def _written(self) -> list[int]:
+        return [size for end in self._local for size in end.written()]
+
+
+def _count_lines(path: Path) -> int:
+    try:
+        return len([line for line in path.read_text(errors="replace").splitlines() if line.strip()])
+    except OSError:
+        return 0
+
+
+def _errors_told(path: Path) -> int:
+    try:
+        told = _ERRORS.findall(path.read_text(errors="replace"))
+    except OSError:
+        return 0
+    return int(told[-1]) if told else 0
+
+
+def _pairs(listed: Path) -> list[tuple[str, str]]:
+    return [(pair.source, pair.destination) for pair in pairs_in(listed)]

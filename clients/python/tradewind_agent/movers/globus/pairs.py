@@ -1,0 +1,85 @@
+"""The files that a command line of globus-url-copy moves, as its own dump (``-do``, ``-df``) lists them."""
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.movers.command_line import CommandLine, Parsed
+from tradewind_agent.movers.tool_query import ask_tool
+
+_LISTING_S = 20.0
+"""A listing that takes longer costs more than a recommendation by its sizes gains."""
+
+_OF_THE_WHOLE = (
+    "df", "do", "sync", "t", "off", "len", "list", "SP", "src-pipe", "DP", "dst-pipe", "pipe", "stripe", "af",
+)  # fmt: skip
+"""Options under which a file is not simply moved whole, once, or that are about one run."""
+
+_LINE = re.compile(r'^(#?)\s*(?:"([^"]+)"|(\S+))\s+(?:"([^"]+)"|(\S+))(?:.*\bsize=(\d+))?')
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A file's addresses at both ends, as the tool writes them, and its size."""
+
+    source: str
+    destination: str
+    size_bytes: int | None
+
+    def line(self) -> str:
+        return f'"{self.source}" "{self.destination}"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """``pairs`` with sizes; none where ``refusal`` says why there is no list."""
+
+    pairs: tuple[Pair, ...]
+    refusal: str = ""
+
+
+def pairs_in(path: Path) -> tuple[Pair, ...]:
+    """The files in a list of pairs, or in a dump; folders, which a dump writes as comments, are left out.
+
+    Raises
+    ------
+    InvalidValue : it cannot be read.
+    """
+    return tuple(pair for is_comment, pair in _lines(path) if not is_comment)
+
+
+def listing_of(line: CommandLine, given: Parsed) -> Listing:
+    """What the tool itself says that it would move; nothing is moved."""
+    if own := [name for name in _OF_THE_WHOLE if name in given.options]:
+        return Listing((), f"your own -{own[0]} holds for one run")
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
+        dump = Path(folder) / "dump"
+        ask_tool((line.program, "-do", str(dump), *line.arguments), patience_s=_LISTING_S)
+        if not dump.exists():
+            return Listing((), "its files cannot be listed")
+        rows = _lines(dump)
+    pairs = tuple(pair for is_comment, pair in rows if not is_comment)
+    if not pairs or any(pair.size_bytes is None for pair in pairs):
+        return Listing((), "the sizes of its files are not told")
+    folders = [pair.destination for is_comment, pair in rows if is_comment]
+    if any(not any(pair.destination.startswith(folder) for pair in pairs) for folder in folders):
+        return Listing(pairs, "a list of files has no empty folders")
+    if len({pair.destination for pair in pairs}) < len(pairs):
+        return Listing(pairs, "some files have the same destination")
+    return Listing(pairs, "" if len(pairs) > 1 else "there is one file")
+
+
+def _lines(path: Path) -> Sequence[tuple[bool, Pair]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise InvalidValue("globus-url-copy", f"cannot read its list {path}: {failure}") from None
+    found = (_LINE.match(line) for line in text.splitlines())
+    return [
+        (bool(each[1]), Pair(each[2] or each[3], each[4] or each[5], int(each[6]) if each[6] else None))
+        for each in found
+        if each is not None and "://" in (each[2] or each[3])
+    ]

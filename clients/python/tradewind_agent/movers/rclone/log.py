@@ -1,0 +1,78 @@
+"""rclone's JSON log as it grows: its statistics for us, its messages for the user as they would have come."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tradewind.errors import InvalidValue
+from tradewind.wire.base import BIGINT_MAX
+from tradewind_agent.history.importers.fields import number
+from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.movers.port import Result
+from tradewind_agent.movers.tail import LineTail
+
+Echo = Callable[[bytes], object]
+
+
+class RcloneLog:
+    """The log of one run of rclone.
+
+    Parameters
+    ----------
+    echo : gets each message, with its line end.
+    as_json : whether the user wants JSON.
+    stats_every_s : how often the user would see statistics; ``None`` for never.
+    """
+
+    def __init__(self, path: Path, echo: Echo, *, as_json: bool, stats_every_s: float | None) -> None:
+        self._tail = LineTail(path)
+        self._echo, self._as_json, self._stats_every_s = echo, as_json, stats_every_s
+        self._told_s = 0.0
+        self._untold: Mapping[str, object] | None = None
+        self.totals = Result(0, 0, 0)
+        self.seen = False
+        """Whether there were statistics at all."""
+
+    def read(self) -> None:
+        """Take in what has been added; lines that are no messages of rclone go to the user as they are."""
+        for line in self._tail.read():
+            try:
+                self._take(message_of(line.decode("utf-8", "replace")))
+            except InvalidValue:
+                self._echo(line + b"\n")
+
+    def close(self) -> None:
+        """Tell the last statistics that were held back."""
+        if self._untold is not None and self._stats_every_s is not None:
+            self._tell(self._untold)
+
+    def _take(self, message: Mapping[str, object]) -> None:
+        stats = object_at(message, "stats")
+        if not stats:
+            self._tell(message)
+            return
+        moved, done, errors = (_count(stats, key) for key in ("bytes", "transfers", "errors"))
+        self.totals, self.seen = Result(moved, done, errors), True
+        elapsed_s = number("elapsedTime", text_at(stats, "elapsedTime") or "0")
+        self._untold = message
+        if self._stats_every_s is not None and elapsed_s - self._told_s >= self._stats_every_s:
+            self._told_s, self._untold = elapsed_s, None
+            self._tell(message)
+
+    def _tell(self, message: Mapping[str, object]) -> None:
+        if self._as_json:
+            self._echo(json.dumps(message).encode() + b"\n")
+            return
+        # As rclone writes it: 2024/05/01 12:00:00 ERROR : name: what happened
+        at = text_at(message, "time")[:19].replace("-", "/").replace("T", " ")
+        level = {"WARNING": "NOTICE"}.get(text_at(message, "level").upper(), text_at(message, "level").upper())
+        about = text_at(message, "object")
+        words = f"{at} {level:<6}: {about + ': ' if about else ''}{text_at(message, 'msg')}"
+        self._echo(words.rstrip("\n").encode() + b"\n")
+
+
+def _count(stats: Mapping[str, object], key: str) -> int:
+    counted = number(key, text_at(stats, key) or "0")
+    if counted > BIGINT_MAX:
+        raise InvalidValue(key, "no tool has moved so much")
+    return max(int(counted), 0)

@@ -1,0 +1,320 @@
+"""rclone: files at once and streams a file by flags; successive runs over parts of the list where settings change."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tradewind.errors import InvalidUnit, InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.units import parse_seconds
+from tradewind_agent.history.importers.json_messages import text_at
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
+from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.rclone.log import RcloneLog
+from tradewind_agent.movers.rclone.remotes import host_of
+from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.stepping_down import StepDown
+from tradewind_agent.movers.tool_query import ask_tool, json_list
+
+_MOVES = ("copy", "sync", "move", "copyto", "moveto")
+_VARIABLE = "RCLONE_"
+_FALSE = ("0", "f", "F", "false", "False", "FALSE")
+"""How rclone reads a switch that is off (Go, strconv.ParseBool)."""
+
+_LIST_S = 20.0
+"""A listing that takes longer costs more than a recommendation by its sizes gains."""
+
+_FILTERS = ("include", "exclude", "filter", "files-from", "max-", "min-", "max-depth", "hash-filter")
+_OF_COPIES = ("create-empty-src-dirs", "delete-empty-src-dirs", "progress", "dry-run", "interactive", "verbose")
+_OWN_LOGS = ("log-file", "use-json-log", "stats", "stats-log-level", "log-level")
+_DEFAULT_TRANSFERS = 4
+_REPEATABLE = (1, 2, 5, 6)
+"""Exit codes of errors that another run may not meet; the others say what is not there, or that a limit was reached."""
+
+_STATS_EVERY_S = 60.0
+"""How often rclone prints statistics unless ``--stats`` says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    path: str
+    size_bytes: int
+
+
+class RcloneMover:
+    name, programs, package, oldest, tuned = "rclone", ("rclone",), "rclone", (1, 53), True
+    version_words = ("version",)
+
+    def task(self, line: CommandLine) -> "RcloneTask":
+        """A ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
+        return self._task(line, None)
+
+    def task_of_files(self, line: CommandLine, files: tuple[File, ...]) -> "RcloneTask":
+        """A copy of these files below the source, and of no others.
+
+        Raises
+        ------
+        InvalidValue : variables of rclone's that filter, which a list of files would override.
+        """
+        task = self._task(line, files)
+        if task.filters:
+            own = ", ".join(f"{_VARIABLE}{name}".upper().replace("-", "_") for name in task.filters)
+            raise InvalidValue("rclone", f"is given a list of files, which your own {own} would not hold for; unset it")
+        return task
+
+    def _task(self, line: CommandLine, files: tuple[File, ...] | None) -> "RcloneTask":
+        text = ask_tool((line.program, "help", "flags")) + ask_tool((line.program, "copy", "--help"))
+        grammar = grammar_of_help(text, switch_types=("count",))
+        given = parse(line.arguments, grammar)
+        if len(given.places) != 3 or given.places[0] not in _MOVES:
+            raise InvalidValue("rclone", f"is wrapped with one of {', '.join(_MOVES)}, a source and a destination")
+        return RcloneTask(line, given, grammar, files)
+
+
+class RcloneTask:
+    """One command line of rclone; of all files of the source, or of ``files`` alone."""
+
+    def __init__(
+        self, line: CommandLine, given: Parsed, grammar: Grammar, files: tuple[File, ...] | None = None
+    ) -> None:
+        self.line, self.given, self.grammar = line, given, grammar
+        # A variable is the user's word as much as a flag is.
+        self.settled = Parsed({**_of_variables(line.environment), **given.options}, given.places)
+        environment = line.environment
+        source, protocol, port = host_of(given.places[1], given, environment)
+        destination, its_protocol, its_port = host_of(given.places[2], given, environment)
+        self.ends = (
+            Ends(source=source, destination=destination, protocol=protocol, port=port)
+            if source is not None
+            else Ends(source=None, destination=destination, protocol=its_protocol, port=its_port)
+        )
+        self.by_hand = _by_hand(self.settled)
+        self.filters = sorted(option for option in self.settled.options if option.startswith(_FILTERS))
+        self._files = files
+        self._of_list = files is not None
+
+    @property
+    def own_options(self) -> Mapping[str, tuple[str, ...]]:
+        return self.settled.options
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return tuple(Path(place) for place in self.given.places[1:] if ":" not in place.partition("/")[0])
+
+    @property
+    def changes_live(self) -> bool:
+        return self._can_be_split
+
+    @property
+    def live(self) -> str:
+        return "between successive runs over parts of the list" if self.changes_live else "nothing"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("rclone logs to syslog, where its result is not read",) if self.is_on("syslog") else ()
+
+    def is_on(self, switch: str) -> bool:
+        return switch in self.settled.options and self.settled.last(switch) not in _FALSE
+
+    @property
+    def _can_be_split(self) -> bool:
+        """A sync deletes what is not in its list, and filters of the user's own are not mixed with ours.
+
+        A list has a name a line.
+        """
+        is_plain = self.given.places[0] == "copy" and not self.filters and self.settled.count("retries") != 0
+        return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
+
+    def workload(self) -> Workload | None:
+        listed = self._listed()
+        return Workload(tuple(max(file.size_bytes, 0) for file in listed), exact=True) if listed else None
+
+    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
+        return left_out("rclone", parameters)
+
+    def run(self, tuning: Tuning, scratch: Path) -> "RcloneRun":
+        listed = self._files or ()
+        sizes = [file.size_bytes for file in listed]
+        rounds = rounds_worth(sizes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
+        if (rounds == 1 or not self._can_be_split) and not self._of_list:
+            return RcloneRun(self, tuning, (), len(listed) or None, scratch)
+        parts = tuple(tuple(listed[at].path for at in part) for part in split_by_bytes(sizes, rounds))
+        return RcloneRun(self, tuning, parts, len(listed), scratch)
+
+    def _listed(self) -> tuple[File, ...] | None:
+        """Files of the source as rclone sees them; ``None`` where it cannot list them in time."""
+        if self._files is None:
+            options = {name: values for name, values in self.given.options.items() if _goes_with_listing(name)}
+            words = [f"--{name}={value}" if value else f"--{name}" for name in options for value in options[name]]
+            listing = (self.line.program, "lsjson", "-R", "--files-only", "--no-modtime", "--no-mimetype", *words)
+            rows = json_list(ask_tool((*listing, "--", self.given.places[1]), patience_s=_LIST_S))
+            self._files = None if rows is None else tuple(_file(row) for row in rows)
+        return self._files
+
+
+class RcloneRun:
+    """rclone over the whole source, or over one part of its list after another."""
+
+    over = False
+
+    def __init__(
+        self, task: RcloneTask, tuning: Tuning, parts: tuple[tuple[str, ...], ...], files: int | None, scratch: Path
+    ) -> None:
+        self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
+        self._fixed, self._rate_bps, self._scratch = tuning.fixed, tuning.rate_bps, scratch
+        self._running = self._parameters
+        self._begun = 0
+        self._before = Result(0, 0, 0)
+        self._log: RcloneLog | None = None
+        self._all_told = True
+        self.step_down = StepDown(tuning.fixed, _DEFAULT_TRANSFERS)
+        self._runs = max(len(parts), 1)
+
+    @property
+    def in_force(self) -> Parameters:
+        if self.step_down.is_plain:
+            return self._task.by_hand
+        return Parameters(concurrency=self._running.concurrency, parallelism=self._running.parallelism)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Our flags for the next run; none once the user's own command line is due."""
+        task = self._task
+        if self.step_down.is_plain:
+            return ()
+        return added_words("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
+
+    def next_command(self) -> Command | None:
+        if self._begun >= self._runs:
+            return None
+        task, log = self._task, self._scratch / f"log{self._begun}"
+        self._parameters = self.step_down.within(self._parameters)
+        ours = list(self._added)
+        ours += rate_words("rclone", self._rate_bps, task.own_options)
+        if self._parts:
+            listed = self._scratch / f"files{self._begun}"
+            listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")
+            ours += ["--files-from-raw", str(listed)]
+        if not task.is_on("syslog"):
+            # Statistics at the level of errors, so that they come however quiet the user wants rclone to be.
+            ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
+        self._log = RcloneLog(
+            log,
+            Echo(task.settled.last("log-file")),
+            as_json=task.is_on("use-json-log"),
+            stats_every_s=_stats_every_s(task.settled),
+        )
+        self._begun += 1
+        self._running = self._parameters
+        return Command(task.line.with_options(ours))
+
+    def started(self, _pid: int, /) -> None:
+        """Its process is of no use here."""
+
+    def tick(self) -> None:
+        if self._log is not None:
+            self._log.read()
+
+    def ended(self, code: int, /) -> int:
+        self.tick()
+        if self._log is not None:
+            self._log.close()
+            self._all_told = self._all_told and self._log.seen
+            failed_before = self._before.files_failed
+            self._before, self._log = self._totals(), None
+            if code in _REPEATABLE and self._added and self.step_down.lower(self._running):
+                # It skips what is there already.
+                self._before = replace(self._before, files_failed=failed_before)
+                self._parts += self._parts[self._begun - 1 : self._begun]
+                self._runs += 1
+                return 0
+        return code
+
+    def progress(self) -> Progress:
+        totals = self._totals()
+        left = None if self._files is None else max(self._files - totals.files_done - totals.files_failed, 0)
+        return Progress(totals.bytes_moved, left)
+
+    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
+        wanted = whole_setting(chunks, self._fixed)
+        if self._begun >= len(self._parts) or wanted == self._parameters:
+            return False
+        self._parameters = wanted
+        return True
+
+    def result(self) -> Result | None:
+        return self._totals() if self._all_told else None
+
+    def _totals(self) -> Result:
+        now = self._log.totals if self._log is not None else Result(0, 0, 0)
+        return Result(
+            self._before.bytes_moved + now.bytes_moved,
+            self._before.files_done + now.files_done,
+            self._before.files_failed + now.files_failed,
+        )
+
+
+def _of_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Options that the user's variables set."""
+    own = ((name.removeprefix(_VARIABLE), value) for name, value in environment.items() if name.startswith(_VARIABLE))
+    return {name.lower().replace("_", "-"): (value,) for name, value in own}
+
+
+def _by_hand(settled: Parsed) -> Parameters:
+    """What the user says; no streams (0) is rclone's way to say one."""
+    streams = settled.count("multi-thread-streams")
+    return set_by_user(
+        (
+            ("concurrency", settled.count("transfers")),
+            ("parallelism", None if streams is None else max(streams, 1)),
+        )
+    )
+
+
+def _goes_with_listing(option: str) -> bool:
+    return option not in (*_OF_COPIES, *_OWN_LOGS)
+
+
+def _file(row: Mapping[str, object]) -> File:
+    size = text_at(row, "Size")
+    return File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
+
+
+def _stats_every_s(settled: Parsed) -> float | None:
+    """How often the user would see statistics: they are messages of level INFO, unless an option raises them."""
+    is_verbose = settled.last("verbose") not in (None, "0")
+    if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):
+        return None
+    try:
+        return parse_seconds(settled.last("stats") or "") or None
+    except InvalidUnit:
+        return _STATS_EVERY_S
+
+
+class Echo:
+    """Rclone's messages to where the user wants them: standard error, or a file that is added to.
+
+    A transfer is not given up for its messages: where the file cannot be written, they go to standard error from then
+    on, and what that does not take is lost.
+    """
+
+    def __init__(self, log_file: str | None) -> None:
+        self._log_file = log_file
+
+    def __call__(self, text: bytes) -> None:
+        if self._log_file is not None:
+            try:
+                with Path(self._log_file).open("ab") as log:
+                    log.write(text)
+            except OSError as failure:
+                why = f"tradewind: {self._log_file} cannot be written ({failure.strerror}); its messages follow here\n"
+                self._log_file, text = None, why.encode() + text
+            else:
+                return
+        with suppress(OSError):
+            os.write(2, text)

@@ -1,0 +1,208 @@
+"""Before someone else's tool is run: recognise it, see what it moves, ask for parameters, set what the user has not."""
+
+import socket
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as Folder
+from uuid import uuid4
+
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.path import Path
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.plan import PlannedCopy, plan_sizes
+from tradewind_agent.copy.resources import asked_for
+from tradewind_agent.engine.remote.omissions import Omission
+from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.flag_words import over
+from tradewind_agent.movers.known import Installed, find_installed, mover_named
+from tradewind_agent.movers.port import Command, Task, Tuning, Workload
+from tradewind_agent.movers.wrap.expected_rates import expected_rates
+from tradewind_agent.movers.wrap.restarting import ASSUMED_RTT_S, Restarting
+from tradewind_agent.movers.wrap.tool_connections import connections_of
+from tradewind_agent.movers.wrap.tool_loop import TunedWork
+from tradewind_agent.movers.wrap.tool_resources import ToolResources
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.path_probe import connect_time_s
+from tradewind_agent.session.planning import Plan, plan_given
+from tradewind_agent.tuning.pace import TICK_S
+
+ROUND_S = 30.0
+"""One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
+
+_TWO_STREAMS = Parameters(parallelism=2)
+
+ASSUMED_FILE_BYTES = 10_000_000
+"""A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapOptions:
+    """What beside a copy's options a wrapped tool is asked for.
+
+    ``workload`` : sizes, where the caller knows them better than the tool's command line tells.
+    ``round_s`` : see ``Tuning``.
+    """
+
+    copy: CopyOptions
+    workload: Workload | None = None
+    round_s: float | None = ROUND_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedWrap:
+    """A tool about to be run.
+
+    ``left_out`` : of what it was to copy, what was not handed over to it.
+    """
+
+    installed: Installed
+    task: Task
+    planned: PlannedCopy
+    path: Path
+    source: str
+    destination: str
+    workload: Workload | None
+    options: WrapOptions
+    notes: tuple[str, ...]
+    left_out: tuple[Omission, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        return self.planned.plan
+
+    @property
+    def wanted(self) -> CopyOptions:
+        """What is asked of the transfer, see `_wanted`."""
+        return _wanted(self.options.copy, self.task)
+
+    def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
+        """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
+
+        A tool that has no way to change while it runs still needs its share of what the path's transfers may use.
+        """
+        if self.workload is None or not self.installed.mover.tuned:
+            return None
+        wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
+        return TunedWork(self.planned, self.workload, wanted, self.path, connections_of(self.task, say))
+
+    def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> Tuning:
+        """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
+        predicted, own = self.plan.predicted, self.task.by_hand
+        return Tuning(
+            parameters=over(self.plan.parameters if granted is None else granted, own),
+            expected_bps=predicted.throughput_bps.mean if predicted else None,
+            fixed=own,
+            rate_bps=asked_for(self.plan, self.options.copy)[0].nic_bps,
+            round_s=self.options.round_s if self.options.copy.tune or granted is not None else None,
+            restarting=restarting,
+        )
+
+    def restarting(self, say: Callable[[str], None]) -> Restarting | None:
+        """What interruptions are weighed by; ``None`` where nothing is expected of any setting."""
+        if self.workload is None or not (self.installed.mover.tuned and self.options.copy.tune):
+            return None
+        return Restarting(
+            expected_bps=expected_rates(self.plan, self.workload, self.path),
+            tick_s=self.options.copy.tick_s or TICK_S,
+            rtt_s=ASSUMED_RTT_S if self.path.rtt_s is None else self.path.rtt_s,
+            say=say,
+        )
+
+    def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
+        """Limits of this host's resources, to be put on the tool."""
+        wanted, not_applied = asked_for(self.plan, self.options.copy)
+        return ToolResources(
+            wanted,
+            limiter,
+            tool=self.installed.mover.name,
+            own_options=self.task.own_options,
+            folders=self.task.folders,
+            not_applied=not_applied,
+            say=say,
+        )
+
+    def beyond(self, granted: Parameters) -> tuple[str, ...]:
+        """What the tool's own flags set beyond what was granted, a line each: they win."""
+        own = self.task.by_hand
+        shared = (
+            ("files at once", own.concurrency, granted.concurrency),
+            ("streams a file", own.parallelism, granted.parallelism),
+        )
+        return tuple(
+            f"the service grants {most} {what}; the tool's own flags set {value}, and win"
+            for what, value, most in shared
+            if value is not None and most is not None and value > most
+        )
+
+    @property
+    def not_expressible(self) -> tuple[str, ...]:
+        return self.task.left_out(self.plan.parameters)
+
+    def first_command(self) -> Command:
+        """What would be run first."""
+        with tempfile.TemporaryDirectory(prefix="tradewind-") as scratch:
+            command = self.task.run(self.tuning(), Folder(scratch)).next_command()
+        assert command is not None
+        return command
+
+
+def prepare_wrap(
+    words: Sequence[str], *, options: WrapOptions, environment: Mapping[str, str], client: Client | None = None
+) -> PreparedWrap:
+    """Recognise the tool of a command line, see what it moves, and decide on the parameters; nothing is moved.
+
+    Raises
+    ------
+    InvalidValue : a tool or a command line that cannot be wrapped.
+    ToolUnusable : the tool is missing or too old.
+    """
+    mover = mover_named(words[0])
+    installed = find_installed(mover, words[0], environment)
+    task = mover.task(CommandLine(installed.program, tuple(words[1:]), environment))
+    return prepare_task(installed, task, options, client)
+
+
+def prepare_task(installed: Installed, task: Task, options: WrapOptions, client: Client | None) -> PreparedWrap:
+    """As ``prepare_wrap``, for a command line that has been read."""
+    ends, copy = task.ends, options.copy
+    here = socket.gethostname()
+    names = (copy.source or ends.source or here, copy.destination or ends.destination or here)
+    rtt_s = copy.rtt_s
+    if rtt_s is None and ends.remote is not None and ends.port is not None:
+        rtt_s = connect_time_s(ends.remote, ends.port)
+    path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
+    workload = options.workload or task.workload()
+    notes: tuple[str, ...] = ()
+    if installed.mover.tuned:
+        if workload is None:
+            # A share is held by heartbeats that say how much is left, which nobody knows.
+            claims_none = "" if client is None else ", and no share of the path's caps is claimed"
+            notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB{claims_none}",)
+        sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
+        planned = plan_sizes(sizes, path, names, _wanted(copy, task), client, mover=installed.mover.name)
+        notes = (*notes, *planned.notes)
+    else:
+        rationale = f"{installed.mover.name} is measured, not tuned"
+        planned = PlannedCopy(plan=replace(plan_given(uuid4(), UNKNOWN_PARAMETERS), rationale=rationale))
+    return PreparedWrap(
+        installed=installed,
+        task=task,
+        planned=planned,
+        path=path,
+        source=names[0],
+        destination=names[1],
+        workload=workload,
+        options=options,
+        notes=(*task.notes, *notes),
+    )
+
+
+def _wanted(copy: CopyOptions, task: Task) -> CopyOptions:
+    """With what the tool's own flags set as set by hand, and no more than one stream a file where it cannot open more.
+
+    Streams that it never opens would be claimed of the path's caps, and waited for before others are given up.
+    """
+    wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
+    return replace(wanted, limits=replace(copy.limits, parallelism=1)) if task.left_out(_TWO_STREAMS) else wanted

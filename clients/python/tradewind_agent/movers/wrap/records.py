@@ -1,0 +1,84 @@
+"""The transfer record of a wrapped tool: one row for the whole."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from tradewind.dataset import ChunkKind, DataSet
+from tradewind.energy.measured import EnergyReading
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Outcome, Status, TransferRecord
+from tradewind.units import throughput_bps
+from tradewind_agent.movers.port import Result, Workload
+from tradewind_agent.movers.wrap.running import Ran
+from tradewind_agent.session.records import LEAST_DURATION, Identity, Moved, records_of
+
+
+def status_of(ran: Ran) -> Status:
+    if ran.stopped_by is not None:
+        return Status.CANCELLED
+    return Status.SUCCEEDED if ran.code == 0 else Status.FAILED
+
+
+def beginning(
+    identity: Identity, workload: Workload, parameters: Parameters, path: Path, at: datetime
+) -> TransferRecord:
+    """The row before the first byte."""
+    outcome = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
+    dataset = DataSet.of_sizes(workload.sizes_bytes)
+    whole = Moved(
+        chunk=ChunkKind.WHOLE, dataset=dataset, parameters=parameters, started_at=at, ended_at=at, outcome=outcome
+    )
+    (row,) = records_of(identity, whole, (), path=path)
+    return row
+
+
+def records_of_run(
+    identity: Identity,
+    ran: Ran,
+    result: Result | None,
+    *,
+    workload: Workload | None,
+    parameters: Parameters,
+    path: Path,
+) -> tuple[TransferRecord, ...]:
+    """The row of a run; none where the tool does not tell what it moved, or was given nothing to do."""
+    if result is None or (ran.code == 0 and not result.bytes_moved):
+        return ()
+    outcome = Outcome(
+        status=status_of(ran),
+        bytes_moved=result.bytes_moved,
+        files_done=result.files_done,
+        files_failed=result.files_failed,
+        throughput_bps=throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
+    )
+    whole = Moved(
+        chunk=ChunkKind.WHOLE,
+        dataset=_dataset(workload, result),
+        parameters=parameters,
+        started_at=ran.started_at,
+        ended_at=ran.ended_at,
+        outcome=outcome,
+    )
+    metered = ran.metered
+    return records_of(
+        identity, whole, (), path=path, energy=energy_of(ran), usage=metered.usage if metered is not None else None
+    )
+
+
+def energy_of(ran: Ran) -> tuple[EnergyReading, ...]:
+    """The reading of this end, if it was metered."""
+    return (ran.metered.energy,) if ran.metered is not None and ran.metered.energy is not None else ()
+
+
+def within_what_is_known(main: Parameters, in_force: Parameters) -> Parameters:
+    """``main``, which moved most bytes, as far as ``in_force`` says that the tool has such settings at all."""
+    known = {name: getattr(main, name) for name in in_force.known() if getattr(main, name) is not None}
+    return replace(in_force, **known)
+
+
+def _dataset(workload: Workload | None, result: Result) -> DataSet:
+    """What was listed, if that is what was moved; else what was moved."""
+    if workload is not None and workload.exact and sum(workload.sizes_bytes) == result.bytes_moved:
+        return DataSet.of_sizes(workload.sizes_bytes)
+    return DataSet(file_count=max(result.files_done + result.files_failed, 1), total_bytes=result.bytes_moved)

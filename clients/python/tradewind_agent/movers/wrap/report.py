@@ -1,0 +1,116 @@
+"""What a wrapped tool was set to and what it came to, in one line for people and as a document for programs."""
+
+import shlex
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tradewind.energy.measured import EnergyReading
+from tradewind.parameters import Parameters
+from tradewind.transfer import Mover, Status, TransferRecord, Usage
+from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
+from tradewind.wire.records import WireRecord
+from tradewind_agent.copy.report import efficiency_told, limits_document, plan_document
+from tradewind_agent.meters import CpuWork
+from tradewind_agent.movers.port import Command, Result
+from tradewind_agent.movers.wrap.restarting import Restart
+from tradewind_agent.resources.applied import Verdict
+from tradewind_agent.session.planning import Plan
+from tradewind_agent.tuning.ticks import Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapReport:
+    """The outcome of a wrapped tool.
+
+    ``result`` : what it says it has done; ``None`` where it does not tell, and then nothing is logged.
+    ``in_force`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
+    ``limits`` : of this host's resources, what held each or why nothing did.
+    ``not_expressible`` : what of the recommendation it has no flag for; ``live`` : what can change while it runs.
+    ``restarts`` : interruptions of it, to go on with other settings.
+    """
+
+    mover: Mover
+    plan: Plan
+    in_force: Parameters
+    by_hand: Parameters
+    not_expressible: tuple[str, ...]
+    live: str
+    commands: tuple[Command, ...]
+    exit_code: int
+    status: Status
+    source: str
+    destination: str
+    result: Result | None
+    duration_s: float
+    energy: tuple[EnergyReading, ...]
+    usage: Usage | None
+    work: CpuWork | None
+    records: tuple[TransferRecord, ...]
+    timeline: tuple[Tick, ...]
+    limits: tuple[Verdict, ...]
+    log: str
+    notes: tuple[str, ...]
+    restarts: tuple[Restart, ...] = ()
+
+    @property
+    def throughput_bps(self) -> float | None:
+        if self.result is None or self.duration_s <= 0:
+            return None
+        return throughput_bps(self.result.bytes_moved, self.duration_s)
+
+    def line(self) -> str:
+        """The closing line: settings, what it got against the prediction, energy, and what became of the log."""
+        settings = ", ".join(f"{name} {value}" for name, value in self.in_force.known().items()) or "its own settings"
+        ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
+        count = len(self.restarts)
+        anew = f"; started anew {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
+        return f"{self.mover.name} with {settings}: {self._moved()}{anew}{ended}; log {self.log}"
+
+    def document(self) -> dict[str, Any]:
+        """All of it, in the names and units of the wire."""
+        return {
+            "transfer_id": str(self.plan.transfer_id),
+            "mover": asdict(self.mover),
+            "status": str(self.status),
+            "exit_code": self.exit_code,
+            "commands": [list(command.words) for command in self.commands],
+            "source": self.source,
+            "destination": self.destination,
+            "parameters": self.in_force.known(),
+            "by_hand": self.by_hand.known(),
+            "not_expressible": list(self.not_expressible),
+            "live": self.live,
+            **(asdict(self.result) if self.result else {}),
+            "duration_s": self.duration_s,
+            "throughput_bps": self.throughput_bps,
+            "energy": [asdict(reading) for reading in self.energy],
+            "usage": asdict(self.usage) if self.usage else None,
+            "work": asdict(self.work) if self.work else None,
+            "plan": plan_document(self.plan),
+            "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "resources": limits_document(self.limits),
+            "restarts": [restart.document() for restart in self.restarts],
+            "timeline": [tick.document() for tick in self.timeline],
+            "log": self.log,
+            "notes": list(self.notes),
+        }
+
+    def _moved(self) -> str:
+        result, rate = self.result, self.throughput_bps
+        if result is None or rate is None:
+            return f"{self.duration_s:.1f} s; it does not tell what it moved"
+        files = f"{result.files_done} {'file' if result.files_done == 1 else 'files'}"
+        failed = f", {result.files_failed} failed" if result.files_failed else ""
+        told = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
+        if self.plan.predicted is not None:
+            told += f", predicted {format_bps(self.plan.predicted.throughput_bps.mean)} ({self.plan.source})"
+        told += "".join(
+            f"; {format_joules(reading.total_j)} ({reading.method}, {reading.quality})" for reading in self.energy
+        )
+        energy_j = sum(reading.total_j for reading in self.energy) if self.energy else None
+        return told + efficiency_told(rate, energy_j, self.duration_s)
+
+
+def command_text(command: Command) -> str:
+    """A command as it could be typed."""
+    return shlex.join(command.words)

@@ -1,0 +1,179 @@
+"""Run someone else's tool as it was prepared, tune it meanwhile where it has a way, and log what came of it."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path as Folder
+
+from tradewind.energy.measured import Host
+from tradewind.parameters import Parameters
+from tradewind.transfer import Direction, Mover, Status, TransferRecord
+from tradewind_agent.copy.run import keep_records
+from tradewind_agent.movers.flag_words import over
+from tradewind_agent.movers.port import Result, ToolRun
+from tradewind_agent.movers.stepping_down import StepDown
+from tradewind_agent.movers.wrap.preparing import PreparedWrap
+from tradewind_agent.movers.wrap.records import energy_of, records_of_run, status_of, within_what_is_known
+from tradewind_agent.movers.wrap.report import WrapReport
+from tradewind_agent.movers.wrap.running import Ran, run_tool
+from tradewind_agent.movers.wrap.tool_loop import loop_of
+from tradewind_agent.movers.wrap.tool_resources import ToolResources
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.session.planning import Plan, with_settings
+from tradewind_agent.session.records import Identity
+from tradewind_agent.session.release_share import give_back
+from tradewind_agent.sla_text import write_agreement
+from tradewind_agent.tuning.ticks import Tick, main_settings
+
+
+def run_wrap(
+    prepared: PreparedWrap,
+    *,
+    client: Client | None = None,
+    logbook: Logbook | None = None,
+    meter: HostMeter | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    on_tick: Callable[[ToolRun], object] | None = None,
+    output_to: int | None = None,
+    limiter: ResourceLimiter | None = None,
+) -> WrapReport:
+    """Run the tool, tune it meanwhile where it has a way, and log what came of it.
+
+    Parameters
+    ----------
+    client : of the service that tunes it; without one this host does.
+    say : told one line when the settings change.
+    on_tick, output_to : see ``run_tool``.
+
+    Raises
+    ------
+    ToolUnusable : it cannot be started.
+    CopyFailed : no share of the path came free in time.
+    """
+    identity, restarting = _identity(prepared), prepared.restarting(say)
+    with ExitStack() as stack:
+        scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
+        loop = loop_of(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
+        live = None if loop is None else stack.enter_context(closing(loop.live))
+
+        def make() -> ToolRun:
+            granted = None if loop is None else loop.driven.setting
+            for line in () if granted is None else prepared.beyond(granted):
+                say(line)
+            return prepared.task.run(prepared.tuning(granted, restarting), scratch)
+
+        resources = prepared.resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
+        status, records = Status.FAILED, tuple[TransferRecord, ...]()
+        try:
+            ran = run_tool(
+                make,
+                meter=meter,
+                host=Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION,
+                loop=loop,
+                on_tick=on_tick,
+                output_to=output_to,
+                resources=resources,
+                connections=loop.connections if loop is not None else None,
+            )
+            result, status = ran.run.result(), status_of(ran)
+            for line in _step_down_notes(ran):
+                say(f"{_mover(prepared).name}: {line}")
+            timeline = loop.ticks if loop is not None else ()
+            records = _records(prepared, identity, ran, result, timeline=timeline, resources=resources)
+        finally:
+            if client is not None and loop is not None and loop.is_heard and not (records and logbook):
+                give_back(client, prepared.plan.transfer_id, loop.live, status)
+        log = keep_records(logbook, records, live) if records else "has nothing to tell"
+    report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
+    return report if restarting is None else replace(report, restarts=tuple(restarting.made))
+
+
+def _records(
+    prepared: PreparedWrap,
+    identity: Identity,
+    ran: Ran,
+    result: Result | None,
+    *,
+    timeline: Sequence[Tick],
+    resources: ToolResources,
+) -> tuple[TransferRecord, ...]:
+    """Return the records of a run, with the settings and limits that it ran under."""
+    settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
+    used = over(settings, resources.in_force(settings.concurrency or 1))
+    return records_of_run(identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
+
+
+def _report(
+    prepared: PreparedWrap,
+    ran: Ran,
+    result: Result | None,
+    *,
+    records: tuple[TransferRecord, ...],
+    timeline: tuple[Tick, ...],
+    resources: ToolResources,
+    log: str,
+) -> WrapReport:
+    return WrapReport(
+        mover=_mover(prepared),
+        plan=prepared.plan,
+        in_force=ran.run.in_force,
+        not_expressible=prepared.not_expressible,
+        by_hand=prepared.task.by_hand,
+        live=prepared.task.live,
+        commands=ran.commands,
+        exit_code=ran.code,
+        status=status_of(ran),
+        source=prepared.source,
+        destination=prepared.destination,
+        result=result,
+        duration_s=ran.duration_s,
+        energy=energy_of(ran),
+        usage=ran.metered.usage if ran.metered else None,
+        work=ran.metered.work if ran.metered else None,
+        records=records,
+        timeline=timeline,
+        limits=resources.verdicts,
+        log=log,
+        notes=(*prepared.notes, *resources.left, *_notes(ran)),
+    )
+
+
+def _parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
+    """The settings that moved most bytes, where the tool was tuned; else those that it was started with."""
+    main = main_settings(timeline)
+    return within_what_is_known(with_settings(plan, main).parameters, in_force) if main else in_force
+
+
+def _step_down_notes(ran: Ran) -> tuple[str, ...]:
+    step_down: StepDown | None = getattr(ran.run, "step_down", None)
+    return () if step_down is None else step_down.notes
+
+
+def _notes(ran: Ran) -> tuple[str, ...]:
+    notes = _step_down_notes(ran)
+    if ran.metered is None or ran.metered.failure is None:
+        return notes
+    return (*notes, f"energy was not measured to the end: {ran.metered.failure}")
+
+
+def _mover(prepared: PreparedWrap) -> Mover:
+    return Mover(prepared.installed.mover.name, prepared.installed.version)
+
+
+def _identity(prepared: PreparedWrap) -> Identity:
+    return Identity(
+        transfer_id=prepared.plan.transfer_id,
+        source=prepared.source,
+        destination=prepared.destination,
+        mover=_mover(prepared),
+        protocol=prepared.task.ends.protocol,
+        direction=prepared.task.ends.direction,
+        network=prepared.options.copy.network,
+        sla=write_agreement(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
+        quote=prepared.plan.quote,
+    )

@@ -1,0 +1,271 @@
+"""A tool run as if the user had started it: same terminal, same signals; metered with all its children."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from tradewind.energy.measured import Host
+from tradewind_agent.errors import ToolUnusable
+from tradewind_agent.meters import MeterResult, MeterSession
+from tradewind_agent.movers.port import Command, ToolRun
+from tradewind_agent.movers.wrap.tool_connections import ToolConnections
+from tradewind_agent.movers.wrap.tool_resources import ToolResources
+from tradewind_agent.session.metering import HostMeter
+
+TICK_S = 0.25
+"""Between two looks at a tool's output: what an echo may lag behind."""
+
+_SIGNALLED = 128
+"""Exit codes above this are of programs that a signal has ended."""
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a run went.
+
+    ``code`` : the first exit code that is not 0; 128 + n for a tool that signal n killed.
+    ``stopped_by`` : signal that the user sent, if any.
+    """
+
+    run: ToolRun
+    code: int
+    commands: tuple[Command, ...]
+    started_at: datetime
+    duration_s: float
+    metered: MeterResult | None
+    stopped_by: signal.Signals | None
+
+    @property
+    def ended_at(self) -> datetime:
+        return self.started_at + timedelta(seconds=self.duration_s)
+
+
+class Loop(Protocol):
+    """What tunes a run: `tradewind_agent.tuning.loop.Tuning` on a tool."""
+
+    async def begin(self) -> None:
+        """Before the first byte; the settings to begin with are known afterwards."""
+
+    def begun(self, run: ToolRun) -> None:
+        """The run starts now."""
+
+    async def run(self, meter: MeterSession | None) -> None:
+        """Until cancelled."""
+
+    def end(self, meter: MeterSession | None) -> None:
+        """The run is over."""
+
+
+def run_tool(
+    make: Callable[[], ToolRun],
+    *,
+    meter: HostMeter | None = None,
+    host: Host = Host.DESTINATION,
+    loop: Loop | None = None,
+    on_tick: Callable[[ToolRun], object] | None = None,
+    output_to: int | None = None,
+    resources: ToolResources | None = None,
+    connections: ToolConnections | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Ran:
+    """Run all commands of a run to their end.
+
+    Parameters
+    ----------
+    make : the run, when its settings are certain.
+    meter : of this host, which is the ``host`` end; children are counted with it.
+    loop : tunes it.
+    on_tick : called after each look at the tool, in a thread; may retune it.
+    output_to : file descriptor in place of standard output, for the tool's.
+    resources : limits of the tool's processes.
+    connections : those of its processes, looked at meanwhile.
+
+    Raises
+    ------
+    ToolUnusable : it cannot be started.
+    CopyFailed : no share of the path came free in time.
+    """
+
+    async def running() -> Ran:
+        session = await meter.session(host) if meter is not None else None
+        if loop is not None:
+            await loop.begin()
+        run = make()
+        look = partial(_look, run, connections, on_tick)
+        one = partial(_one, run=run, look=look, output_to=output_to, resources=resources, connections=connections)
+        return await _run(run, session, loop, one, now)
+
+    return asyncio.run(running())
+
+
+async def _run(
+    run: ToolRun, session: MeterSession | None, loop: Loop | None, one: "_Runner", now: Callable[[], datetime]
+) -> Ran:
+    if session is not None:
+        await session.start()
+    clock = asyncio.get_running_loop()
+    started_at, begun_s = now(), clock.time()
+    tuning: asyncio.Task[None] | None = None
+    if loop is not None:
+        loop.begun(run)
+        tuning = asyncio.create_task(loop.run(session))
+    commands: list[Command] = []
+    code, over_s = 0, None
+    with _forwarding(clock) as signals:
+        while signals.sent is None and (command := run.next_command()) is not None:
+            commands.append(command)
+            ended, over_s = await one(command, signals)
+            counted = run.ended(ended)
+            code = code or (counted if signals.sent is None else ended)
+            if counted > _SIGNALLED:
+                break
+    duration_s = (clock.time() if over_s is None else over_s) - begun_s
+    metered = await session.stop() if session is not None else None
+    if loop is not None and tuning is not None:
+        tuning.cancel()
+        with suppress(asyncio.CancelledError):
+            await tuning
+        loop.end(session)
+    return Ran(
+        run=run,
+        code=code,
+        commands=tuple(commands),
+        started_at=started_at,
+        duration_s=duration_s,
+        metered=metered,
+        stopped_by=signals.sent,
+    )
+
+
+class _Signals:
+    """Hands the user's signals on to the tool that runs now."""
+
+    def __init__(self) -> None:
+        self.process: asyncio.subprocess.Process | None = None
+        self.sent: signal.Signals | None = None
+
+    def receive(self, number: signal.Signals) -> None:
+        self.sent = number
+        # The terminal sends Ctrl-C to all of the foreground; a second one means "at once" to many tools.
+        if self.process is not None and not (number is signal.SIGINT and _in_foreground()):
+            with suppress(ProcessLookupError):  # it ended just now
+                self.process.send_signal(number)
+
+
+_Runner = Callable[[Command, _Signals], Awaitable[tuple[int, float | None]]]
+"""Runs one command; its exit code, and when all was moved if that was before its end."""
+
+
+@contextmanager
+def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
+    signals = _Signals()
+    heard = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    for number in heard:
+        loop.add_signal_handler(number, signals.receive, number)
+    try:
+        yield signals
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
+
+
+async def _one(
+    command: Command,
+    signals: _Signals,
+    *,
+    run: ToolRun,
+    look: Callable[[], object],
+    output_to: int | None,
+    resources: ToolResources | None,
+    connections: ToolConnections | None,
+) -> tuple[int, float | None]:
+    """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
+    with ExitStack() as stack:
+        process = await _begun(command, output_to, resources, stack)
+        signals.process = process
+        run.started(process.pid)
+        if connections is not None:
+            connections.began(process.pid, command.own_port)
+        return await _watched(process, signals, run, look)
+
+
+async def _watched(
+    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, look: Callable[[], object]
+) -> tuple[int, float | None]:
+    ending = asyncio.create_task(process.wait())
+    over_s: float | None = None
+    try:
+        while not ending.done():
+            await asyncio.wait([ending], timeout=TICK_S)
+            await asyncio.to_thread(look)
+            if run.over and over_s is None:
+                over_s = asyncio.get_running_loop().time()
+        code = await ending
+    finally:
+        signals.process = None
+        if process.returncode is None:
+            process.kill()
+            await ending
+    return (_SIGNALLED - code if code < 0 else code), over_s
+
+
+async def _begun(
+    command: Command, output_to: int | None, resources: ToolResources | None, stack: ExitStack
+) -> asyncio.subprocess.Process:
+    """The tool, under way; its limits last as long as ``stack``."""
+    with ExitStack() as opened:
+        try:
+            errors = None if command.errors_to is None else opened.enter_context(command.errors_to.open("wb"))
+            starting = partial(asyncio.create_subprocess_exec, stdout=output_to, stderr=errors)
+            if resources is None or not resources.begins():
+                return await starting(*command.words)
+            gate, opener = os.pipe()
+            opened.callback(os.close, opener)
+            try:
+                process = await starting(*_behind(gate), *command.words, pass_fds=(gate,))
+            finally:
+                os.close(gate)
+        except OSError as failure:
+            raise ToolUnusable(f"cannot start {command.words[0]}: {failure.strerror or failure}") from None
+        stack.enter_context(resources.holding(process.pid))
+        with suppress(BrokenPipeError):  # a signal has ended it before it began
+            os.write(opener, b"\n")
+        return process
+
+
+def _behind(gate: int) -> tuple[str, ...]:
+    """Words before a command line that is to begin once a line comes by ``gate``, and never if the agent ends first.
+
+    What is limited before the tool's first step holds for every thread and process that it will ever have.
+    """
+    return ("/bin/sh", "-c", f'read -r _ </dev/fd/{gate} && exec "$@"', "sh")
+
+
+def _look(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[ToolRun], object] | None) -> None:
+    run.tick()
+    if connections is not None:
+        connections.look()
+    if on_tick is not None:
+        on_tick(run)
+
+
+def _in_foreground() -> bool:
+    """Whether the terminal's Ctrl-C reaches the tool as well, wherever the streams lead."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:  # there is none
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

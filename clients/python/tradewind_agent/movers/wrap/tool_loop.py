@@ -1,0 +1,96 @@
+"""The agent's tuning loop on someone else's tool."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tradewind.path import Path
+from tradewind.wire.records import WireRecord
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.plan import PlannedCopy
+from tradewind_agent.copy.tuning import tuning_of_sizes
+from tradewind_agent.meters import MeterSession
+from tradewind_agent.movers.port import ToolRun, Workload
+from tradewind_agent.movers.wrap.driven import DrivenTool
+from tradewind_agent.movers.wrap.records import beginning
+from tradewind_agent.movers.wrap.tool_connections import ToolConnections
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.live_ticks import LiveTicks
+from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.session.records import Identity
+from tradewind_agent.tuning.loop import Tuning
+from tradewind_agent.tuning.ticks import Tick
+
+
+@dataclass(frozen=True, slots=True)
+class TunedWork:
+    """What is tuned: the plan with its enquiry, the files, what was asked for, the path.
+
+    ``connections`` : of the tool, where they can be looked at, and end at the other end of the path.
+    """
+
+    planned: PlannedCopy
+    workload: Workload
+    wanted: CopyOptions
+    path: Path
+    connections: ToolConnections | None = None
+
+
+class ToolLoop:
+    """A loop and the tool that it drives."""
+
+    def __init__(self, tuning: Tuning, driven: DrivenTool, live: LiveTicks, seen: ToolConnections | None) -> None:
+        self.driven, self.live, self.connections = driven, live, seen
+        self._tuning = tuning
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        return tuple(self._tuning.ticks)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the service has answered last, and so holds a share for the run."""
+        return self._tuning.is_heard
+
+    async def begin(self) -> None:
+        """Claim a share, and begin with the plan that is granted."""
+        await self._tuning.begin(self.driven)
+
+    def begun(self, run: ToolRun) -> None:
+        self.driven.begun(run)
+
+    async def run(self, meter: MeterSession | None) -> None:
+        await self._tuning.run(self.driven, meter)
+
+    def end(self, meter: MeterSession | None) -> None:
+        self._tuning.end(self.driven.snapshot(), meter)
+
+
+def loop_of(
+    work: TunedWork | None,
+    identity: Identity,
+    *,
+    client: Client | None,
+    logbook: Logbook | None,
+    say: Callable[[str], None],
+) -> ToolLoop | None:
+    """The loop of a run that is about to begin; ``None`` where nothing is to be tuned."""
+    if work is None:
+        return None
+    plan = work.planned.plan
+    row = beginning(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
+    folder = logbook.transfers.folder if client is not None and logbook is not None else None
+    live = LiveTicks(folder, plan.transfer_id, WireRecord.of(row))
+    tuning = tuning_of_sizes(
+        work.planned,
+        work.workload.sizes_bytes,
+        work.wanted,
+        sees_path=work.connections is not None,
+        service=client,
+        live=live,
+        say=say,
+    )
+    if tuning is None:
+        return None
+    driven = DrivenTool(plan.chunks, work.workload.sizes_bytes, work.connections)
+    return ToolLoop(tuning, driven, live, work.connections)

@@ -1,0 +1,107 @@
+"""GET and HEAD: files, ranges of files and folder indexes."""
+
+import asyncio
+import mimetypes
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import TypeVar
+
+from tradewind_agent.serve.downloads.index import html_index, json_index, list_folder
+from tradewind_agent.serve.downloads.packed_download import answer_packed, sample_told, wants_packing, wants_sample
+from tradewind_agent.serve.downloads.packing_slots import PackingTurns
+from tradewind_agent.serve.downloads.sums import FileSums, wants_sum
+from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
+from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date, json_response
+from tradewind_agent.serve.ranges import requested_range
+from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
+
+_Made = TypeVar("_Made")
+
+
+async def answer_download(
+    folder: ServedFolder, request: Request, segments: Sequence[str], turns: PackingTurns, sums: FileSums
+) -> Response:
+    """The file or index at ``segments``; for HEAD the caller drops the body.
+
+    Raises
+    ------
+    Refused : 403, 404, 412, 416.
+    """
+    descriptor = folder.open_path(segments)
+    try:
+        status = os.fstat(descriptor)
+        if is_folder(status):
+            response = await _answer_folder(folder, request, segments, descriptor)
+        else:
+            is_summed = is_file(status) and wants_sum(request, status)
+            digest = await _in_thread(partial(sums.header, descriptor, status)) if is_summed else []
+            wanted = request, segments[-1], descriptor, status, turns
+            # What is to be packed is sampled first, which takes a while.
+            if wants_packing(request, status) or wants_sample(request, status):
+                response = await _in_thread(partial(_answer_file, *wanted))
+            else:
+                response = _answer_file(*wanted)
+            response.headers.extend(digest)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if not isinstance(response.body, FileSpan | PackedSpan):
+        os.close(descriptor)
+    return response
+
+
+async def _in_thread(make: Callable[[], _Made]) -> _Made:
+    """What ``make`` returns; the file stays open as long as it is read, and a turn that was taken is given back."""
+    making = asyncio.ensure_future(asyncio.to_thread(make))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        await asyncio.wait([making])
+        made = None if making.exception() is not None else making.result()
+        if isinstance(made, Response) and isinstance(made.body, PackedSpan):
+            made.body.on_close()
+        raise
+
+
+def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_result, turns: PackingTurns) -> Response:
+    if not is_file(status):
+        raise Refused(HTTPStatus.FORBIDDEN, "not a regular file")
+    if request.target.partition("?")[0].endswith("/"):
+        raise Refused(HTTPStatus.NOT_FOUND, "a file is not a folder; leave out the last /")
+    etag = etag_of(status)
+    headers = [("ETag", etag), ("Last-Modified", http_date(status.st_mtime)), ("Accept-Ranges", "bytes")]
+    refused = refused_by_condition(request.headers, etag, status.st_mtime)
+    if refused is HTTPStatus.NOT_MODIFIED:
+        return Response(HTTPStatus.NOT_MODIFIED, headers)
+    if refused is not None:
+        raise Refused(refused, "the file is not the one that the condition names")
+    if wants_packing(request, status) and turns.take():
+        return answer_packed(request, descriptor, status, headers, turns)
+    if wants_sample(request, status):
+        headers += sample_told(request, descriptor, turns)
+    headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
+    wanted = None
+    # HEAD: a range is defined for GET alone (RFC 9110, 14.2).
+    if request.method == "GET" and range_still_applies(request.headers, etag, status.st_mtime):
+        wanted = requested_range(request.headers.get("range"), status.st_size)
+    if wanted is None:
+        return Response(HTTPStatus.OK, headers, FileSpan(descriptor, 0, status.st_size))
+    first, last = wanted
+    headers.append(("Content-Range", f"bytes {first}-{last}/{status.st_size}"))
+    return Response(HTTPStatus.PARTIAL_CONTENT, headers, FileSpan(descriptor, first, last - first + 1))
+
+
+async def _answer_folder(folder: ServedFolder, request: Request, segments: Sequence[str], descriptor: int) -> Response:
+    path = path_of(segments)
+    asked, _, query = request.target.partition("?")
+    if segments and not asked.endswith("/"):
+        location = path + "/" + (f"?{query}" if query else "")
+        return Response(HTTPStatus.MOVED_PERMANENTLY, [("Location", location)])
+    entries = await asyncio.to_thread(list_folder, folder, descriptor, segments)
+    if "application/json" in request.headers.get("accept", ""):
+        return json_response(HTTPStatus.OK, json_index(entries), ("Vary", "Accept"))
+    title = "/" + "".join(f"{name}/" for name in segments)
+    headers = [("Content-Type", "text/html; charset=utf-8"), ("Vary", "Accept")]
+    return Response(HTTPStatus.OK, headers, html_index(title, entries))

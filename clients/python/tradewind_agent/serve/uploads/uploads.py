@@ -1,0 +1,176 @@
+"""The uploads that a server has open, and those it has just finished."""
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from tradewind.units import format_count
+from tradewind_agent.serve.folder import PART_PREFIX
+from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.uploads.quota import Space
+from tradewind_agent.serve.uploads.unfinished import UnfinishedFile, open_upload, part_name, remove_file
+
+MAX_IDLE = 128  # open but not written to at the moment; beyond it the longest idle is closed
+MAX_REMEMBERED = 4096  # finished uploads whose late duplicates are recognised
+
+Key = tuple[int, int, str]  # device and inode of the folder, name of the part file
+
+
+@dataclass(slots=True)
+class _Open:
+    upload: UnfinishedFile
+    users: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An upload that was finished: the file as it was then, to see whether it still is."""
+
+    total_bytes: int
+    status: tuple[int, int, int]  # inode, size, modification time in ns
+
+
+class Uploads:
+    """Opens each upload once, however many connections bring its parts.
+
+    Parameters
+    ----------
+    boot : see ``Journal``.
+    part_expiry_s : unfinished parts untouched for longer are removed when a folder is first uploaded to.
+    clock : POSIX seconds, as in modification times.
+    """
+
+    def __init__(
+        self, space: Space, *, boot: str, part_expiry_s: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._space, self._boot = space, boot
+        self._part_expiry_s, self._clock = part_expiry_s, clock
+        self._open: OrderedDict[Key, _Open] = OrderedDict()
+        self._finished: OrderedDict[Key, Finished] = OrderedDict()
+        self._swept: set[tuple[int, int]] = set()
+
+    @contextmanager
+    def using(self, folder: int, name: str, upload_id: str, total_bytes: int | None) -> Iterator[UnfinishedFile | None]:
+        """The upload, opened or begun, for the time of the block; None when unknown and ``total_bytes`` is None.
+
+        Raises
+        ------
+        Refused : 409 for another size or another server process, 507.
+        OSError
+        """
+        key = _key(folder, name, upload_id)
+        opened = self._open.get(key)
+        if opened is None:
+            upload = self._begin(folder, name, upload_id, total_bytes)
+            if upload is None:
+                yield None
+                return
+            opened = self._open[key] = _Open(upload)
+        opened.users += 1
+        try:
+            if total_bytes not in (None, opened.upload.total_bytes):
+                raise Refused(
+                    HTTPStatus.CONFLICT,
+                    f"this upload was begun with {format_count(opened.upload.total_bytes, 'byte')}, not {total_bytes}",
+                )
+            yield opened.upload
+        finally:
+            opened.users -= 1
+            self._settle(key, opened)
+
+    def finished(self, folder: int, name: str, upload_id: str) -> Finished | None:
+        """The upload, if it was finished not long ago and its file is still the one."""
+        key = _key(folder, name, upload_id)
+        known = self._finished.get(key)
+        if known is not None and known.status != file_status(folder, name):
+            del self._finished[key]
+            return None
+        return known
+
+    async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str) -> None:
+        """See ``UnfinishedFile.finish``; it is remembered for duplicates that come late."""
+        if not await upload.finish():
+            return
+        self.remember(folder, upload.name, upload_id, upload.total_bytes)
+
+    def remember(self, folder: int, name: str, upload_id: str, total_bytes: int) -> None:
+        """Note that an upload was finished just now."""
+        status = file_status(folder, name)
+        if status is None:
+            return
+        self._finished[_key(folder, name, upload_id)] = Finished(total_bytes, status)
+        while len(self._finished) > MAX_REMEMBERED:
+            self._finished.popitem(last=False)
+
+    def sweep(self, folder: int) -> None:
+        """Remove what abandoned uploads left in a folder; looks into each folder once."""
+        status = os.fstat(folder)
+        if (status.st_dev, status.st_ino) in self._swept:
+            return
+        self._swept.add((status.st_dev, status.st_ino))
+        self._remove_expired(folder)
+
+    def _remove_expired(self, folder: int) -> None:
+        """Remove what was left unfinished in a folder and not been touched for long; an upload that is open stays."""
+        status = os.fstat(folder)
+        opened = tuple(part for device, inode, part in self._open if (device, inode) == (status.st_dev, status.st_ino))
+        with os.scandir(folder) as scan:
+            parts = [item for item in scan if item.name.startswith(PART_PREFIX) and not item.name.startswith(opened)]
+        for item in parts:
+            if item.stat(follow_symlinks=False).st_mtime < self._clock() - self._part_expiry_s:
+                remove_file(folder, item.name, self._space)
+
+    def close(self) -> None:
+        for opened in self._open.values():
+            opened.upload.close()
+        self._open.clear()
+
+    def _begin(self, folder: int, name: str, upload_id: str, total_bytes: int | None) -> UnfinishedFile | None:
+        try:
+            return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
+        except Refused as refused:
+            if refused.status is not HTTPStatus.INSUFFICIENT_STORAGE:
+                raise
+        self._remove_expired(folder)
+        return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
+
+    def _settle(self, key: Key, opened: _Open) -> None:
+        """Close what is done, and what has been idle longest."""
+        if opened.users:
+            return
+        if opened.upload.finished or opened.upload.dropped:
+            self._close(key)
+            return
+        self._open.move_to_end(key)
+        idle = [other for other, entry in self._open.items() if entry.users == 0]
+        for other in idle[:-MAX_IDLE]:
+            self._close(other)
+
+    def _close(self, key: Key) -> None:
+        """Close an upload; one that is neither finished nor dropped stays on disk, and goes on being counted."""
+        upload = self._open.pop(key).upload
+        upload.close()
+        if upload.finished or upload.dropped:
+            self._space.note_journal(upload.journal_bytes, None)
+        if upload.dropped:
+            self._space.release(upload.total_bytes)
+        if upload.replaced_bytes is not None:
+            self._space.release(upload.replaced_bytes)
+
+
+def file_status(folder: int, name: str) -> tuple[int, int, int] | None:
+    """Inode, size and modification time in ns of a name in an open folder; None when there is none."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _key(folder: int, name: str, upload_id: str) -> Key:
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino, part_name(name, upload_id)

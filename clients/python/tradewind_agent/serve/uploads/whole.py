@@ -1,0 +1,74 @@
+"""A file sent in one request: written under a part name, and renamed once it is whole."""
+
+import asyncio
+import hashlib
+import os
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from http import HTTPStatus
+
+from tradewind_agent.serve.folder import PART_PREFIX
+from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.uploads.unfinished import publish, write_fully
+
+
+class WholeFile:
+    """Receives ``name`` from first to last byte; ``discard`` unless ``finish`` succeeded.
+
+    Parameters
+    ----------
+    folder : descriptor of the folder; the caller keeps it open meanwhile.
+
+    Attributes
+    ----------
+    replaced_bytes : size of the file whose place it took; ``None`` where there was none.
+    published : whether it has its final name.
+    """
+
+    def __init__(self, folder: int, name: str) -> None:
+        self.size_bytes = 0
+        self.replaced_bytes: int | None = None
+        self.published = False
+        self._folder, self._name = folder, name
+        self._part = f"{PART_PREFIX}{uuid.uuid4().hex}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(self._part, flags, 0o666, dir_fd=folder)
+        self._hash = hashlib.sha256()
+
+    async def append(self, blocks: Sequence[bytes], *, hashing: bool) -> None:
+        """Write what follows.
+
+        Raises
+        ------
+        OSError
+        """
+        await asyncio.to_thread(self._append, blocks, hashing)
+
+    async def finish(self, sha256: str | None) -> None:
+        """Sync and rename.
+
+        Raises
+        ------
+        Refused : 422 when the digest is another.
+        OSError
+        """
+        if sha256 is not None and self._hash.hexdigest() != sha256:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
+        await asyncio.to_thread(os.fsync, self._descriptor)
+        self.replaced_bytes = publish(self._folder, self._part, self._name)
+        self.published = True
+        await asyncio.to_thread(os.fsync, self._folder)
+
+    def discard(self) -> None:
+        """Close, and remove what did not get its final name."""
+        os.close(self._descriptor)
+        with suppress(FileNotFoundError):
+            os.unlink(self._part, dir_fd=self._folder)
+
+    def _append(self, blocks: Sequence[bytes], hashing: bool) -> None:
+        write_fully(self._descriptor, blocks, self.size_bytes)
+        for block in blocks:
+            self.size_bytes += len(block)
+            if hashing:
+                self._hash.update(block)

@@ -1,0 +1,236 @@
+"""HTTP to the service: JSON there and back, sent again within bounds where the same call twice is the same as once.
+
+A call that changes nothing, or that the service recognises when it comes again (a batch by its idempotency key), is
+sent again after a connection error, 502, 503, 504, or a 429 that says when. A call that would do a thing a second time
+(a new key, a rollback) is sent again only where the first cannot have arrived.
+"""
+
+import json
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.request import getproxies
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from tradewind_agent.config import check_url
+from tradewind_agent.errors import ServiceAway, ServiceBroken, problem_of
+from tradewind_agent.service.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
+from tradewind_agent.system_errors import Plain, in_words, system_error_behind
+
+if TYPE_CHECKING:
+    from tradewind_agent.service.call_traces import CallTraces
+
+DEFAULT_TIMEOUT_S = 30.0
+LONGEST_CONNECT_S = 5.0
+MOST_CONNECTIONS = 20
+IDLE_CONNECTION_S = 30.0
+"""For how long a connection is kept for the next request: longer than the time between two heartbeats, shorter than the
+service keeps it, so that no request meets a connection that is just being closed."""
+
+TRACES_LIBRARY = "opentelemetry.trace"
+
+_CHECK_ADDRESS = "check the address and that the service runs"
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_Answer = TypeVar("_Answer")
+
+
+class Calls:
+    """Requests to one service under one key; safe to share between threads. Parameters are those of `Client`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: RetryPolicy = RetryPolicy(),  # noqa: B008 -- an immutable value
+        pause: Callable[[float], object] = time.sleep,
+        jitter: Random | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.base_url = check_url(base_url)
+        self._retries = retries
+        self._pause = pause
+        self._jitter = jitter or Random()  # noqa: S311 -- spreads retries, guards nothing
+        self._monotonic_s = monotonic_s
+        self._traces = _traces_if_loaded()
+        self._http = httpx.Client(
+            base_url=self.base_url,
+            headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S)),
+            limits=httpx.Limits(
+                max_connections=MOST_CONNECTIONS,
+                max_keepalive_connections=MOST_CONNECTIONS,
+                keepalive_expiry=IDLE_CONNECTION_S,
+            ),
+            transport=transport,
+            verify=_trusted_by(self.base_url),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        answer: TypeAdapter[_Answer],
+        *,
+        body: BaseModel | None = None,
+        params: Mapping[str, int | str] | None = None,
+        repeatable: bool = True,
+        timeout_s: float | None = None,
+        retries: RetryPolicy | None = None,
+    ) -> _Answer:
+        options: dict[str, Any] = {"params": params} if params else {}
+        if timeout_s is not None:
+            options["timeout"] = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
+        if body is not None:
+            options["content"] = body.model_dump_json(exclude_unset=True).encode()
+            options["headers"] = {"Content-Type": "application/json"}
+        return self.parse(self.send(method, path, repeatable=repeatable, retries=retries, **options), answer)
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: BaseModel | None = None,
+        params: Mapping[str, str] | None = None,
+        timeout_s: float,
+    ) -> Iterator[httpx.Response]:
+        """An answer to be read piece by piece, asked for once.
+
+        Raises
+        ------
+        ServiceAway : also while the answer is read, where it breaks off.
+        ServiceBroken : also while it is read, where it is not encoded as it says.
+        """
+        timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
+        options: dict[str, Any] = {"headers": {"Accept": "*/*"}, "timeout": timeout, "params": params}
+        if body is not None:
+            options["headers"]["Content-Type"] = "application/json"
+            options["content"] = body.model_dump_json(exclude_unset=False).encode()
+        try:
+            with self._http.stream(method, path, **options) as response:
+                if response.status_code >= 400:
+                    with _decoding(response):
+                        response.read()
+                    asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+                    raise self._refused(response, asked_s, repeatable=False)[0]
+                with _decoding(response):
+                    yield response
+        except httpx.RemoteProtocolError as broken:
+            raise ServiceAway(f"{self.base_url} broke its answer off: a limit was met, or it was stopped") from broken
+        except httpx.TransportError as failure:
+            raise self._unreached(failure) from failure
+
+    def parse(self, response: httpx.Response, answer: TypeAdapter[_Answer]) -> _Answer:
+        try:
+            return answer.validate_json(response.content)
+        except ValidationError as invalid:
+            where = ".".join(str(part) for part in invalid.errors()[0]["loc"]) or "the body"
+            detail = f"{response.request.url.path} answered something else than expected at {where}"
+            raise ServiceBroken(response.status_code, {"detail": detail}) from None
+
+    def send(
+        self, method: str, path: str, *, repeatable: bool = True, retries: RetryPolicy | None = None, **options: Any
+    ) -> httpx.Response:
+        """Send until there is an answer, the retries are used up, or sending again could do a thing twice."""
+        retries = retries or self._retries
+        deadline_s = self._monotonic_s() + retries.budget_s
+        waits_s = retries.waits_s(self._jitter)
+        while True:
+            away: Exception
+            try:
+                response = self._asked(method, path, options)
+            except httpx.TransportError as failure:
+                away, asked_s = self._unreached(failure), None
+                again = repeatable or isinstance(failure, _NEVER_SENT)
+            else:
+                if response.status_code < 400:
+                    return response
+                asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+                away, again = self._refused(response, asked_s, repeatable=repeatable)
+            wait_s = next(waits_s, None) if again else None
+            if wait_s is None:
+                raise away
+            wait_s = max(wait_s, asked_s or 0.0)
+            if self._monotonic_s() + wait_s > deadline_s:
+                raise away
+            self._pause(wait_s)
+
+    def _asked(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
+        if self._traces is None:
+            return self._read(method, path, options)
+        with self._traces.call(method, path) as call:
+            headers = {**options.get("headers", {}), **call.headers}
+            response = self._read(method, path, {**options, "headers": headers})
+            call.answered(response)
+            return response
+
+    def _read(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
+        with self._http.stream(method, path, **options) as response, _decoding(response):
+            response.read()
+        return response
+
+    def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
+        cause = system_error_behind(failure)
+        told = in_words(cause) if cause is not None else Plain(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
+        return ServiceAway(f"{self.base_url} does not answer: {told}")
+
+    def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
+        """What to raise for an error status, and whether the request may be sent again."""
+        status = response.status_code
+        if status == TOO_MANY_REQUESTS or status in AWAY_STATUSES:
+            when = f"try again in {asked_s:.0f} s" if asked_s else "try again later"
+            away = ServiceAway(f"{self.base_url} cannot answer now ({status}); {when}", retry_after_s=asked_s)
+            # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
+            again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
+            return away, again
+        return problem_of(status, _problem(response)), False
+
+
+@contextmanager
+def _decoding(response: httpx.Response) -> Iterator[None]:
+    """Blame whoever answered for an answer that is not encoded as it says."""
+    try:
+        yield
+    except httpx.DecodingError as damaged:
+        path, encoding = response.request.url.path, response.headers.get("Content-Encoding")
+        detail = f"{path} answered something else than {encoding}, which it says it is"
+        raise ServiceBroken(response.status_code, {"detail": detail}) from damaged
+
+
+def _traces_if_loaded() -> "CallTraces | None":
+    """Where the program has OpenTelemetry: calls are then spans of what it sets up, and carry what they belong to."""
+    if TRACES_LIBRARY not in sys.modules:
+        return None
+    from tradewind_agent.service.call_traces import CallTraces  # noqa: PLC0415 -- most programs do without
+
+    return CallTraces()
+
+
+def _trusted_by(base_url: str) -> ssl.SSLContext | bool:
+    """Authorities of TLS: those that httpx finds; none where no TLS is spoken, since reading them takes a while."""
+    if base_url.lower().startswith("https:") or getproxies().keys() - {"no"}:
+        return True
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    try:
+        content = json.loads(response.content)
+    except ValueError:
+        content = None
+    return content if isinstance(content, dict) else {"detail": response.reason_phrase}

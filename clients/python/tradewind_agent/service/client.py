@@ -1,0 +1,340 @@
+"""SDK: the calls of API v1; how they are sent, and when again, is told in `tradewind_agent.service.calls`."""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.transfer import TransferRecord
+from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
+from tradewind.wire.inventory import (
+    Cluster,
+    CreatedKey,
+    Endpoint,
+    EndpointChange,
+    Key,
+    Link,
+    NewEndpoint,
+    NewKey,
+    Surface,
+)
+from tradewind.wire.logs import BatchReceipt
+from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
+from tradewind.wire.records import WireRecord
+from tradewind_agent.errors import RequestRefused, ServiceAway
+from tradewind_agent.service.batches import LogBatch, split_into_batches
+from tradewind_agent.service.calls import DEFAULT_TIMEOUT_S, Calls
+from tradewind_agent.service.key_scopes import permitted_scopes
+from tradewind_agent.service.retries import NO_RETRIES, AskedPause, RetryPolicy
+
+if TYPE_CHECKING:
+    from tradewind.connections.har import Har
+    from tradewind.wire.connections import ConnectionAnalysis
+    from tradewind_agent.compression.service import Compression
+    from tradewind_agent.service.mobile import Mobile
+    from tradewind_agent.service.prices import Prices
+    from tradewind_agent.service.releases import Releases
+    from tradewind_agent.service.usage import Usage
+    from tradewind_agent.service.warehouse import Warehouse
+
+HEARTBEAT_TIMEOUT_S = 3.0
+"""A heartbeat that takes longer is of no use: the next tick is near, and the transfer has decided by itself."""
+COMPLETION_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class UploadReport:
+    """What became of uploaded logs; one receipt a batch, in order."""
+
+    receipts: tuple[BatchReceipt, ...] = field(default=())
+
+    @property
+    def accepted(self) -> int:
+        return sum(receipt.accepted for receipt in self.receipts)
+
+    @property
+    def rejected(self) -> int:
+        return sum(receipt.rejected for receipt in self.receipts)
+
+    @property
+    def stored_any(self) -> bool:
+        """Whether the service has any of it, be it from before."""
+        return any(receipt.stored_any for receipt in self.receipts)
+
+
+class Client:
+    """One tenant's view of a service; safe to share between threads, to be closed after use (a context manager).
+
+    Parameters
+    ----------
+    base_url : such as ``https://tradewind.example.org``.
+    key : API key; its scopes decide which calls are permitted.
+    transport : seam for tests and for unusual networks; by default TLS, proxies and CA files as httpx finds them.
+    timeout_s : of one attempt, between bytes.
+    retries : bounds of trying again.
+    pause, jitter, monotonic_s : the clock and the randomness of retries.
+
+    Raises (every call)
+    -------------------
+    ServiceAway : not reached, or away after all retries.
+    ServiceProblem : refused; one subclass a status.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: RetryPolicy = RetryPolicy(),  # noqa: B008 -- an immutable value
+        pause: Callable[[float], object] = time.sleep,
+        jitter: Random | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._calls = Calls(
+            base_url,
+            key,
+            transport=transport,
+            timeout_s=timeout_s,
+            retries=retries,
+            pause=pause,
+            jitter=jitter,
+            monotonic_s=monotonic_s,
+        )
+        self._heartbeat_pause = AskedPause(monotonic_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._calls.close()
+
+    @property
+    def base_url(self) -> str:
+        return self._calls.base_url
+
+    # Transfers
+
+    def recommend(self, request: RecommendRequest) -> RecommendResponse:
+        """Plan, prediction and table for a transfer that is about to begin; an offer, nothing is claimed by it."""
+        return self._calls.call("POST", "/v1/recommend", TypeAdapter(RecommendResponse), body=request)
+
+    def heartbeat(
+        self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
+    ) -> HeartbeatAnswer:
+        """Tell one tick of a live transfer and learn what to do until the next; asked once, never again by itself.
+
+        A service that says when to come again hears of no transfer before, and each goes on by itself.
+        """
+        path = f"/v1/transfers/{transfer_id}/heartbeats"
+        answer = TypeAdapter(HeartbeatAnswer)
+        self._heartbeat_pause.require_over()
+        try:
+            return self._calls.call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
+        except ServiceAway as away:
+            self._heartbeat_pause.begin(away)
+            raise
+
+    def complete(
+        self, transfer_id: UUID, completion: Completion, *, timeout_s: float = COMPLETION_TIMEOUT_S
+    ) -> CompletionReceipt:
+        """End a transfer: its records, and the heartbeats that the service may not have stored. Twice is once."""
+        path = f"/v1/transfers/{transfer_id}/complete"
+        return self._calls.call("POST", path, TypeAdapter(CompletionReceipt), body=completion, timeout_s=timeout_s)
+
+    # Logs
+
+    def upload_logs(
+        self,
+        records: Iterable[WireRecord | TransferRecord | bytes],
+        *,
+        idempotency_key: str | None = None,
+        on_receipt: Callable[[BatchReceipt], None] | None = None,
+    ) -> UploadReport:
+        """Upload any number of records in batches of bounded size; memory does not grow with their number.
+
+        Parameters
+        ----------
+        records : wire or domain records, or NDJSON lines.
+        idempotency_key : of the whole upload; batch n is sent under ``key-n``. By default each batch is known by its
+            content, so that the same records sent again are stored once.
+        on_receipt : called after each batch.
+        """
+        receipts = []
+        for number, batch in enumerate(split_into_batches(records)):
+            key = batch.sha256 if idempotency_key is None else f"{idempotency_key}-{number}"
+            receipts.append(self.upload_batch(batch, idempotency_key=key))
+            if on_receipt is not None:
+                on_receipt(receipts[-1])
+        return UploadReport(tuple(receipts))
+
+    def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> BatchReceipt:
+        """Upload one batch under its content's hash, or the key given.
+
+        A batch of which no row is valid has a receipt too: the service keeps its rows in quarantine.
+        """
+        try:
+            response = self._calls.send(
+                "POST",
+                "/v1/logs",
+                content=batch.compressed,
+                headers={
+                    "Content-Type": "application/x-ndjson",
+                    "Content-Encoding": "zstd",
+                    "Idempotency-Key": idempotency_key or batch.sha256,
+                },
+            )
+        except RequestRefused as refusal:
+            receipt = _receipt_in(refusal)
+            if receipt is None:
+                raise
+            return receipt
+        return self._calls.parse(response, TypeAdapter(BatchReceipt))
+
+    def batch(self, batch_id: UUID) -> BatchReceipt:
+        """The receipt of a batch, later."""
+        return self._calls.call("GET", f"/v1/logs/batches/{batch_id}", TypeAdapter(BatchReceipt))
+
+    # Connections
+
+    def analyse_connections(
+        self, har: "Har", *, path: Path = UNKNOWN_PATH, proxy: str | None = None
+    ) -> "ConnectionAnalysis":
+        """Have a browser's log analysed and kept; the same log again replaces what was kept of it.
+
+        Parameters
+        ----------
+        har : as `har_file.read_har` or ``tradewind.connections.har.decode_har`` read it: of addresses the origins are
+            sent, of headers those of caches and sizes.
+        path : what is known of the path to the servers.
+        proxy : name of one's own cache.
+        """
+        from tradewind.wire.connections import ConnectionAnalysis  # noqa: PLC0415 -- a copy does without
+
+        asked = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
+        response = self._calls.send(
+            "POST",
+            "/v1/connections/analyse",
+            params={name: value for name, value in asked.items() if value is not None},
+            content=json.dumps(har.slim(), separators=(",", ":")).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        return self._calls.parse(response, TypeAdapter(ConnectionAnalysis))
+
+    # What was learned
+
+    def links(self) -> tuple[Link, ...]:
+        return self._calls.call("GET", "/v1/links", TypeAdapter(tuple[Link, ...]))
+
+    def clusters(self, link_id: UUID) -> tuple[Cluster, ...]:
+        return self._calls.call("GET", f"/v1/links/{link_id}/clusters", TypeAdapter(tuple[Cluster, ...]))
+
+    def surface(self, cluster_id: UUID) -> Surface:
+        return self._calls.call("GET", f"/v1/clusters/{cluster_id}/surface", TypeAdapter(Surface))
+
+    @cached_property
+    def releases(self) -> "Releases":
+        """Releases, and putting one in force."""
+        from tradewind_agent.service.releases import Releases  # noqa: PLC0415 -- a copy does without
+
+        return Releases(self._calls)
+
+    @cached_property
+    def warehouse(self) -> "Warehouse":
+        """SQL on what was logged and learned."""
+        from tradewind_agent.service.warehouse import Warehouse  # noqa: PLC0415 -- a copy does without
+
+        return Warehouse(self._calls)
+
+    @cached_property
+    def compression(self) -> "Compression":
+        """Codecs: what to pack a file with on its way."""
+        from tradewind_agent.compression.service import Compression  # noqa: PLC0415 -- a copy does without
+
+        return Compression(self._calls)
+
+    @cached_property
+    def mobile(self) -> "Mobile":
+        """Device profiles, and when to send queued jobs over a radio."""
+        from tradewind_agent.service.mobile import Mobile  # noqa: PLC0415 -- a copy does without
+
+        return Mobile(self._calls)
+
+    @cached_property
+    def usage(self) -> "Usage":
+        """What customer keys used, and what they pay."""
+        from tradewind_agent.service.usage import Usage  # noqa: PLC0415 -- a copy does without
+
+        return Usage(self._calls)
+
+    @cached_property
+    def prices(self) -> "Prices":
+        """Price books, and what they would have earned."""
+        from tradewind_agent.service.prices import Prices  # noqa: PLC0415 -- a copy does without
+
+        return Prices(self._calls)
+
+    # Endpoints and keys
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        return self._calls.call("GET", "/v1/endpoints", TypeAdapter(tuple[Endpoint, ...]))
+
+    def create_endpoint(self, endpoint: NewEndpoint) -> Endpoint:
+        return self._calls.call("POST", "/v1/endpoints", TypeAdapter(Endpoint), body=endpoint, repeatable=False)
+
+    def change_endpoint(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint:
+        return self._calls.call("PATCH", f"/v1/endpoints/{endpoint_id}", TypeAdapter(Endpoint), body=change)
+
+    def keys(self) -> tuple[Key, ...]:
+        return self._calls.call("GET", "/v1/keys", TypeAdapter(tuple[Key, ...]))
+
+    def create_key(self, key: NewKey) -> CreatedKey:
+        """A new key; the only time that its secret is seen."""
+        return self._calls.call("POST", "/v1/keys", TypeAdapter(CreatedKey), body=key, repeatable=False)
+
+    def revoke_key(self, key_id: UUID) -> None:
+        self._calls.send("DELETE", f"/v1/keys/{key_id}")
+
+    def scopes(self) -> tuple[str, ...]:
+        """What the key permits, found out without changing anything."""
+        return permitted_scopes(self._calls)
+
+    # Health
+
+    def healthy(self) -> datetime | None:
+        """Ask ``/healthz``: the service's clock where its answer tells the date."""
+        response = self._calls.send("GET", "/healthz")
+        return _date_of(response)
+
+
+def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
+    """The receipt that comes with the problem of a batch without a valid row; ``None`` of any other problem."""
+    try:
+        return BatchReceipt.model_validate(refusal.problem)
+    except ValidationError:
+        return None
+
+
+def _date_of(response: httpx.Response) -> datetime | None:
+    header = response.headers.get("Date")
+    try:
+        return datetime.strptime(header, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC) if header else None
+    except ValueError:
+        return None

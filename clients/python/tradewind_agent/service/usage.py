@@ -1,0 +1,35 @@
+"""SDK: what customers used in a month, and what they pay. The key needs the scope provider."""
+
+from collections.abc import Iterator
+
+from pydantic import TypeAdapter
+
+from tradewind.wire.billing import UsageStatement
+from tradewind_agent.service.calls import Calls
+
+PATH = "/v1/usage-statements"
+
+PIECE_TIMEOUT_S = 120.0
+"""The first piece waits until all transfers of the month are joined with their quotes."""
+
+
+class Usage:
+    """Usage statements of the key's tenant.
+
+    Parameters
+    ----------
+    month : of every method, ``2026-11``, in UTC.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def statements(self, month: str) -> tuple[UsageStatement, ...]:
+        """One a customer key, with exact and payable amounts."""
+        return self._calls.call("GET", PATH, TypeAdapter(tuple[UsageStatement, ...]), params={"month": month})
+
+    def transfers_csv(self, month: str) -> Iterator[bytes]:
+        """The transfers behind them as CSV, one a line under a line of names, piece by piece."""
+        asked = {"month": month, "format": "csv"}
+        with self._calls.stream("GET", PATH, params=asked, timeout_s=PIECE_TIMEOUT_S) as response:
+            yield from response.iter_bytes()

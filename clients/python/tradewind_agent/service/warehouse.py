@@ -1,0 +1,233 @@
+"""SDK: SQL on the warehouse. Libraries of data frames are imported when they are asked for.
+
+They are extras of this distribution: ``pip install tradewind-agent[arrow]``, ``[pandas]`` or ``[polars]``. Without any
+of them `QueryResult.rows` and `QueryResult.csv` work.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from tradewind.wire.base import reason_of
+from tradewind.wire.warehouse import (
+    CUT_METADATA,
+    ROW_LIMIT_HEADER,
+    Parameter,
+    QueryFormat,
+    QueryRequest,
+    WarehouseCredentials,
+    WarehouseSchema,
+    real_number,
+    whole_number,
+)
+from tradewind_agent.errors import LibraryMissing
+from tradewind_agent.service.calls import Calls
+
+ANSWER_TIMEOUT_S = 600.0
+"""Longer than the service lets a query run: it tells of its own limit."""
+
+
+class QueryResult:
+    """The rows of a query, which is run anew by each call of a method.
+
+    Attributes
+    ----------
+    cut : whether the answer read last ended at ``limit`` although there were more rows.
+    """
+
+    def __init__(self, calls: Calls, request: QueryRequest) -> None:
+        self._calls = calls
+        self._request = request
+        self.cut = False
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects.
+
+        Numbers beyond the range of a double are text.
+        """
+        with self._answer("json") as response:
+            response.read()
+            document = response.json(parse_int=whole_number, parse_float=real_number)
+        self.cut = document["cut"]
+        found: list[dict[str, Any]] = document["rows"]
+        return found
+
+    def csv(self) -> Iterator[bytes]:
+        """The rows as CSV under a line of names, piece by piece; ``cut`` is known after the last of them.
+
+        CSV has no place to say that there are more rows, so one more is asked for than is told. Where the service
+        permits no more than ``limit``, as many rows as that count as cut.
+        """
+        self.cut = False
+        limit = self._request.limit
+        if limit is None:  # more than the service permits is an error
+            with self._answer("csv") as response:
+                yield from response.iter_bytes()
+            return
+        first = FirstRecords(limit + 1)
+        with self._answer("csv", limit=limit + 1) as response:
+            permitted = int(response.headers.get(ROW_LIMIT_HEADER, limit + 1))
+            for piece in response.iter_bytes():
+                if kept := first.of(piece):
+                    yield kept
+        self.cut = first.more or first.records > permitted
+
+    def arrow(self) -> Any:
+        """A ``pyarrow.Table``."""
+        pyarrow = _library("pyarrow", "arrow")
+        with self._answer("arrow") as response, pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader:
+            batches = []
+            self.cut = False
+            while True:
+                try:
+                    batch, metadata = reader.read_next_batch_with_custom_metadata()
+                except StopIteration:
+                    break
+                self.cut = metadata is not None and CUT_METADATA in metadata
+                batches.append(batch)
+            return pyarrow.Table.from_batches(batches, reader.schema)
+
+    def pandas(self) -> Any:
+        """A ``pandas.DataFrame``."""
+        _library("pandas", "pandas")
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """A ``polars.DataFrame``."""
+        return _library("polars", "polars").from_arrow(self.arrow())
+
+    def arrow_file(self, path: str) -> int:
+        """Write the rows to a file in the format of Arrow IPC (Feather 2); how many they are."""
+        pyarrow = _library("pyarrow", "arrow")
+        table = self.arrow()
+        with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return int(table.num_rows)
+
+    def parquet(self, path: str) -> int:
+        """Write the rows to a Parquet file (zstd); how many they are."""
+        parquet = _library("pyarrow.parquet", "arrow")
+        table = self.arrow()
+        parquet.write_table(table, path, compression="zstd")
+        return int(table.num_rows)
+
+    def _answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
+        body = self._request.model_copy(update={"format": form, **changed})
+        return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
+
+
+class FirstRecords:
+    """The first records of a CSV that comes in pieces, its line of names among them.
+
+    ``records`` : how many have come; ``more`` : whether something came behind those that are wanted.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._quoted = False
+        self.records = 0
+        self.more = False
+
+    def of(self, piece: bytes) -> bytes:
+        """What of a piece belongs to them."""
+        position = 0
+        for number, part in enumerate(piece.split(b'"')):  # a doubled quote ends the field and begins it again
+            if number:
+                self._quoted = not self._quoted
+                position += 1
+            ends = 0 if self._quoted else part.count(b"\n")
+            if self.records + ends >= self._wanted:
+                return self._last_of(piece, position)
+            self.records += ends
+            position += len(part)
+        return piece
+
+    def _last_of(self, piece: bytes, position: int) -> bytes:
+        while self.records < self._wanted:
+            position = piece.index(b"\n", position) + 1
+            self.records += 1
+        self.more |= position < len(piece)
+        return piece[:position]
+
+
+class Warehouse:
+    """The warehouse of the key's tenant; its key needs the scope analyst."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def query(self, sql: str, parameters: Sequence[Parameter] = (), *, limit: int | None = None) -> QueryResult:
+        """One read-only statement with values for its ``$1``, ``$2``, …; asked when its rows are.
+
+        Parameters
+        ----------
+        limit : the answer ends after so many rows. Without one, more than the service's limit is an error.
+
+        Raises
+        ------
+        InvalidValue : the statement is empty or too long, or a value cannot be sent.
+        """
+        try:
+            asked = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
+        except ValidationError as wrong:
+            raise reason_of(wrong.errors()[0]) from None
+        return QueryResult(self._calls, asked)
+
+    def schema(self) -> WarehouseSchema:
+        """The views, with the meaning and unit of each column."""
+        return self._calls.call("GET", "/v1/warehouse/schema", TypeAdapter(WarehouseSchema))
+
+    def credentials(self) -> WarehouseCredentials:
+        """A read-only login for psql, notebooks and dashboards."""
+        return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
+
+
+def _library(name: str, extra: str) -> Any:
+    """The module of that name, which is no requirement of the agent.
+
+    Raises
+    ------
+    LibraryMissing : it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as missing:
+        raise LibraryMissing(
+            f"{missing.name or name} is not installed; run `pip install 'tradewind-agent[{extra}]'`"
+        ) from missing
+
+
+class _Reader:
+    """A file of the pieces of an answer."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = memoryview(b"")
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes, fewer only at the end."""
+        if 0 <= size <= len(self._held):
+            taken, self._held = self._held[:size], self._held[size:]
+            return bytes(taken)
+        parts, missing = [self._held], size - len(self._held)
+        self._held = memoryview(b"")
+        for piece in self._pieces:
+            if 0 <= missing < len(piece):
+                parts.append(memoryview(piece)[:missing])
+                self._held = memoryview(piece)[missing:]
+                break
+            parts.append(memoryview(piece))
+            missing -= len(piece)
+        return b"".join(parts)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,26 @@
+"""A question to the server at the other end of a copy, on which nothing of the copy depends."""
+
+import asyncio
+from dataclasses import replace
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import fetch
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import AgentError
+
+PATIENCE_S = 3.0
+"""A server that is slower to answer leaves its end unmeasured."""
+
+NO_DOCUMENT = b""
+_OK = 200
+
+
+async def document_at(url: Url, options: EngineOptions) -> bytes:
+    """The body of the answer, asked for once; `NO_DOCUMENT` whatever goes wrong."""
+    once = replace(options, tag=None, retry=replace(options.retry, most_tries=1))
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await fetch(url, once, {"Accept": "application/json", "Accept-Encoding": "identity"})
+    except (AgentError, TimeoutError):
+        return NO_DOCUMENT
+    return answer.body if answer.head.status == _OK and answer.url.origin == url.origin else NO_DOCUMENT

@@ -1,0 +1,46 @@
+"""What one end of a transfer tells the other of its energy: two small documents.
+
+The agent that copies names its transfer in a header of every request, but only to a server that has answered
+``GET /.tradewind/transfers`` with an `EndMeter`. When it is done it asks that server for the `EndReport`; while it runs
+it asks for the same of the time until then.
+"""
+
+from uuid import UUID
+
+from pydantic import ConfigDict
+
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind.wire.base import AtLeastOne, Count, NonNegative, Open, Positive
+
+
+class EndMeter(Open):
+    """What a server meters transfers with."""
+
+    method: EnergyMethod
+    quality: EnergyQuality
+
+
+class EndReport(Open):
+    """Energy of one transfer at the server's end.
+
+    Attributes
+    ----------
+    duration_s : how long it was metered, from its first request to this report, without pauses of many seconds.
+    moved_bytes : of file bodies, sent and received for this transfer.
+    total_j : its part of the host's energy in that time, the idle part included; ``dynamic_j``, ``base_w`` likewise.
+    quality : assumed where other transfers or clients had a part in the host's energy.
+    cpu_s : its part of the server's CPU time, from which the CPU model's energy follows for any coefficients.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    transfer_id: UUID
+    duration_s: Positive
+    moved_bytes: Count
+    total_j: NonNegative
+    dynamic_j: float | None = None
+    base_w: NonNegative | None = None
+    method: EnergyMethod
+    quality: EnergyQuality
+    cpu_s: NonNegative
+    logical_cpus: AtLeastOne

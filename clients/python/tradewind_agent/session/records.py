@@ -1,0 +1,112 @@
+"""Transfer records of one copy: a row a chunk and a row for the whole, joined by the transfer's id."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID, uuid5
+
+from tradewind.dataset import ChunkKind, DataSet
+from tradewind.energy.measured import EnergyQuality, EnergyReading
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, Mover, Outcome, TransferRecord, Usage
+from tradewind.wire.records import RATE_TOLERANCE
+
+LEAST_DURATION = timedelta(microseconds=1)
+"""Resolution of the wire's times; a record must end after it starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What all rows of a transfer share."""
+
+    transfer_id: UUID
+    source: str
+    destination: str
+    mover: Mover
+    protocol: str
+    direction: Direction
+    network: str | None = None
+    sla: str | None = None
+    quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What the files of one chunk, or all of them, came to."""
+
+    chunk: ChunkKind
+    dataset: DataSet
+    parameters: Parameters
+    started_at: datetime
+    ended_at: datetime
+    outcome: Outcome
+
+
+def records_of(
+    identity: Identity,
+    whole: Moved,
+    chunks: Sequence[Moved],
+    *,
+    path: Path,
+    energy: tuple[EnergyReading, ...] = (),
+    usage: Usage | None = None,
+) -> tuple[TransferRecord, ...]:
+    """The rows to log: the whole first, then the chunks; a plan of one setting for everything has the whole alone.
+
+    The whole alone carries the quote, so that nobody adds it up twice.
+
+    A host is metered as a whole. A chunk that ran beside others gets the share of its bytes, marked as assumed.
+    """
+    rows = [replace(_record(identity, whole, path, energy, usage), quote=identity.quote)]
+    parts = [chunk for chunk in chunks if chunk.chunk is not ChunkKind.WHOLE]
+    total_bytes = sum(chunk.outcome.bytes_moved for chunk in parts)
+    for chunk in parts:
+        share = chunk.outcome.bytes_moved / total_bytes if total_bytes else 0.0
+        readings = energy if len(parts) == 1 else tuple(_share(reading, share) for reading in energy)
+        rows.append(_record(identity, chunk, path, readings if share else (), usage))
+    return tuple(rows)
+
+
+def _record(
+    identity: Identity, moved: Moved, path: Path, energy: tuple[EnergyReading, ...], usage: Usage | None
+) -> TransferRecord:
+    return TransferRecord(
+        # The same transfer's rows have the same ids however often they are made.
+        id=uuid5(identity.transfer_id, moved.chunk),
+        transfer_id=identity.transfer_id,
+        started_at=moved.started_at,
+        ended_at=max(moved.ended_at, moved.started_at + LEAST_DURATION),
+        source=identity.source,
+        destination=identity.destination,
+        mover=identity.mover,
+        protocol=identity.protocol,
+        direction=identity.direction,
+        network=identity.network,
+        dataset=moved.dataset,
+        parameters=moved.parameters,
+        outcome=moved.outcome,
+        path=_credible(path, moved.outcome.throughput_bps),
+        usage=usage,
+        energy=energy,
+        chunk=moved.chunk,
+        sla=identity.sla,
+    )
+
+
+def _credible(path: Path, throughput_bps: float) -> Path:
+    """``path`` without a stated bandwidth that this very transfer has exceeded."""
+    if path.bandwidth_bps is None or throughput_bps <= RATE_TOLERANCE * path.bandwidth_bps:
+        return path
+    return replace(path, bandwidth_bps=None)
+
+
+def _share(reading: EnergyReading, share: float) -> EnergyReading:
+    return replace(
+        reading,
+        total_j=share * reading.total_j,
+        dynamic_j=None if reading.dynamic_j is None else share * reading.dynamic_j,
+        base_w=None if reading.base_w is None else share * reading.base_w,
+        tail_j=None if reading.tail_j is None else share * reading.tail_j,
+        quality=EnergyQuality.ASSUMED,
+    )

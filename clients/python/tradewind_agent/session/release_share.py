@@ -1,0 +1,31 @@
+"""The end of a transfer that has nothing to log: its share of the path is free at once, not only once it is silent."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from tradewind.transfer import Status
+from tradewind.wire.heartbeats import Completion
+from tradewind_agent.errors import AgentError, BodyTooLarge, RequestRefused
+from tradewind_agent.session.live_ticks import LiveTicks
+
+if TYPE_CHECKING:
+    from tradewind_agent.service.client import Client
+
+PATIENCE_S = 2.0
+"""Without an answer the share runs out by itself after three ticks."""
+
+
+def give_back(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
+    """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them.
+
+    Without its word for it they are left on disk, to the next command.
+    """
+    try:
+        try:
+            client.complete(transfer_id, Completion(heartbeats=live.pending, status=status), timeout_s=PATIENCE_S)
+        except (BodyTooLarge, RequestRefused):
+            client.complete(transfer_id, Completion(status=status), timeout_s=PATIENCE_S)
+    except AgentError:
+        live.close()
+    else:
+        live.remove()

@@ -1,0 +1,165 @@
+"""Tiered clustering of the logs of one link in one streaming pass (paper 001 step 3).
+
+The first tier, source, destination, network and mover, is the link itself: each has a `Digest` of its own. The second
+cuts its rows by data set, the third each of those by load. Because the outer tier is always cut first the tiers nest,
+which merging from the last tier up, as printed, does not guarantee.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tradewind.cluster import Leaf
+from tradewind.errors import CannotFit
+from tradewind.learning.clustering.micro_clusters import FloatArray, IntArray, MicroClusters, cell_keys, coordinates
+from tradewind.learning.clustering.ward import CutRule, cut, nearest_centre
+from tradewind.learning.setting_rows import HashArray, LeafRows, SettingRows
+
+MIN_ROWS = 90
+"""Fewest rows of a leaf unless the caller knows better: three times 30 effective degrees of freedom."""
+
+MAX_CELLS = 1000
+"""More occupied cells than this are joined to whole octaves first: clustering takes time and memory of their square."""
+
+
+def dataset_rule(min_rows: int) -> CutRule:
+    """Second tier: data sets half an octave about are one, those more than an octave and a half never are.
+
+    Between the two, "reasonable structure" after Kaufman & Rousseeuw (1990) decides.
+    """
+    return CutRule(min_rows=min_rows, max_clusters=12, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
+
+
+def load_rule(min_rows: int) -> CutRule:
+    """Third tier: the surface has load as a term of its own, so only "strong structure" is worth fewer rows a leaf."""
+    return CutRule(min_rows=min_rows, max_clusters=3, min_spread=0.05, max_median=1.0, min_silhouette=0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of n rows of one link.
+
+    Attributes
+    ----------
+    mean_file_bytes, file_count, load : (n,) where the row belongs; load 0 … 0.95.
+    settings : (n, a) axis values of its parameters, NaN where not logged.
+    row_hash : (n,) hash of its id (`setting_rows.hash_of`).
+    values : (n, d) what surfaces need of it.
+    """
+
+    mean_file_bytes: FloatArray
+    file_count: FloatArray
+    load: FloatArray
+    settings: FloatArray
+    row_hash: HashArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """All that is kept of a link's rows: cells of its data sets and loads, and a sample of rows of each setting."""
+
+    cells: MicroClusters
+    rows: SettingRows
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> Self:
+        points = coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
+        return cls(
+            MicroClusters.of_points(points),
+            SettingRows.of_rows(cell_keys(points), rows.settings, rows.row_hash, rows.values),
+        )
+
+    @classmethod
+    def of_batches(cls, batches: Iterable[Rows]) -> Self:
+        """Digest of a stream of at least one batch; memory depends on the batch and the cells, not on the stream.
+
+        Raises
+        ------
+        CannotFit : there is no batch.
+        """
+        whole: Self | None = None
+        for batch in batches:
+            part = cls.of_rows(batch)
+            whole = part if whole is None else whole.merged(part)
+        if whole is None:
+            raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
+        return whole
+
+    def merged(self, other: Self) -> Self:
+        """The digest of both sets of rows, whatever their order."""
+        return type(self)(self.cells.merged(other.cells), self.rows.merged(other.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """Leaves of one link, ordered by data set tier and load tier."""
+
+    leaves: tuple[Leaf, ...]
+
+    def assign(self, points: FloatArray) -> IntArray:
+        """Index of the nearest leaf of each of n points, (n,), as `tradewind.cluster.nearest_leaf` finds it; no refit.
+
+        Parameters
+        ----------
+        points : (n, 3) as `coordinates` makes them.
+        """
+        tier = np.array([leaf.dataset_tier for leaf in self.leaves])
+        first = np.flatnonzero(np.diff(tier, prepend=-1))
+        centres = np.array([(leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in self.leaves])
+        loads = np.array([[leaf.load] for leaf in self.leaves])
+        dataset = nearest_centre(points[:, :2], centres[first])
+        result = np.empty(len(points), dtype=np.int64)
+        for i, start in enumerate(first):
+            inside = dataset == i
+            result[inside] = start + nearest_centre(points[inside, 2:], loads[tier == i])
+        return result
+
+    def rows_of(self, digest: Digest) -> tuple[LeafRows, ...]:
+        """Sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
+        leaf_of_cell = self.assign(digest.cells.points())
+        return tuple(digest.rows.of_cells(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
+
+
+def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
+    """Leaves of a link from its occupied cells.
+
+    Cost O(m²) for m occupied cells, whatever the number of rows.
+
+    Parameters
+    ----------
+    min_rows : fewest rows of a leaf, about three times the surface's effective degrees of freedom. A link with fewer
+        rows is one leaf.
+
+    Raises
+    ------
+    CannotFit : no row at all.
+    """
+    if not len(cells.keys):
+        raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
+    data_sets = cells.dataset_cells()
+    if len(data_sets) > MAX_CELLS:
+        data_sets = data_sets.coarser(1.0)
+    centres = cut(data_sets, dataset_rule(min_rows))
+    points, counts = cells.points(), cells.counts
+    dataset = nearest_centre(points[:, :2], centres)
+    leaves: list[Leaf] = []
+    for tier, centre in enumerate(centres):
+        inside = dataset == tier
+        loads = cut(cells.load_cells(inside), load_rule(min_rows))
+        load_tier = nearest_centre(points[inside, 2:], loads)
+        rows = np.bincount(load_tier, weights=counts[inside], minlength=len(loads))
+        leaves.extend(
+            Leaf(
+                dataset_tier=tier,
+                load_tier=i,
+                log2_mean_file_bytes=float(centre[0]),
+                log2_file_count=float(centre[1]),
+                load=float(load[0]),
+                row_count=int(rows[i]),
+            )
+            for i, load in enumerate(loads)
+        )
+    return Tiers(tuple(leaves))

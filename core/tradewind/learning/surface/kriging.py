@@ -1,0 +1,186 @@
+"""Local kriging of what the spline leaves: neighbours on the lattice have residuals alike.
+
+Notation
+--------
+r_c      residual of cell c, noise variance ω_c
+k(Δ)     covariance σ² Π_j ρ_j^|Δ_j|, Δ in steps of the lattice; τ² more at distance 0
+
+References
+----------
+Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is known to be 0).
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from tradewind.learning.observations import Floats
+from tradewind.learning.surface.cells import Cells, Index
+
+NEIGHBOURS = 16
+WORTHWHILE = 0.02
+"""Share of the leave-one-out mean square that kriging must save, or it is dropped."""
+
+PROMISING = 0.005
+"""Share that the first signal tried must save, or the others are not."""
+
+SIGNAL_FACTORS = (1.6, 1.1, 2.5, 5.0)
+"""Signal variances tried, in units of the largest lag-1 covariance."""
+
+METRIC_DIGITS = 4
+METRIC_FACTOR = 5.0
+"""Signal variance, in the same units, that decides who is a neighbour."""
+
+LARGEST_SIGNAL = 0.9
+"""Share of the mean square residual that may be called signal."""
+
+CORRELATION_RANGE = (0.02, 0.98)
+NEVER_SEEN = 1e6
+"""Noise variance of a cell whose rows are all disbelieved."""
+
+BLOCK = 2048
+"""Cells solved at once, which bounds the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualKriging:
+    """Kriging with a fitted kernel.
+
+    Attributes
+    ----------
+    position : (m, axes) places of the cells on the lattice.
+    residual, noise : (m,) what is kriged and its noise variance.
+    signal, nugget : σ², and τ², what belongs to one cell alone.
+    decay : (axes,) −log ρ_j; ``metric`` (axes,): weights of the steps where neighbours are looked for.
+    """
+
+    position: Floats
+    residual: Floats
+    noise: Floats
+    signal: float
+    nugget: float
+    decay: Floats
+    metric: Floats
+
+    def predict(self, position: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance (r,) at places (r, axes)."""
+        return self.predict_from(position, self.neighbours(position, skip=0))
+
+    def neighbours(self, position: Floats, *, skip: int) -> Index:
+        """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
+        last = min(NEIGHBOURS + skip, len(self.position))
+        tree = cKDTree(self.position * self.metric)
+        _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
+        return np.asarray(near, dtype=np.intp)
+
+    def predict_from(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
+        """Mean and variance (r,) at places (r, axes) from the cells ``near`` (r, k)."""
+        mean, variance = np.empty(len(position)), np.empty(len(position))
+        for start in range(0, len(position), BLOCK):
+            part = slice(start, start + BLOCK)
+            mean[part], variance[part] = self._solve(position[part], near[part])
+        return mean, variance
+
+    def _solve(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
+        place = self.position * self.decay
+        between = np.zeros((*near.shape, near.shape[1]))
+        distance = np.zeros(near.shape)
+        for j, axis in enumerate(place.T):
+            local = axis[near]
+            between += np.abs(local[:, :, None] - local[:, None, :])
+            distance += np.abs(local - position[:, j, None] * self.decay[j])
+        K = self._covariance(between)
+        own = np.arange(near.shape[1])
+        K[:, own, own] += self.noise[near]
+        k = self._covariance(distance)
+        weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
+        mean = np.sum(weights * self.residual[near], axis=1)
+        variance = self.signal + self.nugget - np.sum(weights * k, axis=1)
+        return mean, np.maximum(variance, 0.0)
+
+    def _covariance(self, distance: Floats) -> Floats:
+        covariance: Floats = self.signal * np.exp(-distance)
+        if self.nugget > 0:
+            covariance += self.nugget * (distance < 1e-9)
+        return covariance
+
+
+def cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
+    """Only the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
+    noise = np.minimum(noise, NEVER_SEEN)
+    ones = np.ones(cells.x.shape[1])
+    return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, ones, ones)
+
+
+class Kriged(NamedTuple):
+    """A fitted kriging with its leave-one-out mean and variance (m,) at the cells."""
+
+    kriging: ResidualKriging
+    mean: Floats
+    variance: Floats
+
+
+def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> Kriged | None:
+    """Kriging of cell residuals, or None if it gains too little.
+
+    Parameters
+    ----------
+    effects : what is kriged, without a kernel yet; its nugget is the variance between cells, 0 if unknown.
+    held_out : (m,) residuals of the cell means, each cell left out of the spline.
+    believed : (m,) weight of each cell.
+    """
+    lagged = np.array([_lag_covariance(cells, effects.residual, believed, j) for j in range(cells.x.shape[1])])
+    strongest = float(np.max(lagged, initial=0.0))
+    if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
+        return None
+    weight = believed / np.sum(believed)
+    plain = float(weight @ held_out**2)
+    effects = replace(effects, metric=_metric(lagged, METRIC_FACTOR * strongest))
+    near = effects.neighbours(effects.position, skip=1)
+    best, least = None, plain
+    for factor in SIGNAL_FACTORS:
+        signal = min(factor * strongest, LARGEST_SIGNAL * plain)
+        kriging = _with_kernel(effects, signal, -np.log(_correlation(lagged, signal)))
+        mean, variance = kriging.predict_from(effects.position, near)
+        loss = float(weight @ (held_out - mean) ** 2)
+        if loss < least:
+            best, least = Kriged(kriging, mean, variance), loss
+        if least > (1 - PROMISING) * plain:
+            return None
+    return best if least < (1 - WORTHWHILE) * plain else None
+
+
+def krige_like(other: ResidualKriging, effects: ResidualKriging) -> Kriged:
+    """Kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
+    kriging = _with_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
+    near = kriging.neighbours(kriging.position, skip=1)
+    return Kriged(kriging, *kriging.predict_from(kriging.position, near))
+
+
+def _with_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:
+    # Noise that was measured without repeats contains what kriging explains; it keeps the rest.
+    explained = signal if effects.nugget == 0 else 0.0
+    noise = np.maximum(effects.noise - explained, 0.1 * effects.noise)
+    nugget = max(effects.nugget - signal, 0.0)
+    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=decay)
+
+
+def _correlation(lagged: Floats, signal: float) -> Floats:
+    return np.clip(lagged / signal, *CORRELATION_RANGE)
+
+
+def _metric(lagged: Floats, signal: float) -> Floats:
+    """Weights of the steps, rounded so that rounding errors upstream do not choose between neighbours alike."""
+    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
+    return metric
+
+
+def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
+    """Covariance of the residuals of cells one step apart on ``axis``."""
+    one, two = cells.adjacent(axis)
+    weight = np.minimum(believed[one], believed[two])
+    if weight.sum() <= 0:
+        return 0.0
+    return float(np.sum(weight * residual[one] * residual[two]) / weight.sum())

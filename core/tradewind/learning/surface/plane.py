@@ -1,0 +1,73 @@
+"""What the surfaces of one leaf share: the design over its cells and the term of external load."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tradewind.learning.observations import Floats
+from tradewind.learning.surface.basis import AxisBasis, Design
+from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.robust import nearest_cells
+
+MIN_LOADS = 8
+MIN_LOAD_RANGE = 0.02
+TABULATED_LOADS = 20
+"""Loads at which the effect is tabulated, evenly spaced where the spline lives: in log2(1 − ℓ)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTerm:
+    """Additive effect of external load, a spline in log2(1 − ℓ): the share of the path that is left."""
+
+    basis: AxisBasis
+
+    @classmethod
+    def spanning(cls, load: Floats) -> Self | None:
+        """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
+        left = 1.0 - load
+        known = left[np.isfinite(left)]
+        if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
+            return None
+        return cls(AxisBasis.spanning("load", 0, left))
+
+    def columns(self, load: Floats) -> Floats:
+        """(n, columns); an unknown load counts as the median one."""
+        return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
+
+    def tabulated(self) -> Floats:
+        """Loads (r,) from the lowest to the highest seen, ascending."""
+        grid = self.basis.grid
+        loads: Floats = 1.0 - 2.0 ** np.linspace(grid[-1], grid[0], TABULATED_LOADS)
+        return loads
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """What the surfaces of one leaf share: design, cells, design matrix (m, q) of the cells, load columns (n, l)."""
+
+    design: Design
+    cells: Cells
+    columns: Floats
+    neighbours: Index
+    load: LoadTerm | None
+    load_columns: Floats
+
+    @classmethod
+    def spanning(cls, axes: tuple[str, ...], settings: Floats, load: Floats) -> Self:
+        design = Design.spanning(axes, settings)
+        cells = Cells.of(design, design.coordinates(settings))
+        term = LoadTerm.spanning(load)
+        load_columns = term.columns(load) if term else np.empty((len(load), 0))
+        return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
+
+    def alike(self, other: Self) -> bool:
+        """Whether smoothing parameters of one plane mean the same on the other."""
+        mine, theirs = ([axis.name for axis in plane.design.axes] for plane in (self, other))
+        return mine == theirs and len(self.blocks) == len(other.blocks)
+
+    @property
+    def blocks(self) -> tuple[slice, ...]:
+        q = self.columns.shape[1]
+        wiggly = slice(q + 1, q + self.load_columns.shape[1])
+        return (*self.design.blocks, wiggly) if wiggly.stop > wiggly.start else self.design.blocks

@@ -1,0 +1,304 @@
+"""One response surface: the log of a positive quantity over the settings, with its uncertainty.
+
+log y = f(x) + g(x) + u_c + L(ℓ) + e: penalised splines f, local kriging g, cell effect u_c, load term L, noise
+e ~ s²(x). The order of a fit: robust weights first, then repeats collapse to cells, then REML; a few passes.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tradewind.learning.observations import Flags, Floats
+from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.kriging import ResidualKriging, cell_effects, fit_kriging, krige_like
+from tradewind.learning.surface.plane import Plane
+from tradewind.learning.surface.reml import MixedFit, fit_mixed
+from tradewind.learning.surface.robust import (
+    CellSums,
+    LeaveOneOut,
+    cell_left_out,
+    huber_weights,
+    leave_one_out,
+)
+from tradewind.learning.surface.variance import NoiseModel, paule_mandel, robust_variance
+
+PASSES = 4
+WARM_PASSES = 2
+REML_STEPS = 6
+FIRST_PRECISION = 10.0
+SETTLED = 0.01
+"""Mean change of the robust weights below which another pass is not worth its time."""
+
+SMEARING_RANGE = (0.5, 2.0)
+SMEARING_DEVIATIONS = 4.0
+LARGEST_DEVIATION = float(np.sqrt(2.0))
+SMALLEST_CALIBRATION = 0.05
+ROUNDING = 1e-9
+NORMAL_90 = 1.6448536269514722
+COVERAGE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class SurfacePrediction:
+    """(r,) arrays: log mean, deviation of the fit, deviation of a single row's noise, and whether data support it."""
+
+    log_mean: Floats
+    fit_sd: Floats
+    noise_sd: Floats
+    certified: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A fitted surface.
+
+    Attributes
+    ----------
+    centre : added to every log value; the median of the training rows.
+    fit : coefficients over [design columns, load columns].
+    widest : largest posterior variance of f among the training cells: the hull guard.
+    calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
+    smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
+    held_out : leave-one-out predictions of the training rows.
+    smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
+        neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
+    weight : (n,) robust weights of the training rows.
+    """
+
+    plane: Plane
+    centre: float
+    fit: MixedFit
+    noise: NoiseModel
+    tau2: float
+    kriging: ResidualKriging | None
+    widest: float
+    calibration: float
+    smearing: float
+    held_out: LeaveOneOut
+    smooth_residual: Floats
+    weight: Floats
+
+    def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
+        x, of_row = _distinct(self.plane.design.coordinates(settings))
+        B = self.plane.design.columns(x)
+        q = B.shape[1]
+        mean = self.centre + B @ self.fit.coefficients[:q]
+        variance = _quadratic(B, self.fit.covariance[:q, :q])
+        certified = variance <= self.widest * (1 + ROUNDING)
+        if local and self.kriging is not None:
+            more, spread = self.kriging.predict(self.plane.cells.positions(x))
+            mean, variance = mean + more, variance + spread
+        log_mean = mean[of_row]
+        if self.plane.load is not None:
+            log_mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
+        return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
+
+    def load_effect(self, load: Floats) -> Floats:
+        """What L adds to the log mean (r,) under load (r,), against the median load; the same at all settings."""
+        term = self.plane.load
+        if term is None:
+            return np.zeros(len(load))
+        q = self.plane.columns.shape[1]
+        effect: Floats = (term.columns(load) - term.columns(np.full(1, np.nan))) @ self.fit.coefficients[q:]
+        return effect
+
+    def deviation(self, prediction: SurfacePrediction) -> Floats:
+        """Calibrated deviation (r,) of one new row around the log mean."""
+        return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
+
+    def standardised(self) -> Floats:
+        """Held-out residuals (n,) of the training rows over their calibrated deviations."""
+        cells = self.plane.cells
+        z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
+        return z / self.calibration
+
+    def raw_mean(self, prediction: SurfacePrediction) -> Floats:
+        """Mean of the raw quantity (r,): the log mean is that of a median."""
+        deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
+        raw: Floats = self.smearing * mean_of_lognormal(prediction.log_mean, deviation)
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks.
+
+    ``known`` (n,): rows with a value.
+    """
+
+    known: Flags
+    weight: Floats
+    noise: NoiseModel
+    tau2: float
+    precisions: Floats
+
+    def row_precision(self, cells: Cells) -> Floats:
+        return self.weight / self.noise.at(cells.x)[cells.of_row]
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """Fit at one state: the surface at the cells with its variance (m,), and the rows without their load term (n,)."""
+
+    fit: MixedFit
+    surface: tuple[Floats, Floats]
+    rest: Floats
+
+
+def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> Surface:
+    """Fit log ``values`` (n,) > 0, NaN where not measured, over the plane.
+
+    Parameters
+    ----------
+    start : a surface of nearly the same rows: its smoothing and noise save passes.
+
+    Notes
+    -----
+    Cost m q² + q³ a pass, m cells and q columns, plus 16³ a cell for kriging.
+    """
+    known = np.isfinite(values)
+    y = np.log(np.where(known, values, 1.0))
+    centre = float(np.median(y[known]))
+    y = np.where(known, y - centre, 0.0)
+    warm = start is not None and start.plane.alike(plane)
+    state = _State(
+        known=known,
+        weight=known.astype(np.float64),
+        noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
+        tau2=start.tau2 if start and warm else 0.0,
+        precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
+    )
+    for turn in range(WARM_PASSES if warm else PASSES):
+        better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
+        change = float(np.mean(np.abs(better.weight - state.weight)))
+        state = better
+        if turn > 0 and change < SETTLED:
+            break
+    return _finish(plane, centre, y, state, start if warm else None)
+
+
+def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
+    """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
+    cells = plane.cells
+    solution = _solve(plane, y, state, REML_STEPS)
+    surface, rest = solution.surface, solution.rest
+    effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
+    row = state.row_precision(cells)
+    without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
+    loo = leave_one_out(cells, rest, row, without, effect)
+    if constant_noise:
+        noise = NoiseModel.constant(cells, robust_variance(loo.residual[state.known]))
+    else:
+        noise = state.noise.scored(cells, loo, state.weight)
+    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
+    state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
+    sums = CellSums.of(cells, rest, state.row_precision(cells))
+    used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
+    return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
+
+
+def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
+    """Fit on cell means; load columns, which vary within a cell, add their within-cell cross-products."""
+    cells, B, q = plane.cells, plane.columns, plane.columns.shape[1]
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, y, row)
+    L = plane.load_columns
+    L_mean = np.stack([CellSums.of(cells, column, row).mean for column in L.T], axis=1) if L.size else L[: len(cells)]
+    both = np.concatenate([B, L_mean], axis=1) if L.size else B
+    p = sums.surface_precision(state.tau2)
+    scaled = both * np.sqrt(p)[:, None]
+    G, g = scaled.T @ scaled, both.T @ (p * sums.mean)
+    if L.size:
+        within = L - L_mean[cells.of_row]
+        G[q:, q:] += (within * row[:, None]).T @ within
+        g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
+    fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
+    surface = B @ fit.coefficients[:q], _quadratic(B, fit.covariance[:q, :q])
+    return _Solution(fit, surface, y - L @ fit.coefficients[q:])
+
+
+def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surface | None) -> Surface:
+    """Solve at the final state, krige what is left, calibrate on held-out residuals."""
+    cells, c = plane.cells, plane.cells.of_row
+    solution = _solve(plane, y, state, 1)
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, solution.rest, row)
+    seen = sums.rows > 0
+    f, v = solution.surface
+    noise = np.divide(1.0, sums.precision, out=np.full(len(cells), np.inf), where=seen)
+    effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
+    without = cell_left_out(sums, (f, v), state.tau2)
+    held_out = np.where(seen, sums.mean - without[0], 0.0)
+    if start is None:
+        kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+    else:
+        kriged = krige_like(start.kriging, effects) if start.kriging and start.kriging.signal > 0 else None
+    effect = (kriged.mean, kriged.variance) if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
+    loo = leave_one_out(cells, solution.rest, row, without, effect)
+    deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
+    return Surface(
+        plane=plane,
+        centre=centre,
+        fit=solution.fit,
+        noise=state.noise,
+        tau2=state.tau2,
+        kriging=kriged.kriging if kriged else (effects if state.tau2 > 0 else None),
+        widest=float(np.max(v[seen])),
+        calibration=conformal_factor((loo.residual / deviation)[state.known]),
+        smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
+        held_out=loo,
+        smooth_residual=solution.rest - f[c],
+        weight=state.weight,
+    )
+
+
+def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
+    """exp(mean + s²/2) (n,); a setting of which next to nothing is known gets no more than a factor e."""
+    mean: Floats = np.exp(log_mean + 0.5 * np.minimum(deviation, LARGEST_DEVIATION) ** 2)
+    return mean
+
+
+def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
+    """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
+
+    Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
+
+    References
+    ----------
+    Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
+    """
+    log_actual = log_mean + residual
+    log_mean = np.clip(log_mean, np.min(log_actual), np.max(log_actual))  # a lone corner's leave-one-out runs wild
+    limit = SMEARING_DEVIATIONS * np.minimum(deviation, LARGEST_DEVIATION)
+    actual = np.exp(log_mean + np.clip(log_actual - log_mean, -limit, limit))
+    expected = mean_of_lognormal(log_mean, deviation)
+    return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
+
+
+def conformal_factor(z: Floats) -> float:
+    """Factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample corrected.
+
+    References
+    ----------
+    Lei et al., "Distribution-free predictive inference for regression", JASA 113 (2018).
+    """
+    level = min(1.0, COVERAGE * (1 + 1 / len(z)))
+    return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
+
+
+def _distinct(x: Floats) -> tuple[Floats, Index]:
+    """Distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted once."""
+    order = np.lexsort(x.T)
+    ordered = x[order]
+    new = np.ones(len(x), dtype=np.bool_)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    of_row = np.empty(len(x), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return ordered[new], of_row
+
+
+def _quadratic(B: Floats, V: Floats) -> Floats:
+    form: Floats = np.maximum(np.einsum("ij,ij->i", B @ V, B), 0.0)
+    return form

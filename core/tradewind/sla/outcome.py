@@ -1,0 +1,106 @@
+"""Whether a transfer that has ended kept what was agreed, and that in words."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tradewind.energy.measured import EnergyReading, Host
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_seconds
+
+
+class Metered(NamedTuple):
+    """Energy on one basis, J, and the ends that told it; ``None`` where none did."""
+
+    joules: float | None
+    hosts: tuple[Host, ...]
+
+    def power_w(self, duration_s: float | None) -> float | None:
+        """The mean of those ends together."""
+        return None if self.joules is None or not duration_s else self.joules / duration_s
+
+
+class Unjudged(StrEnum):
+    """Why a transfer that has ended neither kept nor missed what was asked for."""
+
+    CANCELLED = "cancelled"
+    SHARE = "share"
+    """Of a rate that the service expected itself."""
+    NO_TARGET = "no target"
+    NOT_METERED = "not metered"
+    ONE_END = "one end"
+    """It alone was metered, and stayed below."""
+    NO_BASE_POWER = "no base power"
+
+
+def metered(energy: Sequence[EnergyReading], basis: EnergyBasis) -> Metered:
+    """What the ends told on a basis, together."""
+    told_j = {each.host: each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in energy}
+    known = {host: joules for host, joules in told_j.items() if joules is not None}
+    return Metered(sum(known.values()) if known else None, tuple(known))
+
+
+def target_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
+    """The mean throughput that an agreement needs; ``None`` of one that is not about throughput or time.
+
+    Parameters
+    ----------
+    share_bps : what a share of the certifiable maximum came to.
+    """
+    if agreement.fraction is not None:
+        return share_bps
+    if agreement.kind is SlaKind.DEADLINE and agreement.target:
+        return BITS_PER_BYTE * total_bytes / agreement.target
+    return agreement.target if agreement.kind is SlaKind.THROUGHPUT_AT_LEAST else None
+
+
+def unjudged(agreement: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> Unjudged:
+    """Why there is no verdict, of a transfer that has none."""
+    if cancelled:
+        return Unjudged.CANCELLED
+    if agreement.fraction is not None:
+        return Unjudged.SHARE
+    if agreement.target is None:
+        return Unjudged.NO_TARGET
+    if not energy:
+        return Unjudged.NOT_METERED
+    return Unjudged.ONE_END if len(energy) < len(Host) else Unjudged.NO_BASE_POWER
+
+
+def kept(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
+    """Whether the target was met, by what was measured.
+
+    ``None`` without a target (the most, the least, or a share of a rate that is not known), and where energy was agreed
+    and one end alone was metered and is below it.
+
+    Parameters
+    ----------
+    throughput_bps, duration_s : of the whole transfer, bit/s and s.
+    energy : one reading an end that was metered.
+    """
+    if agreement.target is None:
+        return None
+    match agreement.kind:
+        case SlaKind.THROUGHPUT_AT_LEAST:
+            return throughput_bps >= agreement.target
+        case SlaKind.DEADLINE:
+            return duration_s <= agreement.target
+    known = metered(energy, agreement.energy_basis)
+    most_j = agreement.target if agreement.kind is SlaKind.ENERGY_AT_MOST else agreement.target * duration_s
+    if known.joules is not None and known.joules > most_j:
+        return False
+    return True if len(known.hosts) == len(Host) else None
+
+
+def told(agreement: Sla) -> str:
+    """The target of an agreement that has one, such as ``at least 500 Mbit/s``."""
+    target = agreement.target or 0.0
+    match agreement.kind:
+        case SlaKind.THROUGHPUT_AT_LEAST:
+            return f"at least {format_bps(target)}"
+        case SlaKind.ENERGY_AT_MOST:
+            return f"at most {format_joules(target)}"
+        case SlaKind.POWER_AT_MOST:
+            return f"at most {target:.3g} W"
+        case _:
+            return f"within {format_seconds(target)}"

@@ -1,0 +1,161 @@
+"""What a transfer costs: prices on bytes and energy, in exact decimals.
+
+Prices, and the amount of one transfer, carry six decimals of the currency's main unit: a small transfer costs less than
+a cent. What a customer pays is the sum of amounts, rounded once to the currency's smallest unit (`payable`).
+"""
+
+from dataclasses import dataclass, fields
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from typing import Self
+from uuid import UUID
+
+from tradewind.errors import InvalidValue
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.units import GB, JOULES_PER_KWH
+
+DECIMALS = 6
+"""Of a price, a margin and the amount of one transfer."""
+
+HIGHEST_PRICE = Decimal(10**9)
+"""A price above this, in any currency, is a slip of the keyboard."""
+
+HIGHEST_MARGIN = Decimal(10)
+"""Ten times the cost."""
+
+_EXACT = Context(prec=80)
+_STEP = Decimal(1).scaleb(-DECIMALS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceModel:
+    """Prices of a tier in the main unit of one currency: EUR, not cents.
+
+    ``base`` a transfer, ``per_gb`` a gigabyte (10⁹ bytes) moved, ``per_kwh`` a kilowatt-hour; ``margin`` is a share of
+    their sum on top, 0.2 for 20 %.
+    """
+
+    base: Decimal = Decimal(0)
+    per_gb: Decimal = Decimal(0)
+    per_kwh: Decimal = Decimal(0)
+    margin: Decimal = Decimal(0)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check(field.name, getattr(self, field.name), HIGHEST_MARGIN if field.name == "margin" else HIGHEST_PRICE)
+
+    @property
+    def needs_energy(self) -> bool:
+        """Whether nothing can be quoted where the energy is not known."""
+        return self.per_kwh > 0
+
+    def with_margin(self) -> tuple[Decimal, Decimal, Decimal]:
+        """``base``, ``per_gb`` and ``per_kwh`` with the margin on top, exact: of up to twice as many decimals."""
+        factor = _EXACT.add(Decimal(1), self.margin)
+        base, per_gb, per_kwh = (_EXACT.multiply(each, factor) for each in (self.base, self.per_gb, self.per_kwh))
+        return base, per_gb, per_kwh
+
+
+def _check(name: str, value: Decimal, highest: Decimal) -> None:
+    """Refuse what no price can be.
+
+    Raises
+    ------
+    InvalidValue : not finite, negative, above ``highest``, or with more than `DECIMALS` decimals.
+    """
+    if not value.is_finite():
+        raise InvalidValue(name, "is not a number")
+    if value < 0:
+        raise InvalidValue(name, f"is {value}; it must not be negative")
+    if value > highest:
+        raise InvalidValue(name, f"is above {highest:,f}")
+    exponent = value.normalize(_EXACT).as_tuple().exponent
+    if isinstance(exponent, int) and -exponent > DECIMALS:
+        raise InvalidValue(name, f"has {-exponent} decimals; prices have {DECIMALS} at most")
+
+
+def check_energy_cost(per_kwh: Decimal) -> Decimal:
+    """What a kilowatt-hour costs the provider, in the main unit of a currency, if it can be that.
+
+    Raises
+    ------
+    InvalidValue : see `PriceModel`.
+    """
+    _check("energy_cost_per_kwh", per_kwh, HIGHEST_PRICE)
+    return per_kwh
+
+
+def amount_of_energy(per_kwh: Decimal, energy_j: float) -> Decimal:
+    """What energy amounts to at so much a kilowatt-hour, not rounded.
+
+    Energy above the base power may come out below zero on noise; it then amounts to nothing.
+    """
+    kwh = _EXACT.divide(Decimal(max(energy_j, 0.0)), Decimal(JOULES_PER_KWH))
+    return _EXACT.multiply(per_kwh, kwh)
+
+
+def amount_of(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
+    """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), rounded to six decimals, half to even.
+
+    Parameters
+    ----------
+    energy_j : on the basis of the model's book; ``None`` where it is not known.
+
+    Returns
+    -------
+    In the currency's main unit; ``None`` where the model prices energy and none is known: that is never taken for zero.
+    """
+    cost = _EXACT.add(model.base, _EXACT.multiply(model.per_gb, _EXACT.divide(Decimal(moved_bytes), Decimal(GB))))
+    if model.needs_energy:
+        if energy_j is None:
+            return None
+        cost = _EXACT.add(cost, amount_of_energy(model.per_kwh, energy_j))
+    whole = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
+    return rounded(whole)
+
+
+def rounded(amount: Decimal) -> Decimal:
+    """An amount with six decimals, half to even."""
+    return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
+
+
+def payable(amount: Decimal, minor_digits: int) -> Decimal:
+    """An amount rounded to the currency's smallest unit, half up, as invoices are.
+
+    Parameters
+    ----------
+    minor_digits : decimals of the currency: 2 for EUR, 0 for JPY.
+    """
+    return amount.quantize(Decimal(1).scaleb(-minor_digits), ROUND_HALF_UP, _EXACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a transfer is offered for: the amount, and the book that says so."""
+
+    amount: Decimal
+    currency: str
+    basis: EnergyBasis
+    book_id: UUID
+
+    def __str__(self) -> str:
+        """As a transfer's log carries it, such as ``0.012300 EUR total 0199…``."""
+        return f"{self.amount:f} {self.currency} {self.basis} {self.book_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The price that a log carries.
+
+        Raises
+        ------
+        InvalidValue : it is none.
+        """
+        try:
+            amount, currency, basis, book_id = text.split(" ")
+            price = cls(Decimal(amount), currency, EnergyBasis(basis), UUID(book_id))
+        except (ValueError, ArithmeticError):
+            raise InvalidValue(
+                "quote", f"{text[:80]!r} is not 'AMOUNT CURRENCY BASIS BOOK' as it was offered"
+            ) from None
+        if not price.amount.is_finite() or price.amount < 0 or str(price) != text:
+            raise InvalidValue("quote", f"{text[:80]!r} is not as it was offered")
+        return price

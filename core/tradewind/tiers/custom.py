@@ -1,0 +1,115 @@
+"""Tiers that a provider cuts itself: each range solved again at its safe end, with what that costs.
+
+Without numpy, so that a page can show the effect of bounds before they are kept. Regret is weighted by a demand that is
+uniform over the targets of a range (on the scale of the merit, see `tradewind.prediction`), of which `TARGETS` are
+solved one by one.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tradewind.errors import InvalidValue
+from tradewind.prediction import merit_of_target, target_of_merit
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.tiers.partitions import Partition, PartitionKey
+from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose
+
+MOST_PARTS = 24
+"""Tiers of a kind: twice what is proposed at most."""
+
+TARGETS = 32
+"""Of a range, at which its setting is compared with the best one."""
+
+NARROWEST = 1e-3
+"""Of a tier, as a share of its bounds: narrower ones are a slip of the keyboard."""
+
+
+def check_cuts(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
+    """Refuse cuts that leave no tiers between them.
+
+    Parameters
+    ----------
+    cuts : bounds between tiers, in bit/s, J per byte or W by kind.
+    lowest, highest : of what can be certified.
+
+    Raises
+    ------
+    InvalidValue : too many, not ascending, too near each other, or not within what can be certified.
+    """
+    if len(cuts) >= MOST_PARTS:
+        raise InvalidValue("bounds", f"make {len(cuts) + 1} tiers; {MOST_PARTS} is the most")
+    if not all(math.isfinite(cut) for cut in cuts):
+        raise InvalidValue("bounds", "must be numbers")
+    edges = (lowest, *cuts, highest)
+    for below, above in itertools.pairwise(edges):
+        if above - below < NARROWEST * max(abs(above), abs(below)):
+            raise InvalidValue(
+                "bounds", "must rise from one tier to the next, and stay within what can be promised on this link"
+            )
+
+
+def solved_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]) -> tuple[Partition, ...]:
+    """The partitions between ``edges``, ascending, each with the setting of its safe end.
+
+    Parameters
+    ----------
+    table : all settings of the cluster.
+    edges : ascending, the first and the last those of what can be certified.
+
+    Raises
+    ------
+    InvalidValue : a kind without a target, which has nothing to cut, or an edge that cannot be certified.
+    """
+    if key.kind not in QUANTITY_OF:
+        raise InvalidValue("kind", f"{key.kind} has no targets that could be cut into tiers")
+    parts = [_solved(table, key, lower, upper) for lower, upper in itertools.pairwise(edges)]
+    return (*parts[:-1], replace(parts[-1], closed=True))
+
+
+def _solved(table: SettingTable, key: PartitionKey, lower: float, upper: float) -> Partition:
+    is_floor = key.kind is SlaKind.THROUGHPUT_AT_LEAST
+    choice = _best(table, key, upper if is_floor else lower)
+    if choice is None or not choice.feasible:
+        raise InvalidValue("bounds", "reach beyond what can be promised on this link")
+    return Partition(
+        kind=key.kind,
+        confidence=key.confidence,
+        energy_basis=key.energy_basis,
+        lower=lower,
+        upper=upper,
+        closed=False,
+        setting=choice.setting,
+        probability=max(key.confidence, choice.probability),
+        regret=_regret(table, key, choice, lower, upper),
+    )
+
+
+def _best(table: SettingTable, key: PartitionKey, target: float) -> Choice | None:
+    if target <= 0:
+        raise InvalidValue("bounds", "must be above 0")
+    sla = Sla(kind=key.kind, target=target, confidence=key.confidence, energy_basis=key.energy_basis)
+    return choose(table, sla, dataset_bytes=1.0)
+
+
+def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:
+    """Mean relative loss against solving each target by itself."""
+    quantity, objective = QUANTITY_OF[key.kind], table.objective(key.kind)
+    cost_of = dict(zip(map(id, table.settings), table.costs(objective, key.energy_basis), strict=True))
+    from_merit, to_merit = (merit_of_target(edge, quantity, key.energy_basis) for edge in (lower, upper))
+    own, total = cost_of[id(choice.setting)], 0.0
+    for n in range(TARGETS):
+        at = from_merit + (to_merit - from_merit) * (n + 0.5) / TARGETS
+        best = _best(table, key, target_of_merit(at, quantity, key.energy_basis))
+        total += 0.0 if best is None else _lost(cost_of[id(best.setting)], own, objective, key)
+    return max(total / TARGETS, 0.0)
+
+
+def _lost(best: float, own: float, objective: Objective, key: PartitionKey) -> float:
+    """The share lost of what is wanted (throughput), or spent beyond need (energy, streams)."""
+    if objective is Objective.SLOWNESS:
+        return -math.expm1(best - own)
+    if objective is Objective.ENERGY and key.energy_basis == "dynamic":
+        return (own - best) / (max(abs(best), abs(own)) or 1.0)
+    return math.expm1(own - best)

@@ -1,0 +1,227 @@
+"""Partitions of what can be promised: ranges of targets, each served by one setting solved beforehand (001 §IV-A).
+
+Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in bit/s, J per byte or W by kind. A
+partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeVar
+
+from tradewind.load_effect import LoadShift
+from tradewind.parameters import Parameters
+from tradewind.prediction import ROUNDING, PredictedSetting, log_change
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, in_unit, unit_target
+from tradewind.units import format_bps, format_joules
+
+MOVED_BY = 0.02
+"""A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
+
+NEXT_TO_NOTHING = 1e-6
+"""A bound below this share of the other one is called 0."""
+
+_BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+class PartitionKey(NamedTuple):
+    """Where partitions of one cluster are looked up; a deadline is looked up as throughput_at_least."""
+
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+
+    @classmethod
+    def of(cls, sla: Sla) -> "PartitionKey":
+        kind = SlaKind.THROUGHPUT_AT_LEAST if sla.kind is SlaKind.DEADLINE else sla.kind
+        return cls(kind, sla.confidence, sla.energy_basis)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One tier: the targets in [lower, upper) (upper included if ``closed``) and the setting that serves them.
+
+    ``probability`` is the setting's at the safe end: the upper edge of a throughput, the lower edge of an energy or
+    power. ``regret`` is the demand-weighted loss against solving each target by itself, relative. Kinds without a
+    target have one partition, whose bounds are the level that its setting keeps at the confidence.
+    """
+
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    lower: float
+    upper: float
+    closed: bool
+    setting: PredictedSetting
+    probability: float
+    regret: float
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.setting.parameters
+
+    @property
+    def key(self) -> PartitionKey:
+        return PartitionKey(self.kind, self.confidence, self.energy_basis)
+
+    def under(self, shift: LoadShift) -> "Partition | None":
+        """The partition under another load, as if it had been solved there.
+
+        On logarithms all settings shift alike, and their order, their probabilities and the cuts between them stay.
+        Dynamic energy is linear, so that what rests on it has to be solved anew: ``None``.
+        """
+        if self.energy_basis is EnergyBasis.DYNAMIC and self.kind is not SlaKind.MAX_THROUGHPUT:
+            return None
+        factor = math.exp(log_change(QUANTITY_OF.get(self.kind) or LEVEL_OF[self.kind], shift))
+        return replace(self, lower=self.lower * factor, upper=self.upper * factor, setting=self.setting.under(shift))
+
+    def __contains__(self, target: float) -> bool:
+        return self.lower <= target < self.upper or (self.closed and target == self.upper)
+
+
+def tier_name(partition: Partition) -> str:
+    """What a partition is called until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
+    at = f"at {partition.confidence:.0%}" + (" dynamic" if partition.energy_basis is EnergyBasis.DYNAMIC else "")
+    write = _WRITTEN.get(partition.kind)
+    if write is None:
+        return f"{partition.kind.replace('_', ' ')} {at}"
+    lower, upper = partition.lower, partition.upper
+    if abs(lower) < NEXT_TO_NOTHING * abs(upper):  # energy above the base power, but for rounding
+        lower = 0.0
+    return f"{write(lower)} to {write(upper)} {at}"
+
+
+_WRITTEN: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: format_bps,
+        SlaKind.ENERGY_AT_MOST: lambda j_a_byte: f"{format_joules(1e9 * j_a_byte)}/GB",
+        SlaKind.POWER_AT_MOST: lambda power_w: f"{power_w:.3g} W",
+    }
+)
+
+
+class Bounds(Protocol):
+    """Half-open range of targets."""
+
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+
+
+_lower, _upper = attrgetter("lower"), attrgetter("upper")
+
+BoundedT = TypeVar("BoundedT", bound=Bounds)
+
+
+def serving(
+    partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
+) -> BoundedT | None:
+    """The partition that serves an agreement, or ``None`` where its target cannot be certified.
+
+    Parameters
+    ----------
+    partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
+    dataset_bytes : of what is to be served, which may be a chunk of the whole.
+    part_of_target : what stands for the agreement's target where the chunk has to keep a part of it alone.
+
+    A target easier than the whole range goes to the easiest partition, which keeps it all the more.
+    """
+    if not partitions:
+        return None
+    last = partitions[-1]
+    if part_of_target is not None:
+        target: float | None = in_unit(part_of_target, sla.kind, dataset_bytes)
+    else:
+        target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
+    if target is None:
+        return last
+    if sla.kind in _BOUNDED_ABOVE:
+        lowest = partitions[0].lower
+        if target < lowest - ROUNDING * abs(lowest):
+            return None
+        return partitions[max(bisect_right(partitions, target, key=_lower) - 1, 0)]
+    if target > last.upper * (1 + ROUNDING):
+        return None
+    return partitions[min(bisect_right(partitions, target, key=_upper), len(partitions) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A new partition, the old one whose identity and price it carries on (if any), and whether its bounds moved.
+
+    ``split_from`` : where it carries on none, the old partition that most of it is cut out of, whose price it inherits.
+    """
+
+    new: Partition
+    old: Partition | None
+    moved: bool
+    split_from: Partition | None = None
+
+
+def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tuple[Match, ...]:
+    """Which partition of the release before each new one continues, by overlap within the same key, one to one.
+
+    The largest overlap (shared length over joint length) is matched first. A key's only partition always continues the
+    only one before. Old partitions that nothing continues are absent from the result; a new one without predecessor
+    has ``old`` set to ``None``.
+    """
+    predecessors, successors = tuple(old), tuple(new)
+    before_of_key, after_of_key = (Counter(each.key for each in side) for side in (predecessors, successors))
+    pairs: list[tuple[float, int, int]] = []
+    for a, before in enumerate(predecessors):
+        for b, after in enumerate(successors):
+            if before.key != after.key:
+                continue
+            alone = before_of_key[before.key] == after_of_key[after.key] == 1
+            overlap = 1.0 if alone else _overlap(before, after)
+            if overlap > 0:
+                pairs.append((-overlap, b, a))
+    continued: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, b, a in sorted(pairs):
+        if b not in continued and a not in taken:
+            continued[b] = a
+            taken.add(a)
+    return tuple(
+        _match(predecessors[continued[b]], after)
+        if b in continued
+        else Match(after, None, moved=False, split_from=_split_from(predecessors, after))
+        for b, after in enumerate(successors)
+    )
+
+
+def _match(before: Partition, after: Partition) -> Match:
+    return Match(after, before, moved=has_moved(before, after))
+
+
+def _split_from(before: Iterable[Partition], part: Partition) -> Partition | None:
+    """Return the old partition that shares most with ``part``; ``None`` where most of it was not promised before."""
+    of_key = [each for each in before if each.key == part.key]
+    shared = [shared_length(each, part) for each in of_key]
+    if not of_key or sum(shared) < (part.upper - part.lower) / 2 or max(shared) <= 0:
+        return None
+    return of_key[shared.index(max(shared))]
+
+
+def has_moved(before: Bounds, after: Bounds) -> bool:
+    """Whether a bound differs by more than `MOVED_BY`."""
+    edges = ((before.lower, after.lower), (before.upper, after.upper))
+    return any(abs(one - other) > MOVED_BY * abs(one) for one, other in edges)
+
+
+def _overlap(before: Partition, after: Partition) -> float:
+    """Shared length over joint length."""
+    joint = max(before.upper, after.upper) - min(before.lower, after.lower)
+    shared = shared_length(before, after)
+    return shared / joint if shared > 0 else 0.0
+
+
+def shared_length(one: Bounds, other: Bounds) -> float:
+    """Return the length of the targets that lie in both ranges."""
+    return max(min(one.upper, other.upper) - max(one.lower, other.lower), 0.0)

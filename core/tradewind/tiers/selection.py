@@ -1,0 +1,319 @@
+"""Solving one agreement on a small table of predicted settings, without numpy, so that an API or a lone agent can.
+
+minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_efficiency) or −T (all others)
+subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
+
+Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. Agreements
+without a target have no constraint: they rank medians, and the fastest of those about as frugal serves (`ALIKE`). Where
+power was not metered, streams stand for the cost of a throughput: the fewest that keep the target. (Paper 001 eqs 1
+and 2; chance constraint and power agreement are ours.)
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import takewhile
+from types import MappingProxyType
+
+from tradewind.load_effect import LoadShift
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.prediction import (
+    Gaussian,
+    PredictedSetting,
+    Quantity,
+    is_linear,
+    merit,
+    merit_of_target,
+    probability_of,
+    within_rounding,
+    z_of,
+)
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.units import BITS_PER_BYTE
+
+LEVEL_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
+    {
+        SlaKind.MAX_THROUGHPUT: Quantity.THROUGHPUT,
+        SlaKind.MIN_ENERGY: Quantity.ENERGY,
+        SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
+    }
+)
+"""The quantity by whose certified level a kind without a target is told."""
+
+QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: Quantity.THROUGHPUT,
+        SlaKind.DEADLINE: Quantity.THROUGHPUT,
+        SlaKind.ENERGY_AT_MOST: Quantity.ENERGY,
+        SlaKind.POWER_AT_MOST: Quantity.POWER,
+    }
+)
+"""What each kind with a target bounds; the others have none."""
+
+_FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+HOPELESS_SCORE = -4.75
+"""Standard score of one chance in a million, less than any model of a few hundred transfers knows of its tails."""
+
+ALIKE = 0.05
+"""Of the least energy: what takes up to so much more is not told from it by models whose intervals are several times as
+wide. If it is the faster one it loses little energy at worst, and no throughput."""
+
+
+class Objective(StrEnum):
+    """What is minimised once the target is kept."""
+
+    SLOWNESS = "slowness"
+    """−ln T."""
+    ENERGY = "energy"
+    """−merit of energy: ln E, or E on the dynamic basis."""
+    STREAMS = "streams"
+    """ln of cc · p."""
+
+
+@dataclass(frozen=True)
+class SettingTable:
+    """Predicted settings of one cluster (or chunk of it), with the base power of its metered hosts together.
+
+    Merits and orders are computed when first asked for and kept.
+    """
+
+    settings: tuple[PredictedSetting, ...]
+    base_power_w: float | None = None
+    _merits: dict[tuple[Quantity, EnergyBasis], tuple[Gaussian, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _orders: dict[tuple[Objective, EnergyBasis], tuple[int, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _bounds: dict[tuple[Quantity, EnergyBasis, float], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _contenders: dict[tuple[Quantity, EnergyBasis], tuple[int, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def knows_power(self) -> bool:
+        return all(setting.log_power_mean is not None for setting in self.settings)
+
+    @cached_property
+    def certified_count(self) -> int:
+        return sum(setting.certified for setting in self.settings)
+
+    def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
+        """Merit of each setting, in the order of ``settings``."""
+        known = self._merits.get((quantity, basis))
+        if known is None:
+            known = tuple(merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
+            self._merits[quantity, basis] = known
+        return known
+
+    def within_base_power(self, shift: LoadShift) -> LoadShift:
+        """The shift, of which no more power is taken than leaves every certified setting the base power.
+
+        So energy keeps its floor, base power · 8 · bytes / T, and all settings still shift alike.
+        """
+        powers = [each.log_power_mean for each in self.settings if each.certified and each.log_power_mean is not None]
+        if shift.log_power >= 0 or not self.base_power_w or not powers:
+            return shift
+        room = min(powers) - math.log(self.base_power_w)
+        return shift._replace(log_power=max(shift.log_power, -max(room, 0.0)))
+
+    def under(self, shift: LoadShift) -> "SettingTable":
+        """The table under another load."""
+        return SettingTable(tuple(setting.under(shift) for setting in self.settings), self.base_power_w)
+
+    def below(self, ceiling_bps: float) -> "SettingTable":
+        """The table where nothing carries more than this; itself where no setting was expected to.
+
+        Spreads stay: a setting that only fills a pipe is promised for less than the pipe.
+        """
+        highest = math.log(ceiling_bps)
+        if all(setting.log_throughput_mean <= highest for setting in self.settings):
+            return self
+        cut = (
+            replace(setting, log_throughput_mean=min(setting.log_throughput_mean, highest)) for setting in self.settings
+        )
+        return SettingTable(tuple(cut), self.base_power_w)
+
+    def objective(self, kind: SlaKind) -> Objective:
+        if kind in _FASTEST_FIRST:
+            return Objective.SLOWNESS
+        if QUANTITY_OF.get(kind) is Quantity.THROUGHPUT and not self.knows_power:
+            return Objective.STREAMS
+        return Objective.ENERGY
+
+    def costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
+        """What is minimised, a value a setting."""
+        if objective is Objective.SLOWNESS:
+            return tuple(-setting.log_throughput_mean for setting in self.settings)
+        if objective is Objective.STREAMS:
+            return tuple(math.log(setting.parameters.streams) for setting in self.settings)
+        return tuple(-energy.mean for energy in self.merits(Quantity.ENERGY, basis))
+
+    def best_first(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
+        """Indices by rising cost, certified settings before all others; ties go to fewer streams, then to speed."""
+        order = self._orders.get((objective, basis))
+        if order is None:
+            costs = self.costs(objective, basis)
+            settings = self.settings
+
+            def rank(i: int) -> tuple[bool, float, int, float, int]:
+                one = settings[i]
+                return (not one.certified, costs[i], one.parameters.streams, -one.log_throughput_mean, i)
+
+            order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
+        return order
+
+    def first_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
+        """The setting that serves an agreement without a target, of indices as `best_first` orders them.
+
+        The first; where energy is minimised the fastest of those about as frugal, and as certified, as the first.
+        """
+        first = order[0]
+        if self.objective(kind) is not Objective.ENERGY:
+            return first
+        settings, merits = self.settings, self.merits(Quantity.ENERGY, basis)
+        most = merits[first].mean
+        slack = ALIKE * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(ALIKE)
+        alike = takewhile(
+            lambda i: merits[i].mean >= most - slack and settings[i].certified == settings[first].certified, order
+        )
+        return min(alike, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
+
+    def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
+        """The highest merit that some setting keeps with this probability; −∞ if none is certified."""
+        known = self._bounds.get((quantity, basis, confidence))
+        if known is None:
+            z = z_of(confidence)
+            merits = zip(self.merits(quantity, basis), self.settings, strict=True)
+            known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
+            self._bounds[quantity, basis, confidence] = known
+        return known
+
+    def contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
+        """Indices of the settings that are the likeliest to reach some merit: certified ones if there are any."""
+        known = self._contenders.get((quantity, basis))
+        if known is None:
+            certified = [i for i, setting in enumerate(self.settings) if setting.certified]
+            known = _likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
+            self._contenders[quantity, basis] = known
+        return known
+
+    def certifiable_throughput_bps(self, confidence: float) -> float | None:
+        """The highest throughput that some setting keeps with this probability; ``None`` if none is certified."""
+        best = self.certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
+        return None if best == -math.inf else math.exp(best)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The setting for one agreement.
+
+    ``probability`` is that of keeping the target; for a kind without target it is the confidence at which the
+    setting's own level can be promised. ``feasible`` is false where no permitted setting is certified for the target:
+    then the setting is the likeliest one, and the caller says so.
+    """
+
+    setting: PredictedSetting
+    probability: float
+    feasible: bool
+
+
+def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
+    """The agreement's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
+
+    A deadline becomes the throughput that keeps it, a fraction that share of ``certifiable_bps``, the highest
+    certifiable throughput without caps (0 if nothing is certified: then any setting keeps it, none is promised).
+    """
+    if sla.fraction is not None:
+        return sla.fraction * (certifiable_bps or 0.0)
+    return None if sla.target is None else in_unit(sla.target, sla.kind, dataset_bytes)
+
+
+def in_unit(target: float, kind: SlaKind, dataset_bytes: float) -> float:
+    """A target for a data set in the unit of its quantity: bit/s, J per byte or W."""
+    if kind is SlaKind.DEADLINE:
+        return BITS_PER_BYTE * dataset_bytes / target
+    if kind is SlaKind.ENERGY_AT_MOST:
+        return target / max(dataset_bytes, 1.0)
+    return target
+
+
+def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
+    """The best setting of a table for one agreement among those within the caps.
+
+    Returns
+    -------
+    ``None`` if the caps permit no setting of the table; a clamped optimum is none, so the caller must say what it does.
+
+    Raises
+    ------
+    InvalidValue : an energy or power agreement, or the dynamic basis, without the power it needs.
+    """
+    settings = table.settings
+    order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    promised = order[: table.certified_count]
+    if caps != NO_CAPS:
+        order, promised = ([i for i in each if caps.allow(settings[i].parameters)] for each in (order, promised))
+    if not order:
+        return None
+    quantity = QUANTITY_OF.get(sla.kind)
+    certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
+    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
+    if quantity is None or not target:  # without one, no bytes to move by the deadline, or a share of nothing
+        first = settings[table.first_without_target(order, sla.kind, sla.energy_basis)]
+        return Choice(setting=first, probability=sla.confidence, feasible=first.certified)
+    needed = within_rounding(
+        merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
+    )
+    merits = table.merits(quantity, sla.energy_basis)
+    if table.certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
+        z = z_of(sla.confidence)
+        for i in promised:
+            if merits[i].lower(z) >= needed:
+                return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
+    contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
+    i = _likeliest(contenders, merits, needed)
+    return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
+
+
+def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
+    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank.
+
+    Where all scores are hopeless, the one of the best mean: so far out the widest spread would win, whatever it is of.
+    """
+    likeliest, best = candidates[0], -math.inf
+    for i in candidates:
+        mean, sd = merits[i]
+        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)
+        if score > best:
+            likeliest, best = i, score
+    return likeliest if best > HOPELESS_SCORE else max(candidates, key=lambda i: merits[i].mean)
+
+
+def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
+    """Candidates that no others surpass at every merit: the upper envelope of their standard scores, which are lines.
+
+    Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.
+    """
+    envelope: list[int] = []
+    for i in sorted(candidates, key=lambda i: (merits[i].sd, merits[i].mean)):
+        if envelope and merits[envelope[-1]].sd == merits[i].sd:
+            envelope.pop()
+        while len(envelope) > 1:
+            before, last = merits[envelope[-2]], merits[envelope[-1]]
+            if _overtaken(last, merits[i]) > _overtaken(before, last):
+                break
+            envelope.pop()  # overtaken before it overtakes
+        envelope.append(i)
+    return tuple(envelope)
+
+
+def _overtaken(narrow: Gaussian, wide: Gaussian) -> float:
+    """The merit above which the wider of two is the likelier to be reached."""
+    return (narrow.mean * wide.sd - wide.mean * narrow.sd) / (wide.sd - narrow.sd)

@@ -1,0 +1,100 @@
+"""What is done about congestion: give up streams and stand by it, or take back a cut that was in vain."""
+
+from dataclasses import replace
+
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import streams_enough
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.gradient import start
+from tradewind.tuning.limits import First
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.path.congestion import FEW_STREAMS, Signal
+from tradewind.tuning.rules.exploring import restored
+from tradewind.tuning.rules.proposal import Proposal, dwell_s, limits_of
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_count
+
+
+def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+    """Give up streams, or take back what was given up in vain; nothing else is decided then. ``None`` when quiet."""
+    if seen.is_longer and seen.signal is Signal.QUIET:
+        reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
+        return _restored(replace(state, limit=state.limit.lifted()), seen, state.limit.before_last, reason)
+    return _answer(basis, state, seen, goal)
+
+
+def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+    limit, delay_s, loss = state.limit, seen.sample.queueing_delay_s or 0.0, seen.loss or 0.0
+    signal = seen.signal
+    if signal is Signal.QUIET and seen.is_lossy and limit.cut_loss > 0:
+        signal = Signal.LOSS  # as before the cut, though of too few segments to be sure
+    is_vain = limit.was_in_vain(signal, delay_s=delay_s, loss=loss) and _is_the_paths_own(signal, state, seen)
+    if seen.signal is Signal.QUIET and not is_vain:
+        return None
+    here, what = seen.asked, _told(signal, seen)
+    if _is_pending(state, seen):
+        return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
+    if is_vain:
+        kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
+        if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
+            kept = kept.lifted()
+        what = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
+        return _restored(replace(state, limit=kept), seen, limit.before_last, what)
+    if limit.awaits_another(seen.streams):
+        if seen.has_room:  # so it may be the path's own: a search on a radio goes on
+            return None
+        return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
+    rate_bps, elapsed_s = seen.throughput_bps, seen.elapsed_s
+    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, throughput_bps=rate_bps, elapsed_s=elapsed_s)
+    state = _given_up(basis, replace(state, limit=cut), seen, goal)
+    most = max(state.limit.streams or 1, len(seen.active))
+    reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"
+    first = First.CONCURRENCY if signal is Signal.LOSS else First.PARALLELISM
+    return Proposal(state, DecisionKind.CONGESTION, reason, here, first)
+
+
+def _is_pending(state: TuningState, seen: Observation) -> bool:
+    limit = state.limit
+    if limit.streams is None:
+        return False
+    return seen.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, len(seen.active))
+
+
+def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> bool:
+    """Whether a signal that the last cut has not eased is not of any transfer's making.
+
+    Behind a full queue loss is congestion, though rivals may take what a cut leaves, so that it goes on; who is alone
+    there loses nothing by further cuts. With a short one it is not. In between one cut is no proof: CUBIC's queue is
+    not full at every tick's end.
+    """
+    if signal is Signal.DELAY or seen.has_room:
+        return True
+    return not seen.is_full and state.limit.in_vain > 0
+
+
+def _restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
+    interrupted = state.search is not None and seen.has_room
+    search = start(streams) if interrupted else state.search
+    return Proposal(replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(seen, streams))
+
+
+def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
+    """After a cut: where nothing is agreed, no more streams than are enough for speed: the rest would only crowd.
+
+    Not on a path that loses more by itself than the table's did: each stream carries less there.
+    """
+    search = state.search
+    if search is not None:
+        return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
+    if seen.forecaster is None or goal.has_bounds or state.limit.accepted_loss > 0:
+        return state
+    enough = streams_enough(seen.forecaster, limits_of(basis, state, seen))
+    return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))
+
+
+def _told(signal: Signal, seen: Observation) -> str:
+    if signal is Signal.LOSS:
+        return f"{100 * (seen.loss or 0.0):.2g} % of the bytes were sent again"
+    delay_s = seen.sample.queueing_delay_s or 0.0
+    return f"queueing delay {1e3 * delay_s:.3g} ms where {1e3 * seen.expected_delay_s:.3g} ms is usual"

@@ -1,0 +1,184 @@
+"""Tuning without a table that can be believed: the search of `gradient`, one try a tick, spread over the chunks."""
+
+import math
+from dataclasses import replace
+
+from tradewind.parameters import NO_CAPS, Parameters
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.gradient import FINEST_OCTAVES, Search, start, utility
+from tradewind.tuning.limits import First, Limits, shares, with_streams
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.rules.proposal import Proposal, limits_of
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_bps, format_count
+
+MOST_STREAMS = 128
+"""Streams that are tried where no cap says less: twice the concurrency of the largest lattice."""
+
+MOST_WAITS = 2
+"""Ticks that a mover may take to follow, before what it does is taken for its answer."""
+
+LONG_SLOW_START = 0.3
+"""Share of a tick: where slow start takes longer, a try lasts two ticks and the first is not judged."""
+
+POLITE_STREAMS = 16
+"""Streams up to which a transfer may grow on a pipe that is full: what the usual tools open without asking."""
+
+STALE = 0.25
+"""Utility by which the best found may differ when it is seen again, three times a tick's noise.
+
+Beyond it the path has changed since, and what was found then can neither be reached nor beaten.
+"""
+
+SURE_TICKS = 2
+"""Ticks at the best found after which change detection knows what to expect of it, and finds a change of the path."""
+
+AGAIN_TICKS = 12
+"""Ticks a settled search rests before it tries again to do with less."""
+
+COMFORT = 1.15
+"""So far above its floor a transfer may try fewer streams."""
+
+
+def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal:
+    """The next try, or the best of them once the search has settled."""
+    assert state.search is not None
+    search = state.search
+    if search.settled:
+        return _settled(basis, state, seen, goal, search)
+    if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(seen):
+        return _stay(state, seen, search.waited(), f"waiting for {format_count(search.streams, 'stream')}")
+    slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
+    if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
+        return _stay(state, seen, search.waited(), f"{format_count(seen.streams, 'stream')} in slow start still")
+    return _next_try(basis, state, seen, replace(search, streams=seen.streams), _utility(basis, seen, goal, search))
+
+
+def begin_search(
+    basis: Basis, state: TuningState, seen: Observation, goal: Goal, *, octaves: float, trusted: bool
+) -> Proposal:
+    """Look around from the streams in force; ``trusted`` says that this tick measures them as they are now."""
+    search = start(seen.streams, octaves)
+    if not trusted:
+        return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} anew")
+    return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
+
+
+def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
+    limits = limits_of(basis, state, seen)
+    lowest, highest = len(seen.active), _highest(limits)
+    if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
+        highest = min(highest, max(seen.streams, search.best_streams))
+    search = search.advanced(value, lowest, highest)
+    wanted, settings = search.streams, scaled(basis, seen, search.streams, limits)
+    reached = sum(each.streams for each in settings)
+    if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
+        search = Search(reached, reached, search.best_utility, settled=True)
+    elif search.settled and reached < search.best_streams <= _highest(limits):  # the nearest that files can have
+        search = Search(reached, reached, settled=True)
+    elif not search.settled:
+        search = replace(search, streams=reached)
+    search = replace(search, capped=search.settled and max(reached, wanted) >= _highest(limits))
+    measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
+    if seen.is_at_ceiling:
+        measured += f" of {format_bps(seen.ceiling_bps or 0.0)} at most"
+    reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
+    return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
+
+
+def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
+    if search.best_utility is not None and seen.streams == search.best_streams:
+        if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
+            again = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+            return again._replace(reason=f"the path has changed while streams were tried; {again.reason}")
+        if state.belief.ticks >= SURE_TICKS:
+            search = search.confirmed()
+    limits = limits_of(basis, state, seen)
+    wanted = min(search.best_streams, _highest(limits))
+    if seen.streams < wanted:
+        settings = scaled(basis, seen, wanted, limits)
+        if (reached := sum(each.streams for each in settings)) > _streams_asked(seen):
+            search = replace(search, streams=reached)
+            reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
+            return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
+    if search.capped and search.best_streams < _highest(limits):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        before = format_count(search.best_streams, "stream")
+        return more._replace(reason=f"more than {before} permitted now; {more.reason}")
+    rate = seen.throughput_bps
+    if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
+        octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
+        if octaves < 0 or not seen.is_full:
+            again = begin_search(basis, state, seen, goal, octaves=octaves, trusted=True)
+            return again._replace(kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
+    if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
+        again = begin_search(basis, state, seen, goal, octaves=-FINEST_OCTAVES, trusted=True)
+        return again._replace(kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
+    reason = f"{format_count(seen.streams, 'stream')} at {format_bps(rate)}: the best found"
+    return _stay(state, seen, search.waited(), reason, DecisionKind.HOLD)
+
+
+def _stay(
+    state: TuningState, seen: Observation, search: Search, reason: str, kind: DecisionKind = DecisionKind.EXPLORE
+) -> Proposal:
+    return Proposal(replace(state, search=search), kind, reason, seen.asked)
+
+
+def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
+    """Of this tick, with what its new connections lost to slow start added back."""
+    grown = max(seen.streams - search.best_streams, 0) / seen.streams
+    return utility(
+        goal,
+        throughput_bps=seen.throughput_bps / (1 - seen.slow_start * grown),
+        streams=seen.streams,
+        loss=max((seen.loss or 0.0) - basis.loss_baseline, 0.0),
+        power_w=seen.power_on_basis_w(basis),
+        j_per_byte=seen.j_per_byte(basis),
+    )
+
+
+def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
+    """The plan with its streams brought to ``streams``, split as they are now.
+
+    By concurrency while files last; where all have a channel, fewer by parallelism: one would lie there half done.
+    """
+    now = seen.asked
+    fewer = streams < _streams_asked(seen)
+    budgets = shares([streams * each.streams for each in now], streams)
+    return tuple(
+        with_streams(
+            each,
+            budget,
+            files=channels,
+            caps=basis.caps,
+            first=First.PARALLELISM if fewer and (each.concurrency or 1) >= channels else First.CONCURRENCY,
+        )
+        for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
+    )
+
+
+def restored(seen: Observation, streams: int) -> tuple[Parameters, ...]:
+    """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
+    now = seen.asked
+    files = tuple(chunk.files_left for chunk in seen.active)
+    budgets = shares([streams * each.streams for each in now], streams)
+    return tuple(
+        with_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
+        for each, budget, count in zip(now, budgets, files, strict=True)
+    )
+
+
+def _streams_asked(seen: Observation) -> int:
+    return sum(each.streams for each in seen.asked)
+
+
+def _highest(limits: Limits) -> int:
+    return MOST_STREAMS if limits.most_streams is None else min(limits.most_streams, MOST_STREAMS)
+
+
+def octaves_to_regain(expected_bps: float, measured_bps: float) -> float:
+    """First step of a search after a change: as many octaves as the streams' rate fell by, 1 … 2."""
+    return max(1.0, min(math.log2(expected_bps / measured_bps), 2.0)) if measured_bps > 0 else 1.0

@@ -1,0 +1,127 @@
+"""Tuning by the table: the best setting under what was learned of the path, reached in steps it can be trusted for."""
+
+import math
+from dataclasses import replace
+
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import FASTEST, Chosen, best, pays, toward
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.forecast import Forecaster
+from tradewind.tuning.limits import Limits
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.rest import rest_after
+from tradewind.tuning.rules.exploring import begin_search
+from tradewind.tuning.rules.proposal import Proposal, limits_of, told
+from tradewind.tuning.rules.redistribution import without_slow_streams
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_bps
+
+MISMATCH = 0.15
+"""Log-gain of the path above which its best setting need not be the table's."""
+
+SURE_TICKS = 3
+
+
+def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
+    """Go to the best setting if it pays, else stay; search where the agreement needs more than the table knows."""
+    limits = limits_of(basis, state, seen)
+    if _rests(state, forecaster, goal, limits):
+        return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
+    chosen = best(forecaster, goal, limits)
+    here = seen.asked
+    if _adds_to_a_full_pipe(state, goal, chosen):
+        return _stay(state, seen, "the pipe is full and nobody else's: its rate does not vary")
+    if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
+        settings = chosen.settings
+        if not state.reopened:
+            settings = tuple(toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
+        kind, why = _why(seen, goal, chosen)
+        return Proposal(replace(state, reopened=False), kind, f"{why}: {told(settings)}", settings)
+    if _regains(state, goal, chosen):
+        reason = f"the path has been quiet: {told(chosen.settings)} again"
+        return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
+    if _falls_short(seen, goal, chosen):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        return more._replace(kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
+    state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
+    expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
+    return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
+
+
+def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+    """Whether speed is expected of more streams though nothing is left to gain.
+
+    Of several chunks one may still end the whole sooner by more streams.
+    """
+    more = chosen.outlook.streams > chosen.present.streams
+    return more and goal == FASTEST and len(chosen.settings) == 1 and state.plateau.is_sure
+
+
+def _falls_short(seen: Observation, goal: Goal, chosen: Chosen) -> bool:
+    """Whether more is needed than the table knows of, where the path may have it."""
+    if goal.floor_bps is None or chosen.present.throughput_bps >= goal.floor_bps:
+        return False
+    return seen.has_room and not seen.is_at_ceiling
+
+
+def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Limits) -> bool:
+    """Whether the last search still answers; not while streams given up for others come back one by one."""
+    return state.rest is not None and state.limit.streams is None and state.rest.holds(forecaster, goal, limits)
+
+
+def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+    """Look around where speed is all, and the path carries what the table does not know of."""
+    if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
+        return None
+    more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+    gain = math.exp(state.belief.path.mean)
+    return more._replace(reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
+
+
+def _regains(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+    """Whether streams given up for others come back: one by one, each gains less than the hysteresis asks for."""
+    present, outlook = chosen.present, chosen.outlook
+    return (
+        state.limit.streams is not None
+        and goal == FASTEST
+        and outlook.streams > present.streams
+        and outlook.throughput_bps > present.throughput_bps
+    )
+
+
+def _leaves_room(state: TuningState, seen: Observation) -> bool:
+    """Whether the path is surely another one than the table's, and its queue shows that more would fit in."""
+    if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
+        return False
+    gain = state.belief.path
+    return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0
+
+
+def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
+    here = seen.asked
+    if len(here) > 1 and here == tuple([chunk.parameters for chunk in seen.active]):
+        slimmed = without_slow_streams(seen.active)
+        if slimmed != here:
+            reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
+            return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
+    reason = f"{format_bps(seen.throughput_bps)} with {told(here)}; {why}"
+    return Proposal(replace(state, reopened=False) if state.reopened else state, DecisionKind.HOLD, reason, here)
+
+
+def _why(seen: Observation, goal: Goal, chosen: Chosen) -> tuple[DecisionKind, str]:
+    present, outlook = chosen.present, chosen.outlook
+    if goal.floor_bps is not None:
+        likely = f"{format_bps(present.low_bps)} sure, {format_bps(goal.floor_bps)} wanted"
+        if present.low_bps < goal.floor_bps:
+            return DecisionKind.SLA_BELOW, likely
+        return DecisionKind.SLA_ABOVE, f"{likely}; less will do"
+    if goal.ceiling_w is not None and present.power_w is not None:
+        kind = DecisionKind.SLA_BELOW if present.power_w > goal.ceiling_w else DecisionKind.SLA_ABOVE
+        return kind, f"{present.power_w:.3g} W, {goal.ceiling_w:.3g} W allowed"
+    if goal.ceiling_j_per_byte is not None and present.j_per_byte is not None:
+        kind = DecisionKind.SLA_BELOW if present.j_per_byte > goal.ceiling_j_per_byte else DecisionKind.SLA_ABOVE
+        allowed = f"{1e6 * goal.ceiling_j_per_byte:.3g} J a MB allowed"
+        return kind, f"{1e6 * present.j_per_byte:.3g} J a MB, {allowed}"
+    gained = f"{format_bps(seen.throughput_bps)} now, {format_bps(outlook.throughput_bps)} expected"
+    return DecisionKind.OPTIMISE, gained

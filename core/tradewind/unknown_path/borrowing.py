@@ -1,0 +1,193 @@
+"""The table of an unseen path: its prior, corrected by what leaves near it show against their own priors.
+
+Not all settings that those leaves know are worked out, because that would take a request tens of milliseconds: some of
+each leaf's best, a coarse grid of all, and what the prior thinks best here. Together they hold a setting nearly as good
+as the best of all.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from tradewind.dataset import DataSet
+from tradewind.energy.ends import PowerByEnd
+from tradewind.model import LeafModel, compacted
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.prediction import PredictedSetting
+from tradewind.recommendation import CompactTable
+from tradewind.tiers.selection import SettingTable
+from tradewind.unknown_path import prior
+
+BEST, GRID = 24, 48
+"""Settings that each leaf offers: of its best, and of its lattice."""
+
+
+OTHER_MOVER_LOG_SD = 0.35
+"""Between two movers at the same setting of one path: a factor of 1.4 either way. A judgement, not a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lendable:
+    """Certified settings of a leaf: those to try on any path near by, and, in groups of as many streams each, those
+    that the prior may choose from.
+    """
+
+    offered: tuple[Parameters, ...]
+    searched: tuple[tuple[Parameters, ...], ...]
+
+    @classmethod
+    def of(cls, leaf: LeafModel, compact: CompactTable) -> "Lendable":
+        """Of a leaf and its own compact table, which holds the best already."""
+        best = (each.parameters for each in compacted(compact.predicted.settings, BEST) if each.certified)
+        return cls(tuple(dict.fromkeys((*best, *_grid(leaf)))), tuple(_by_streams(leaf)))
+
+
+def _grid(leaf: LeafModel) -> Iterable[Parameters]:
+    """Certified settings all over the leaf's lattice."""
+    settings, place_of = leaf.table.settings, leaf.lattice.places()
+    for thinned in leaf.lattice.thinned(GRID).settings():
+        place = place_of(thinned)
+        if place is not None and settings[place].certified:
+            yield settings[place].parameters
+
+
+def _by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
+    """For each concurrency and parallelism the setting with the most pipelining: the prior knows no cost of it."""
+    most: dict[tuple[int | None, int | None], PredictedSetting] = {}
+    for each in leaf.table.settings:
+        key = each.parameters.concurrency, each.parameters.parallelism
+        if each.certified and (key not in most or _pipelined(each) > _pipelined(most[key])):
+            most[key] = each
+    groups: dict[int, list[Parameters]] = {}
+    for each in most.values():
+        groups.setdefault(each.parameters.streams, []).append(each.parameters)
+    return map(tuple, groups.values())
+
+
+def _pipelined(setting: PredictedSetting) -> tuple[int, float]:
+    return setting.parameters.pipelining or 0, setting.log_throughput_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Lender:
+    """A leaf near an unseen path, and how much its word counts.
+
+    ``path`` : of the leaf's link, bandwidth or RTT known. ``weight`` : above 0, relative to the other lenders'.
+    ``log_variance`` : what is added to the leaf's own, because it is less alike than its distance tells.
+    """
+
+    leaf: LeafModel
+    lendable: Lendable
+    path: Path
+    weight: float
+    log_variance: float = 0.0
+
+    def dataset(self) -> DataSet:
+        """The data set at the leaf's centre."""
+        files = max(round(2.0**self.leaf.leaf.log2_file_count), 1)
+        return DataSet(file_count=files, total_bytes=round(files * 2.0**self.leaf.leaf.log2_mean_file_bytes))
+
+
+def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: float) -> SettingTable:
+    """Table of an unseen path; empty where no lender certifies any setting. Nothing in it is certified itself.
+
+    Parameters
+    ----------
+    lenders : nearest first, at least one.
+    path : bandwidth or RTT known.
+
+    Notes
+    -----
+    log T_new(x) = log prior_new(x) + Σ w·(log T_nb(x) − log prior_nb(x)) / Σ w; the variance is the neighbours' plus
+    their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
+    """
+    expected_bps = prior.rate(path, dataset, load)
+    powered = lenders_of_power(lenders)
+    known = [
+        (
+            each.weight if each in powered else 0.0,
+            each.weight,
+            each.log_variance,
+            each.leaf.table.settings,
+            each.leaf.lattice.places(),
+            prior.rate(each.path, each.dataset(), each.leaf.leaf.load),
+        )
+        for each in lenders
+    ]
+    settings = []
+    for candidate in _candidates(lenders, expected_bps):
+        lent = [
+            (
+                power_weight,
+                weight,
+                variance,
+                theirs[place],
+                theirs[place].log_throughput_mean - math.log(their_bps(candidate)),
+            )
+            for power_weight, weight, variance, theirs, place_of, their_bps in known
+            if (place := place_of(candidate)) is not None and theirs[place].certified
+        ]
+        settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
+    return SettingTable(tuple(settings), _base_power_w(powered))
+
+
+def power_by_end_of(lenders: Sequence[Lender]) -> PowerByEnd:
+    """Return the ends that a borrowed table's power is of; empty where no lender says."""
+    powered = lenders_of_power(lenders)
+    return powered[0].leaf.power_by_end if powered else {}
+
+
+def lenders_of_power(lenders: Sequence[Lender]) -> list[Lender]:
+    """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs.
+
+    A table that is borrowed of these alone knows the power of each of its settings.
+    """
+    powered = [each for each in lenders if each.leaf.table.knows_power]
+    return [each for each in powered if each.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
+
+
+def _base_power_w(powered: Sequence[Lender]) -> float | None:
+    """Return the lenders' base power by their weights; ``None`` where one of them does not know it."""
+    known = [(each.weight, each.leaf.table.base_power_w) for each in powered]
+    bases = [(weight, base_w) for weight, base_w in known if base_w is not None]
+    if not bases or len(bases) < len(known):
+        return None
+    return sum(weight * base_w for weight, base_w in bases) / sum(weight for weight, _ in bases)
+
+
+def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], float]) -> Iterable[Parameters]:
+    """Settings to work out, each certified by a lender.
+
+    To those on offer come the fastest here of each number of streams, which the leaves' own best may miss: many
+    settings fill their path alike that do not fill another one.
+    """
+    offered = chain.from_iterable(each.lendable.offered for each in lenders)
+    fastest = (max(group, key=expected_bps) for group in lenders[0].lendable.searched)
+    return dict.fromkeys(chain(offered, fastest))
+
+
+def _borrowed_setting(
+    setting: Parameters, lent: Sequence[tuple[float, float, float, PredictedSetting, float]], log_prior: float
+) -> PredictedSetting:
+    """From (weight of its power, weight, variance added, its entry, its residual) of each lender of this setting."""
+    total = mean = squares = own = powered = log_power = 0.0
+    for power_weight, weight, variance, entry, residual in lent:
+        total += weight
+        mean += weight * residual
+        squares += weight * residual * residual
+        own += weight * (entry.log_throughput_sd**2 + variance)
+        if power_weight and entry.log_power_mean is not None:
+            powered += power_weight
+            log_power += power_weight * entry.log_power_mean
+    mean /= total
+    disagreement = max(squares / total - mean * mean, 0.0)
+    return PredictedSetting(
+        parameters=setting,
+        log_throughput_mean=log_prior + mean,
+        log_throughput_sd=math.sqrt(own / total + disagreement + prior.PRIOR_LOG_SD**2 / 2),
+        log_power_mean=log_power / powered if powered else None,
+        log_power_sd=prior.PRIOR_LOG_SD if powered else 0.0,
+        certified=False,
+    )

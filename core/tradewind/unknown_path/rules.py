@@ -1,0 +1,241 @@
+"""What to do without history: the closed-form rule for what is agreed, and what it takes for granted.
+
+A service without logs of a path and an agent without its service both ask here, so that they say the same.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tradewind import heuristics
+from tradewind.cluster import LOAD_MAX
+from tradewind.dataset import Chunk
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.path import BOUNDS, Path
+from tradewind.recommendation import ChunkPlan
+from tradewind.shared_pipe import end_times_s
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.tiers.selection import unit_target
+from tradewind.units import format_bps, format_seconds
+from tradewind.unknown_path import prior
+
+ASSUMED_PATH = Path(bandwidth_bps=1e9, rtt_s=0.05)
+"""Taken for what nobody knows of a path, and told: the commonest access rate of a server, and half-way between a
+continent's round trip and an ocean's."""
+
+EFFICIENT_SHARE = 0.9
+"""Energy efficiency: the fewest channels that the prior gives this share of its best level."""
+
+STREAM_POWER = 0.01
+"""Power of an open stream as a share of its hosts' idle power: a judgement, on the low side of what testbeds show.
+
+Where it is more, plans with few streams gain more."""
+
+ROUNDING = 1e-9
+"""Relative; figures that differ by less are equal."""
+
+FRUGAL_CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+"""Of MaxThr's plans for little energy, besides the one with all channels."""
+
+_FRUGAL = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST})
+"""Kinds whose plan must take no more energy than that of the fastest rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColdStart:
+    """A plan of the closed-form rules, in the order of its chunks, and why it is so."""
+
+    plan: tuple[ChunkPlan, ...]
+    rationale: str
+
+
+def cold_start(
+    sla: Sla, chunks: Sequence[Chunk], path: Path, caps: Caps = NO_CAPS, load: float | None = None
+) -> ColdStart:
+    """The plan of the rule for an agreement (002 §4): MaxThr, MinE, EE or FlexibleThr.
+
+    The rules see the bandwidth that the load leaves, BW · (1 − ℓ). A rate, a deadline or a fraction is FlexibleThr's
+    target; caps on energy and power have no rule of their own and get MinE. A plan for little energy is never
+    expected to take more of it than MaxThr's, see `_frugal`.
+
+    Parameters
+    ----------
+    chunks : at least one, no more than the channels that ``caps`` allow (see ``split_by_bdp``).
+    path : what is not known of it is taken from ``ASSUMED_PATH``.
+    caps : of all chunks together.
+    load : external load ℓ, 0..1, of which no more than ``LOAD_MAX`` is believed; ``None``: not known, so none.
+    """
+    taken = min(load or 0.0, LOAD_MAX)
+    free = _without_load(completed(path), taken)
+    channels = heuristics.channels_allowed(caps)
+    name, ruled = _by_rule(sla, chunks, free, channels)
+    plan, why = _within(chunks, ruled, caps), ""
+    if sla.kind in _FRUGAL:
+
+        def rated(name: str, ruled: Sequence[ChunkPlan]) -> _Rated:
+            return _rated(name, chunks, _within(chunks, ruled, caps), completed(path), taken)
+
+        own = rated(name, ruled)
+        chosen = _frugal(own, chunks, free, channels, rated)
+        plan = chosen.plan
+        if chosen.name != own.name:
+            name, why = (
+                chosen.name,
+                f": {own.name} is expected to take more energy, {_spent(own)} against {_spent(chosen)}",
+            )
+    at_load = f" at load {taken:.2f}" if taken else ""
+    return ColdStart(plan, f"closed-form rule {name} for {sla.kind}{at_load}{why}{assuming(path)}")
+
+
+class _Rated(NamedTuple):
+    """A rule's plan and what decides on its energy by the prior: ``stream_s`` adds up how long each stream is open."""
+
+    name: str
+    plan: tuple[ChunkPlan, ...]
+    duration_s: float
+    stream_s: float
+    streams: int
+    throughput_bps: float
+
+    @property
+    def modelled_energy(self) -> float:
+        """Energy in multiples of what the hosts take idle in one second; without what they take for the bytes alone."""
+        return self.duration_s + STREAM_POWER * self.stream_s
+
+    def is_no_dearer_than(self, other: "_Rated") -> bool:
+        """Whether this plan is expected to take no more energy, whatever share of it goes with time or with streams."""
+        return (
+            _is_at_most(self.duration_s, other.duration_s)
+            and _is_at_most(self.modelled_energy, other.modelled_energy)
+            and _is_at_most(self.stream_s, other.stream_s)
+        )
+
+
+def _rated(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _Rated:
+    rates_bps = [
+        prior.throughput_bps(path, chunk.dataset, each.parameters, load)
+        for chunk, each in zip(chunks, plan, strict=True)
+    ]
+    ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
+    ends_s = end_times_s([chunk.dataset.total_bytes for chunk in chunks], rates_bps, ceiling_bps)
+    streams = [each.parameters.streams for each in plan]
+    return _Rated(
+        name=name,
+        plan=plan,
+        duration_s=max(ends_s),
+        stream_s=sum(count * end_s for count, end_s in zip(streams, ends_s, strict=True)),
+        streams=sum(streams),
+        throughput_bps=min(sum(rates_bps), ceiling_bps),
+    )
+
+
+def _frugal(
+    own: _Rated, chunks: Sequence[Chunk], path: Path, channels: int, rated: Callable[[str, Sequence[ChunkPlan]], _Rated]
+) -> _Rated:
+    """Return the plan for little energy: the agreement's own rule, unless MaxThr or MinE is expected to take less.
+
+    Then the plan serves that keeps streams open for the least time of those that end no later than MaxThr's. Whatever
+    its hosts' power is made of, for the time, for open streams and for bytes, it takes no more energy than MaxThr's.
+    """
+    fastest = rated("MaxThr", heuristics.max_throughput(chunks, path, channels))
+    frugal = rated("MinE", heuristics.min_energy(chunks, path, channels))
+    if not frugal.is_no_dearer_than(fastest):
+        levels = [each for each in FRUGAL_CHANNELS if each < channels]
+        frugal = _least_streams(
+            rated("EE", _efficient(chunks, path, channels)),
+            *(rated(f"MaxThr of {level} channels", heuristics.max_throughput(chunks, path, level)) for level in levels),
+            fastest,
+        )
+    return own if own.is_no_dearer_than(fastest) and own.is_no_dearer_than(frugal) else frugal
+
+
+def _least_streams(*plans: _Rated) -> _Rated:
+    """Return the plan with the least stream time of those that are no worse than the last one in any respect."""
+    fastest = plans[-1]
+    no_worse = [
+        each
+        for each in plans
+        if _is_at_most(each.duration_s, fastest.duration_s)
+        and _is_at_most(each.stream_s, fastest.stream_s)
+        and each.streams <= fastest.streams
+        and _is_at_most(fastest.throughput_bps, each.throughput_bps)
+    ]
+    return min(no_worse, key=lambda each: (each.stream_s, each.duration_s))
+
+
+def _spent(plan: _Rated) -> str:
+    return f"{format_seconds(plan.duration_s)} with {plan.stream_s / plan.duration_s:.3g} streams"
+
+
+def _is_at_most(value: float, bound: float) -> bool:
+    return value <= bound * (1 + ROUNDING)
+
+
+def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> tuple[ChunkPlan, ...]:
+    """Return a rule's plan in the order of the chunks, cut to the files that there are and to the caps."""
+    by_kind = {each.chunk: each for each in ruled}
+    whole = max(sum(chunk.dataset.total_bytes for chunk in chunks), 1)
+    plan = []
+    for chunk in chunks:
+        planned = by_kind[chunk.kind]
+        parameters = planned.parameters
+        files = min(parameters.concurrency or 1, chunk.dataset.file_count)  # more channels than files would stand idle
+        part = caps.part(chunk.dataset.total_bytes / whole, len(chunks))
+        plan.append(planned._replace(parameters=part.clamp(replace(parameters, concurrency=files))))
+    return tuple(plan)
+
+
+def completed(path: Path) -> Path:
+    """``path`` with what the rules cannot do without."""
+    return path.completed_by(ASSUMED_PATH)
+
+
+def assuming(path: Path) -> str:
+    """The phrase that admits what is assumed of ``path``, to be put behind a statement; empty where nothing is."""
+    assumed = [
+        f"{name} {text}"
+        for name, known, text in (
+            ("bandwidth", path.bandwidth_bps, format_bps(ASSUMED_PATH.bandwidth_bps or 0.0)),
+            ("RTT", path.rtt_s, f"{1000 * (ASSUMED_PATH.rtt_s or 0.0):.0f} ms"),
+        )
+        if known is None
+    ]
+    return f", assuming {' and '.join(assumed)}" if assumed else ""
+
+
+def expected_bps(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None = None) -> float:
+    """Prior mean of chunks that run side by side, bit/s: their rates added up, within what the load leaves."""
+    known, taken = completed(path), min(load or 0.0, LOAD_MAX)
+    rates = (
+        prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
+        for chunk, each in zip(chunks, plan, strict=True)
+    )
+    return min(sum(rates), (known.bandwidth_bps or math.inf) * (1 - taken))
+
+
+def _without_load(path: Path, load: float) -> Path:
+    if not load or path.bandwidth_bps is None:
+        return path
+    return replace(path, bandwidth_bps=max(path.bandwidth_bps * (1 - load), BOUNDS["bandwidth_bps"][0]))
+
+
+def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[str, tuple[ChunkPlan, ...]]:
+    """The rule's name and its plan."""
+    if sla.kind is SlaKind.MAX_THROUGHPUT:
+        return "MaxThr", heuristics.max_throughput(chunks, path, channels)
+    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
+        return "EE", _efficient(chunks, path, channels)
+    if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
+        total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
+        wanted_bps = unit_target(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
+        return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(wanted_bps or 0.0, 1.0), channels)
+    return "MinE", heuristics.min_energy(chunks, path, channels)
+
+
+def _efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
+    """EE, whose level is searched online, begun at the level that the prior thinks enough."""
+    levels = [heuristics.energy_efficiency(chunks, path, level) for level in heuristics.efficiency_levels(channels)]
+    expected = [expected_bps(chunks, plan, path) for plan in levels]
+    enough = EFFICIENT_SHARE * max(expected)
+    return next(plan for plan, bps in zip(levels, expected, strict=True) if bps >= enough)

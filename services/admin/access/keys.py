@@ -1,0 +1,85 @@
+"""*API keys*: made, scoped, shown once, revoked."""
+
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Form, Request, Response
+
+from services.admin.rendering import done, page, page_router
+from services.admin.visitors import Operator, Parts, Visit
+from services.application.access.authenticate import Scope, new_secret
+from services.application.access.keys import adjust_key, create_key, revoke_key
+from services.bootstrap import Container
+from tradewind.wire.base import Name
+from tradewind.wire.inventory import KeyChange, NewKey
+
+router = page_router("/keys")
+
+HERE = "/admin/keys"
+Weight = Annotated[float, Form(ge=0.01, le=100)]
+RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
+
+
+@router.get("")
+def keys_page(request: Request, visit: Operator, parts: Parts) -> Response:
+    """All keys, those in use before those revoked."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        keys = sorted(uow.keys.all(), key=lambda key: key.revoked_at is not None)
+    return page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
+
+
+@router.post("")
+def add(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    *,
+    name: Annotated[Name, Form()],
+    scopes: Annotated[list[Scope], Form(min_length=1, max_length=len(Scope))],
+    weight: Weight = 1.0,
+    rate_factor: RateFactor = 1.0,
+) -> Response:
+    """A new key, whose secret is shown this once."""
+    new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
+    return page(
+        request,
+        "secret.html",
+        visit,
+        status=HTTPStatus.CREATED,
+        title=f"Secret of the key {created.name}",
+        secret=created.secret,
+        explanation="For an agent: tradewind login ADDRESS --key SECRET. It is shown this once and kept nowhere.",
+        back=HERE,
+    )
+
+
+@router.post("/{key_id}/weight")
+def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Weight) -> Response:
+    """Another weight where transfers of several keys share a cap."""
+    _change(key_id, KeyChange(weight=weight), visit, parts)
+    return done(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
+
+
+@router.post("/{key_id}/calls")
+def let_call(request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: RateFactor) -> Response:
+    """Another number of calls that the key may make."""
+    _change(key_id, KeyChange(rate_factor=rate_factor), visit, parts)
+    return done(request, HERE, "The number of calls is changed; every process follows within seconds.")
+
+
+def _change(key_id: UUID, change: KeyChange, visit: Visit, parts: Container) -> None:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        adjust_key(key_id, change, uow=uow)
+    parts.keyring.forget(key_id)
+
+
+@router.post("/{key_id}/revoke")
+def revoke(request: Request, key_id: UUID, visit: Operator, parts: Parts) -> Response:
+    """Refuse a key from now on."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        revoke_key(key_id, uow=uow, clock=parts.clock)
+    parts.keyring.forget(key_id)
+    return done(request, HERE, "The key is revoked.")

@@ -1,0 +1,89 @@
+"""Signing in at an OpenID provider: there, and back."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from services.admin.access.account import begin_session, not_signed_in
+from services.admin.rendering import go_to, page_router
+from services.admin.visitors import HOME, Parts, own_address
+from services.application.access.pending_sign_ins import KEPT_S, PendingSignIn, keep, take
+from services.application.access.single_sign_on import SingleSignOn
+from services.bootstrap import Container, SignOn
+from tradewind.errors import NotFound, Unauthenticated, Unavailable
+
+router = page_router("/sign-in/oidc")
+
+COOKIE = "tradewind_sign_in"
+PATH = "/admin/sign-in/oidc"
+LONGEST_ANSWER = 4_096
+
+Text = Annotated[str, Query(max_length=LONGEST_ANSWER)]
+
+
+@router.get("")
+def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa: A002 -- in the address
+    """Send the browser to the provider."""
+    sign_on = _configured(parts)
+    try:
+        begun = sign_on.provider.begin(_callback(request))
+        pending = PendingSignIn(nonce=begun.nonce, verifier=begun.verifier, next=own_address(next))
+        browser = keep(pending, begun.state, parts.pending_sign_ins)
+    except Unavailable as away:
+        return not_signed_in(request, parts, next, away)
+    response = go_to(request, begun.address)
+    # Lax: the provider sends the browser back here from its own site.
+    response.set_cookie(
+        COOKIE,
+        browser,
+        path=PATH,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        max_age=KEPT_S,
+    )
+    return response
+
+
+@router.get("/back")
+def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "", error: Text = "") -> Response:
+    """Begin a session of whoever the provider says it is; nothing is changed where that is not to be believed."""
+    sign_on, next_page = _configured(parts), HOME
+    try:
+        pending = take(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
+        next_page = pending.next
+        secret = _signed_in(request, parts, sign_on, pending, code="" if error else code)
+    except (Unauthenticated, Unavailable) as refused:
+        response = not_signed_in(request, parts, next_page, refused)
+    else:
+        response = begin_session(request, go_to(request, next_page), secret)
+    response.delete_cookie(COOKIE, path=PATH)
+    return response
+
+
+def _configured(parts: Container) -> SignOn:
+    if parts.options.sign_on is None:
+        raise NotFound("no OpenID provider is set up here")
+    return parts.options.sign_on
+
+
+def _callback(request: Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc}{PATH}/back"
+
+
+def _signed_in(request: Request, parts: Container, sign_on: SignOn, pending: PendingSignIn, *, code: str) -> str:
+    """The secret of a new session."""
+    if not code:
+        raise Unauthenticated("you are not signed in: the provider refused, or was told to")
+    identity = sign_on.provider.finish(
+        code, callback=_callback(request), nonce=pending.nonce, verifier=pending.verifier
+    )
+    registry = parts.store.registry
+    return SingleSignOn(
+        sign_on.rules,
+        registry.find_tenant,
+        registry.find_user,
+        registry.find_identity,
+        parts.store.unit_of_work,
+        parts.clock,
+    ).sign_in(identity)

@@ -1,0 +1,108 @@
+"""*Users*: who may sign in, and as what."""
+
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Form, Request, Response
+
+from services.admin.rendering import done, page, page_router
+from services.admin.visitors import Operator, Parts
+from services.application.access.users import (
+    MAX_LOGIN_LENGTH,
+    ROLES,
+    add_user,
+    change_roles,
+    disable_user,
+    enable_user,
+    invite_user,
+    remove_password,
+    reset_password,
+)
+from tradewind.errors import Conflict
+
+router = page_router("/users")
+
+HERE = "/admin/users"
+Roles = Annotated[list[str], Form(min_length=1)]
+
+
+@router.get("")
+def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
+    """Everybody of the tenant."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        users = uow.users.all()
+    return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None)
+
+
+@router.post("")
+def add(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    *,
+    login: Annotated[str, Form(min_length=1, max_length=MAX_LOGIN_LENGTH)],
+    roles: Roles,
+    at_provider: Annotated[bool, Form()] = False,
+) -> Response:
+    """A new person, whose first password is shown this once; or one without, who signs in at the provider."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        if at_provider:
+            invited = invite_user(login, roles, uow=uow, clock=parts.clock).login
+            return done(request, HERE, f"{invited} is let in who is called so at the provider.")
+        user, password = add_user(login, roles, passwords=parts.passwords, uow=uow, clock=parts.clock)
+    return _password_shown(request, visit, user.login, password)
+
+
+@router.post("/{user_id}/roles")
+def set_roles(request: Request, user_id: UUID, visit: Operator, parts: Parts, roles: Roles) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        change_roles(user_id, roles, uow=uow)
+    return done(request, HERE, "The roles are changed, from the next page on.")
+
+
+@router.post("/{user_id}/password")
+def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    """Another first password, shown this once."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        password = reset_password(user_id, passwords=parts.passwords, uow=uow)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        login = uow.users.get(user_id).login
+    return _password_shown(request, visit, login, password)
+
+
+@router.post("/{user_id}/no-password")
+def leave_to_provider(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    """No password any more."""
+    if parts.options.sign_on is None:
+        raise Conflict("no OpenID provider is set up here, and without a password nobody could sign in")
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        remove_password(user_id, uow=uow)
+    return done(request, HERE, "The account has no password any more; its person signs in at the provider.")
+
+
+@router.post("/{user_id}/disable")
+def disable(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        disable_user(user_id, uow=uow, clock=parts.clock)
+    return done(request, HERE, "The account is disabled and signed out.")
+
+
+@router.post("/{user_id}/enable")
+def enable(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        enable_user(user_id, uow=uow)
+    return done(request, HERE, "The account is enabled again.")
+
+
+def _password_shown(request: Request, visit: Operator, login: str, password: str) -> Response:
+    return page(
+        request,
+        "secret.html",
+        visit,
+        status=HTTPStatus.CREATED,
+        title=f"First password of {login}",
+        secret=password,
+        explanation="It has to be changed at the first sign-in. It is shown this once and kept nowhere.",
+        back=HERE,
+    )

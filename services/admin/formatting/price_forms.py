@@ -1,0 +1,105 @@
+"""Prices as people type them: four fields a tier, all empty where it is not priced; the margin in per cent."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Context, Decimal
+from uuid import UUID
+
+from services.admin.formatting.form_numbers import LONGEST_NUMBER, exact_number
+from tradewind.errors import InvalidValue
+from tradewind.sla.pricing import DECIMALS, HIGHEST_MARGIN, PriceModel
+from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
+
+PARTS = ("base", "per_gb", "per_kwh", "margin")
+_EXACT = Context(prec=80)
+
+
+def decimal_in_words(number: Decimal) -> str:
+    """All digits that matter, without an exponent."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def price_in_words(price: PriceModel | None, currency: str = "") -> str:
+    """A price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, margin 30 %``."""
+    if price is None:
+        return "not priced"
+    base, per_gb, per_kwh = (decimal_in_words(each) for each in (price.base, price.per_gb, price.per_kwh))
+    amounts = f"{base} + {per_gb}/GB + {per_kwh}/kWh {currency}".rstrip()
+    return f"{amounts}, margin {decimal_in_words(100 * price.margin)} %"
+
+
+def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
+    """The price in four fields, ``None`` if all of them are empty.
+
+    Parameters
+    ----------
+    whose : the tier as a refusal calls it.
+    suffix : what follows a part in the names of its fields.
+
+    Raises
+    ------
+    InvalidValue : a field is no price, or some are empty and some are not.
+    """
+    texts = {part: sent.get(f"{part}{suffix}", "").strip() for part in PARTS}
+    if not any(texts.values()):
+        return None
+    try:
+        return PriceModel(**{part: _decimal(part, text) for part, text in texts.items()})
+    except InvalidValue as wrong:
+        raise InvalidValue(f"{whose}, {wrong.field}", wrong.reason) from None
+
+
+def _decimal(part: str, text: str) -> Decimal:
+    if not text:
+        raise InvalidValue(part, "is empty; write 0 where nothing is charged")
+    if part == "margin":
+        return _share(exact_number(part, text, example="25, which is 25 %"))
+    return exact_number(part, text, example="0.25")
+
+
+def _share(percent: Decimal) -> Decimal:
+    """The margin that so many per cent are, refused in the words in which it was typed."""
+    highest = 100 * HIGHEST_MARGIN
+    if percent < 0:
+        raise InvalidValue("margin", f"is {percent} %; it must not be negative")
+    if percent > highest:
+        raise InvalidValue("margin", f"is above {highest:,f} %")
+    share = percent.scaleb(-2, _EXACT)
+    if share != round(share, DECIMALS):
+        raise InvalidValue("margin", f"has too many decimals; in per cent it has {DECIMALS - 2} at most")
+    return share
+
+
+def priced_tiers(sent: Iterable[str]) -> set[UUID]:
+    """The tiers that a table of prices was sent for."""
+    found: set[UUID] = set()
+    for name in sent:
+        part, _, tier = name.partition(".")
+        if part in PARTS and tier:
+            try:
+                found.add(UUID(tier))
+            except ValueError:
+                raise InvalidValue("tier", f"{tier[:LONGEST_NUMBER]!r} is none") from None
+    return found
+
+
+def instant_of(text: str) -> datetime | None:
+    """A date and time as browsers send it, in UTC; ``None`` if it is empty, which means now.
+
+    Raises
+    ------
+    InvalidValue : it is none, or none that the API would take.
+    """
+    if not text.strip():
+        return None
+    try:
+        instant = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidValue("effective_from", f"{text[:LONGEST_NUMBER]!r} is no date and time") from None
+    aware = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+    if not EARLIEST_INSTANT <= aware < END_OF_INSTANTS:
+        raise InvalidValue(
+            "effective_from", f"must be in the years {EARLIEST_INSTANT.year} to {END_OF_INSTANTS.year - 1}"
+        )
+    return aware.astimezone(UTC)

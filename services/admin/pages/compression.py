@@ -1,0 +1,46 @@
+"""*Compression*: what transfers have taught of each codec, and what is expected of it on paths of four rates."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from services.admin.charts.codecs import by_rate
+from services.admin.rendering import chart, page, page_router
+from services.admin.visitors import Parts, Signed
+from services.application.advice.codec_outlook import RATES_BPS, outlook
+from tradewind.compression.content import Kind
+from tradewind.compression.prior_table import CPU_CLASS
+
+router = page_router("/compression")
+
+Machine = Annotated[str, Query(max_length=100)]
+
+
+@router.get("")
+def compression_page(
+    request: Request, visit: Signed, parts: Parts, kind: Kind = Kind.TEXT, machine: Machine = ""
+) -> Response:
+    """The tenant's history by codec and level, and the answers that a large file would get."""
+    tenant_id = visit.visitor.tenant_id
+    history, _ = parts.histories.held(tenant_id) or parts.histories.load(tenant_id)
+    with parts.store.unit_of_work(tenant_id) as uow:
+        learned = uow.compression.learned()
+        machines = [*uow.compression.machines(), CPU_CLASS]
+    chosen = machine if machine in machines else machines[0]
+    found = outlook(history, kind, chosen)
+    return page(
+        request,
+        "compression.html",
+        visit,
+        learned=learned,
+        count=sum(each.observations for each in learned),
+        kinds=list(Kind),
+        kind=kind,
+        machines=list(dict.fromkeys(machines)),
+        machine=chosen,
+        packaged=CPU_CLASS,
+        rates=RATES_BPS,
+        found=found,
+        by_rate=chart(by_rate(found)),
+        now=parts.clock.now(),
+    )

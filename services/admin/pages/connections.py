@@ -1,0 +1,63 @@
+"""*Web connections*: how the pages in browsers' logs used their connections, and what to change at their servers."""
+
+from uuid import UUID
+
+from fastapi import Request, Response
+
+from services.admin.charts.connections import concurrencies, durations, first_objects, idle_shares, lines, volumes
+from services.admin.rendering import chart, page, page_router
+from services.admin.visitors import Parts, Signed
+from services.application.advice.connections import Distributions
+from tradewind.connections.advice import MOST_ORIGINS, MOST_SERVERS
+from tradewind.connections.rounds import FLD_THRESHOLD_BYTES
+from tradewind.errors import NotFound
+
+router = page_router("/connections")
+
+PAGE = 25
+NEWEST = 1_000
+"""Loads that the charts are of."""
+
+MOST_OBJECTS = 250_000
+"""Of those loads in all: a page is not to wait for seconds."""
+
+SHOWN_CONNECTIONS = 60
+
+
+@router.get("")
+def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID | None = None) -> Response:
+    """Distributions over the newest loads, as the paper's figures have them, and the loads."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        loads = uow.page_loads.page(limit=PAGE + 1, before=before)
+        found = uow.page_loads.distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
+    charts = {} if found is None else _charts(found)
+    more = loads[PAGE - 1].id if len(loads) > PAGE else None
+    return page(
+        request, "connections.html", visit, loads=loads[:PAGE], more=more, found=found, charts=charts, before=before,
+    )  # fmt: skip
+
+
+def _charts(found: Distributions) -> dict[str, str]:
+    return {
+        "volumes": chart(volumes(found)),
+        "idle": chart(idle_shares(found)),
+        "concurrency": chart(concurrencies(found)),
+        "first_objects": chart(first_objects(found)) if found.first_objects_bytes else "",
+        "durations": chart(durations(found)) if found.durations_s else "",
+    }
+
+
+@router.get("/{page_load_id}")
+def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts) -> Response:
+    """One load: its figures, what to change, and its connections over time."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        stored = uow.page_loads.find(page_load_id)
+    if stored is None:
+        raise NotFound("no such page load; it may have been removed")
+    told = stored.page
+    return page(
+        request, "page_load.html", visit, stored=stored, load=told, threshold=FLD_THRESHOLD_BYTES,
+        most_origins=MOST_ORIGINS, most_servers=MOST_SERVERS,
+        flows={each.connection: each for each in told.lengths.short_flows},
+        lines=chart(lines(told, most=SHOWN_CONNECTIONS)) if told.connections else "", shown=SHOWN_CONNECTIONS,
+    )  # fmt: skip

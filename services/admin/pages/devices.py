@@ -1,0 +1,146 @@
+"""*Devices*: what phones and radios draw and who says so, where a transfer's energy goes, when to send queued jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from services.admin.charts.energy import Bar, stacked
+from services.admin.rendering import chart, page, page_router
+from services.admin.visitors import Parts, Signed, Visit
+from services.application.advice.devices import KnownDevice, known_devices
+from services.bootstrap import Container
+from tradewind.errors import NotFound, Unavailable
+from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
+from tradewind.mobile.profiles import DeviceProfile, RadioProfile
+from tradewind.mobile.queue import QueuedJob
+from tradewind.units import BITS_PER_BYTE, MBIT
+
+router = page_router("/devices")
+
+SHOWN_RATES_MBPS = (5, 20, 80)
+"""Rates at which the energy of 100 MB is shown."""
+_MB = 10**6
+Choice = Annotated[str, Query(max_length=63)]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A queue of equal jobs that become ready one after another."""
+
+    radio: str
+    jobs: int
+    job_mb: float
+    rate_mbps: float
+    apart_s: float
+    patience_s: float
+    price_w: float
+
+    def queue(self) -> Sequence[QueuedJob]:
+        return [
+            QueuedJob(
+                name=f"job {number + 1}",
+                total_bytes=round(self.job_mb * _MB),
+                throughput_bps=self.rate_mbps * MBIT,
+                ready_s=number * self.apart_s,
+                deadline_s=number * self.apart_s + self.patience_s if self.patience_s else None,
+            ).within_bounds()
+            for number in range(self.jobs)
+        ]
+
+
+@router.get("")
+async def devices_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    *,
+    device: Choice = "",
+    radio: Choice = "",
+    jobs: Annotated[int, Query(ge=1, le=MOST_JOBS)] = 6,
+    job_mb: Annotated[float, Query(gt=0, le=1e6)] = 5.0,
+    rate_mbps: Annotated[float, Query(gt=0, le=1e5)] = 10.0,
+    apart_s: Annotated[float, Query(ge=0, le=86_400)] = 60.0,
+    patience_s: Annotated[float, Query(ge=0, le=864_000)] = 600.0,
+    price_w: Annotated[float, Query(ge=0, le=1000)] = 0.05,
+) -> Response:
+    """All profiles, the energy of one device, and the bursts that are advised for a queue.
+
+    Raises
+    ------
+    NotFound : no such device, or it has no such radio.
+    """
+    known = await run_in_threadpool(_known, parts, visit)
+    shown = _shown(known, device)
+    radios, shipped = list(shown.profile.radios.values()), list(shipped_catalogue().radios.values())
+    chosen = shown.profile.radio(radio) if radio else radios[-1]
+    asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
+    plan = await _planned(
+        parts, visit.visitor.tenant_id, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w)
+    )
+    return await run_in_threadpool(
+        page,
+        request,
+        "devices.html",
+        visit,
+        devices=known,
+        radios=shipped,
+        own_radios=[each for each in radios if each not in shipped],
+        shown=shown,
+        shown_radios=radios,
+        energy_chart=chart(stacked(_bars(shown.profile, radios))),
+        asked=asked,
+        most_jobs=MOST_JOBS,
+        chosen=chosen,
+        whole_tail_j=chosen.tail_energy_j(inf),
+        plan=plan,
+    )
+
+
+async def _planned(
+    parts: Container, tenant_id: UUID, queue: Sequence[QueuedJob], terms: BatchTerms
+) -> BatchPlan | None:
+    """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
+    try:
+        async with parts.planning_turns.turn(tenant_id):
+            return await run_in_threadpool(plan_batches, queue, terms)
+    except Unavailable:
+        return None
+
+
+def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        return known_devices(shipped_catalogue(), uow=uow)
+
+
+def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
+    """The device asked for; by default the first of those with the most radios to show.
+
+    Raises
+    ------
+    NotFound
+    """
+    if not name:
+        return max(known, key=lambda each: len(each.profile.radios))
+    found = next((each for each in known if each.profile.name == name), None)
+    if found is None:
+        raise NotFound(f"no device {name!r}; the page of devices lists those that there are")
+    return found
+
+
+def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:
+    """100 MB received at several rates by each radio, screen on, with a whole tail."""
+    bars = []
+    for radio in radios:
+        for rate_mbps in SHOWN_RATES_MBPS:
+            duration_s = BITS_PER_BYTE * PAPER_UNIT_BYTES / (rate_mbps * MBIT)
+            work = TransferWork(duration_s=duration_s, received_bytes=PAPER_UNIT_BYTES)
+            split = modelled_split(device, radio, work, screen_on=True)
+            bars.append(Bar(f"{radio.title.partition(' (')[0]}, {rate_mbps} Mbit/s", split))
+    return bars

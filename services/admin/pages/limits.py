@@ -1,0 +1,67 @@
+"""*Limits*: caps over all live transfers, and how much of each is in use."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Form, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from services.admin.rendering import ONE_LINE, done, page, page_router
+from services.admin.visitors import Parts, Provider, Visit
+from services.application.limits.caps import Limit, LimitScope, limit_of, put_limit
+from services.application.limits.live_shares import Held
+from services.application.transfers.sessions import SessionsAway
+from services.bootstrap import Container
+from tradewind.wire.base import MAX_NAME_LENGTH, reason_of
+from tradewind.wire.limits import WireLimit
+
+router = page_router("/limits")
+
+HERE = "/admin/limits"
+Name = Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
+Cap = Annotated[str, Form(max_length=10)]
+
+
+@router.get("")
+async def limits_page(request: Request, visit: Provider, parts: Parts) -> Response:
+    """All limits, with what live transfers hold of them."""
+    limits = await run_in_threadpool(_stored, parts, visit)
+    held: Sequence[Held | None]
+    try:
+        held = await parts.sessions.held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
+    except SessionsAway:
+        held = [None] * len(limits)
+    return page(request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope))
+
+
+@router.post("")
+def put(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    scope: Annotated[LimitScope, Form()],
+    source: Name = "",
+    destination: Name = "",
+    concurrency: Cap = "",
+    streams: Cap = "",
+) -> Response:
+    """Set, replace or, with no cap at all, remove a limit."""
+    ends = {"endpoint": source} if scope is LimitScope.ENDPOINT else {"source": source}
+    fields = {"destination": destination, "concurrency": concurrency.strip(), "streams": streams.strip(), **ends}
+    try:
+        asked = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
+    except ValidationError as error:
+        raise reason_of(error.errors()[0]) from None
+    limit = limit_of(asked)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        put_limit(limit, uow=uow)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    said = "is removed" if limit.concurrency is limit.streams is None else "is set"
+    return done(request, HERE, f"The limit {said}; live transfers obey at their next heartbeat.")
+
+
+def _stored(parts: Container, visit: Visit) -> Sequence[Limit]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        return uow.limits.all()

@@ -1,0 +1,128 @@
+"""*Links*: what was learned of each path, cluster by cluster, with the data it was learned from."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Query, Request, Response
+
+from services.admin.charts.days import moved
+from services.admin.charts.pareto import pareto
+from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
+from services.admin.rendering import WITH_SHADERS, chart, page, page_router
+from services.admin.visitors import Parts, Signed
+from services.application.logs.roll_up import RollUp
+from services.application.models.current_cluster import cluster_in_force
+from services.application.models.learned_model import LastFit
+from services.application.monitoring.metrics import figures
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.tiers.partitions import Partition, tier_name
+
+router = page_router()
+
+
+@router.get("/links")
+def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """All links, with how much is known of each."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release = uow.releases.current()
+        known: Mapping[UUID, Any] = uow.models.overviews(release) if release is not None else {}
+        reasons = uow.models.reasons(release) if release is not None else {}
+        verdicts = uow.models.verdicts(release) if release is not None else {}
+        links = sorted(uow.links.all(), key=lambda link: -link.rows)
+    return page(
+        request, "links.html", visit, links=links, known=known, reasons=reasons, verdicts=verdicts, release=release
+    )
+
+
+@router.get("/links/{link_id}")
+def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
+    """One link: what it has moved, and its clusters."""
+    now = parts.clock.now()
+    RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        link = uow.links.get(link_id)
+        release = uow.releases.current()
+        model = None if release is None else uow.models.outline(release, link_id)
+        fit = LastFit() if release is None else uow.models.last_fit(release, link_id)
+        told = figures(uow, release, now, link_id)
+    return page(
+        request,
+        "link.html",
+        visit,
+        link=link,
+        release=release,
+        model=model,
+        reason=fit.reason,
+        verdict=fit.verdict,
+        figures=told,
+        moved=chart(moved(told.days)),
+        confidence=DEFAULT_CONFIDENCE,
+    )
+
+
+@router.get("/clusters/{cluster_id}")
+def cluster_page(
+    request: Request,
+    cluster_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    *,
+    shown: Shown = Shown.THROUGHPUT,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
+) -> Response:
+    """A cluster's surface, its slices with the data points, the trade-off and the tiers on it."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release, model, leaf = cluster_in_force(cluster_id, uow)
+        link = uow.links.get(model.link_id)
+    metered = leaf.model.table.knows_power
+    if not metered:
+        shown = Shown.THROUGHPUT
+    cut = Cut.of(leaf.model, shown, _numbers(request))
+    tiers = [
+        (tier_name(partition), partition, tier)
+        for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
+        if partition.confidence == confidence and partition.energy_basis is basis
+    ]
+    response = page(
+        request,
+        "cluster.html",
+        visit,
+        link=link,
+        leaf=leaf.model,
+        release=release,
+        fitted_at=model.fitted_at,
+        cut=cut,
+        shown=shown,
+        measures=tuple(Shown) if metered else (Shown.THROUGHPUT,),
+        axis_names=AXIS_NAMES,
+        solid=chart(solid(cut)),
+        heat=chart(heat(cut)),
+        slices=chart(slices(cut)),
+        pareto=chart(pareto(leaf.model, confidence, basis)) if metered else None,
+        tiers=tiers,
+        confidence=confidence,
+        basis=basis,
+        bases=tuple(EnergyBasis),
+        confidences=sorted({partition.confidence for partition in leaf.model.partitions}),
+        bounds=_bounds,
+    )
+    response.headers.update(WITH_SHADERS)
+    return response
+
+
+def _numbers(request: Request) -> dict[str, float]:
+    """Values of axes that the address asks for."""
+    found = {}
+    for name in AXIS_NAMES:
+        try:
+            found[name] = float(request.query_params.get(name, ""))
+        except ValueError:
+            continue
+    return found
+
+
+def _bounds(partition: Partition) -> str:
+    """The tier's range in words."""
+    return tier_name(partition).rpartition(" at ")[0]

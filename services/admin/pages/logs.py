@@ -1,0 +1,141 @@
+"""*Logs*: what was uploaded, and the rows that were refused: mend one and try it again, or dismiss it."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import Form, Path, Query, Request, Response
+
+from services.admin.events import following
+from services.admin.rendering import STORABLE, done, fragment, page, page_router
+from services.admin.visitors import Operator, Parts, SignInsOf, Visit
+from services.application.logs.correct_rows import MOST_RETRIED, Refusal, dismiss_row, retry_all, retry_row
+from services.application.logs.long_jobs import LongWork, long_work
+from services.application.logs.retention_page import due_from, next_of
+from services.application.logs.rows import RAW_KEPT_BYTES
+from tradewind.units import format_count
+from tradewind.wire.base import BIGINT_MAX
+
+router = page_router("/logs")
+
+HERE, QUARANTINE = "/admin/logs", "/admin/logs/quarantine"
+PAGE = 50
+REASONS = 20
+LONGEST_ROW = 100_000
+LONGEST_REFUSAL = 2_000
+RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
+
+
+@router.get("")
+def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | None = None) -> Response:
+    """Batches, the newest first, and what rows were refused for."""
+    now, kept = parts.clock.now(), parts.options.log_months
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        months = uow.month_seals.page() if before is None else []
+        batches = uow.batches.page(limit=PAGE + 1, before=before)
+        refused = uow.quarantine.count()
+        reasons = uow.quarantine.by_reason(limit=REASONS)
+    work = _work(visit, parts)
+    more = batches[PAGE - 1].batch_id if len(batches) > PAGE else None
+    return page(
+        request,
+        "logs.html",
+        visit,
+        batches=batches[:PAGE],
+        more=more,
+        refused=refused,
+        reasons=reasons,
+        work=work,
+        months=[(each, next_of(each, now=now, months=kept), kept and due_from(each.month, kept)) for each in months],
+        kept=kept,
+        export_place=parts.options.export_place,
+    )
+
+
+@router.get("/work/live")
+def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignInsOf) -> Response:
+    """How far long work is, again whenever it has got further."""
+    return following(request, visit, sign_ins, lambda: fragment("work.html", work=_work(visit, parts)))
+
+
+def _work(visit: Visit, parts: Parts) -> Sequence[LongWork]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        is_exporting = parts.options.export_place is not None
+        return long_work(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.options.log_months)
+
+
+@router.get("/quarantine")
+def quarantine_page(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    *,
+    before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
+    batch: UUID | None = None,
+    field: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+    reason: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+) -> Response:
+    """Refused rows with the reason and what they said; those of one batch or reason where that is asked for."""
+    refused_for = Refusal(field, reason) if field else None
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        rows = uow.quarantine.page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
+        matching = uow.quarantine.count(refused_for)
+    more = rows[PAGE - 1].id if len(rows) > PAGE else None
+    asked = {"batch": batch or "", "field": field, "reason": reason}
+    return page(
+        request,
+        "quarantine.html",
+        visit,
+        rows=rows[:PAGE],
+        more=more,
+        asked=asked,
+        query=partial(_query, asked),
+        matching=matching,
+        most_retried=MOST_RETRIED,
+        longest_kept=RAW_KEPT_BYTES,
+    )
+
+
+def _query(asked: Mapping[str, object], **changed: object) -> str:
+    return urlencode({name: value for name, value in {**asked, **changed}.items() if value})
+
+
+@router.post("/quarantine/retry-all")
+def retry_all_of(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    field: Annotated[str, Form(min_length=1, max_length=LONGEST_REFUSAL, pattern=STORABLE)],
+    reason: Annotated[str, Form(max_length=LONGEST_REFUSAL, pattern=STORABLE)],
+) -> Response:
+    """Try the rows of one reason again as they are."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        retried = retry_all(Refusal(field, reason), uow=uow, clock=parts.clock)
+    said = f"{format_count(retried.stored, 'row')} left the quarantine, {retried.refused} refused again"
+    here = f"{QUARANTINE}?{urlencode({'field': field, 'reason': reason})}" if retried.left else QUARANTINE
+    return done(request, here, f"{said}; {retried.left} more of this reason." if retried.left else f"{said}.")
+
+
+@router.post("/quarantine/{row_id}/retry")
+def retry(
+    request: Request,
+    row_id: RowId,
+    visit: Operator,
+    parts: Parts,
+    raw: Annotated[str, Form(min_length=1, max_length=LONGEST_ROW)],
+) -> Response:
+    """Store a mended row."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        receipt = retry_row(row_id, raw, uow=uow, clock=parts.clock)
+    said = "The row is stored." if receipt.accepted else "The row was stored before; it has left the quarantine."
+    return done(request, QUARANTINE, said)
+
+
+@router.post("/quarantine/{row_id}/dismiss")
+def dismiss(request: Request, row_id: RowId, visit: Operator, parts: Parts) -> Response:
+    """Give a row up."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        dismiss_row(row_id, uow=uow)
+    return done(request, QUARANTINE, "The row is dismissed.")

@@ -1,0 +1,71 @@
+"""*Overview*: what goes on, how agreements were kept, and what tuning has gained."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import Request, Response
+
+from services.admin.charts.days import moved
+from services.admin.events import following
+from services.admin.pages.releases import tier_bounds
+from services.admin.rendering import chart, fragment, page, page_router
+from services.admin.visitors import Parts, Signed, SignInsOf, Visit
+from services.application.access.authenticate import Scope
+from services.application.logs.roll_up import RollUp
+from services.application.models.tier_decisions import list_undecided
+from services.application.monitoring.metrics import figures
+from services.application.transfers.journal import Wanted
+from services.bootstrap import Container
+from tradewind.wire.transfers import TransferState
+
+router = page_router()
+
+LIVE_SHOWN = 10
+"""The others are on the page of transfers."""
+
+
+@router.get("")
+def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """The tenant at a glance."""
+    now = parts.clock.now()
+    RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        current = uow.releases.current()
+        release = None if current is None else uow.releases.get(current)
+        links = {link.id: link for link in uow.links.all()}
+        told = figures(uow, current, now)
+        undecided = list_undecided(uow)
+        not_offered = uow.price_books.priced_but_not_offered(current)
+    return page(
+        request,
+        "overview.html",
+        visit,
+        **_live(parts, visit, now),
+        release=release,
+        links=links,
+        figures=told,
+        undecided=undecided,
+        bounds=tier_bounds,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        not_offered=not_offered,
+        moved=chart(moved(told.days)),
+    )
+
+
+@router.get("/live")
+def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
+    """How many transfers are live and the newest of them, again whenever that has changed."""
+
+    def told() -> str:
+        now = parts.clock.now()
+        return fragment("live_transfers.html", **_live(parts, visit, now), now=now)
+
+    return following(request, visit, sign_ins, told)
+
+
+def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        return {
+            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=Wanted(state=TransferState.LIVE)),
+            "live_count": uow.outcomes.live(now),
+        }

@@ -1,0 +1,251 @@
+"""*Price books*: drafted, edited in a table, compared with the one in force, published."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import Depends, Form, Query, Request, Response
+
+from services.admin.formatting.form_numbers import exact_number
+from services.admin.formatting.price_forms import PARTS, instant_of, price_of, priced_tiers
+from services.admin.pages.tiers import LinkAsked, shown_link
+from services.admin.pages.what_ifs import shown as what_if_shown
+from services.admin.rendering import done, page, page_router
+from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
+from services.application.access.authenticate import Scope
+from services.application.billing.currencies import currencies
+from services.application.billing.price_books import (
+    ENERGY_COST_SET,
+    BookState,
+    draft_book,
+    in_force,
+    publish_book,
+    set_energy_cost,
+    set_prices,
+)
+from services.application.billing.price_changes import changes
+from services.application.billing.what_if import TRIED_ON, try_on_demand
+from services.application.billing.withdraw import delete_draft, withdraw_book
+from services.application.models.sla_tiers import by_cluster, names_of, tiers_of_link
+from tradewind.errors import InvalidValue
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.units import format_count
+from tradewind.wire.base import BIGINT_MAX, Name
+
+router = page_router("/price-books")
+
+HERE = "/admin/price-books"
+HISTORY = 20
+"""Changes of a book that its page lists at once."""
+
+USUAL_CURRENCY = "EUR"
+"""Of a new draft where no book is in force."""
+
+Version = Annotated[int, Form(ge=1)]
+
+
+async def _sent(request: Request) -> Mapping[str, str]:
+    form = await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+Sent = Annotated[Mapping[str, str], Depends(_sent)]
+
+
+@router.get("")
+def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """All books with their states and dates."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        books = uow.price_books.all()
+    beside = next((book for book in books if book.is_in_force(parts.clock.now())), None)
+    return page(
+        request,
+        "price_books.html",
+        visit,
+        books=books,
+        may_change=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        currencies=sorted(currencies()),
+        currency=USUAL_CURRENCY if beside is None else beside.currency,
+        bases=tuple(EnergyBasis),
+        basis=EnergyBasis.TOTAL if beside is None else beside.energy_basis,
+    )
+
+
+@router.post("")
+def draft(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    name: Annotated[Name, Form()],
+    currency: Annotated[str, Form()] = "",
+    energy_basis: Annotated[EnergyBasis | None, Form()] = None,
+    copy_of: Annotated[UUID | None, Form()] = None,
+) -> Response:
+    """A new draft, empty or a copy of another book."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        book = draft_book(
+            name, currency=currency or None, energy_basis=energy_basis, copy_of=copy_of, uow=uow, clock=parts.clock
+        )
+    return done(request, f"{HERE}/{book.id}", "The draft is made; nobody is quoted from it before it is published.")
+
+
+@router.get("/{book_id}")
+def book_page(
+    request: Request,
+    book_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    *,
+    link: LinkAsked = "",
+    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+    older: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
+) -> Response:
+    """One book: its prices by link and cluster, and what it changes."""
+    now = parts.clock.now()
+    may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        book = uow.price_books.get(book_id)
+        beside = in_force(uow.price_books, now)
+        links = uow.links.all()
+        release = uow.releases.current()
+        learned = set() if release is None else set(uow.models.overviews(release))
+        shown = shown_link(links, link, learned)
+        tiers = [] if shown is None else tiers_of_link(shown.id, uow)
+        changed = changes(book, beside, uow)
+        history = uow.audit.of_book(
+            book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
+        )
+        # What energy costs and what is left are the provider's own matter, as in the API.
+        is_tried = may_change and book.state(now) is BookState.DRAFT
+        tried = try_on_demand(book, beside, now=now, uow=uow) if is_tried else None
+    asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
+    return page(
+        request,
+        "price_book.html",
+        visit,
+        book=book,
+        state=book.state(now),
+        editable=may_change and book.state(now) is BookState.DRAFT,
+        waiting=may_change and book.begins_after(now),
+        in_force=beside,
+        links=links,
+        learned=learned,
+        shown=shown,
+        clusters=by_cluster(asked),
+        tiers_of_link=len(tiers),
+        changes=changed,
+        history=history[:HISTORY],
+        older=older,
+        earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
+        tried=None if tried is None else what_if_shown(tried, book, beside),
+        tried_days=TRIED_ON.days,
+        confidence=confidence,
+        confidences=sorted({each.partition.confidence for each in tiers}),
+        basis=basis,
+        bases=tuple(EnergyBasis),
+        kinds=sorted({each.partition.kind for each in tiers}),
+        parts=PARTS,
+    )
+
+
+@router.post("/{book_id}/prices")
+def price_tiers(
+    request: Request, book_id: UUID, visit: Provider, parts: Parts, sent: Sent, *, version: Version
+) -> Response:
+    """Set the prices of a table; a row that is empty is not priced."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        names = names_of(priced_tiers(sent), uow)
+        prices = {
+            tier_id: price_of(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
+            for tier_id in priced_tiers(sent)
+        }
+        set_prices(book_id, prices, version=version, uow=uow)
+    return done(request, _book_as_shown(book_id, sent), "The prices are set.")
+
+
+@router.post("/{book_id}/together")
+def price_together(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    sent: Sent,
+    *,
+    version: Version,
+    link: Annotated[UUID, Form()],
+    kind: Annotated[SlaKind | None, Form()] = None,
+) -> Response:
+    """Set one price for all tiers of a link, or those of one kind."""
+    price = price_of(sent, "the price")
+    if price is None:
+        raise InvalidValue("the price", "is empty; tiers lose theirs in the table of their cluster, one by one")
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        chosen = {each.tier.id: price for each in tiers_of_link(link, uow) if kind in (None, each.partition.kind)}
+        set_prices(book_id, chosen, version=version, uow=uow)
+    return done(request, _book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set.")
+
+
+@router.post("/{book_id}/energy-cost")
+def cost_energy(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    sent: Sent,
+    *,
+    version: Version,
+    energy_cost_per_kwh: Annotated[str, Form()] = "",
+) -> Response:
+    """Keep what a kilowatt-hour costs the provider; nothing typed means that it is not known."""
+    typed = energy_cost_per_kwh.strip()
+    per_kwh: Decimal | None = exact_number("energy_cost_per_kwh", typed, example="0.25") if typed else None
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
+    # The version makes the address another one: to a place on the page that is shown a browser only scrolls.
+    return done(request, f"{_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
+
+
+def _book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
+    """The book's page with the link, the probability and the energy that were chosen on it."""
+    asked = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
+    query = "&".join(each for each in asked if each)
+    return f"{HERE}/{book_id}" + (f"?{query}" if query else "")
+
+
+@router.post("/{book_id}/publish")
+def publish(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    version: Version,
+    effective_from: Annotated[str, Form()] = "",
+) -> Response:
+    """Publish a draft from a date on, or from now."""
+    begins_at = instant_of(effective_from)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
+
+
+@router.post("/{book_id}/withdraw")
+def withdraw(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
+    """Make a draft again of a book whose date has not come."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        withdraw_book(book_id, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, f"{HERE}/{book_id}", "The book is withdrawn: it is a draft again.")
+
+
+@router.post("/{book_id}/delete")
+def delete(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
+    """Delete a draft with its prices."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        delete_draft(book_id, version=version, uow=uow)
+    return done(request, HERE, "The draft is deleted.")

@@ -1,0 +1,130 @@
+"""*Releases*: what each brought, how the gate judged it, and the way back."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Form, Path, Query, Request, Response
+
+from services.admin.formatting.bounds_forms import SCALES
+from services.admin.rendering import done, page, page_router
+from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
+from services.application.access.authenticate import Scope
+from services.application.models.compare_releases import compared
+from services.application.models.manage_releases import publish_anyway, roll_back
+from services.application.models.tier_decisions import decide_tiers, list_undecided
+from tradewind.sla.kinds import SlaKind
+from tradewind.wire.base import BIGINT_MAX
+from tradewind.wire.releases import LONGEST_REASON, Reason, TierBounds, TierChange
+
+router = page_router("/releases")
+
+HERE = "/admin/releases"
+PAGE = 50
+ReleaseId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
+
+
+@router.get("")
+def releases_page(
+    request: Request, visit: Signed, parts: Parts, before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None
+) -> Response:
+    """Releases, the newest first."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        found = uow.releases.page(before=before, limit=PAGE + 1)
+        undecided = list_undecided(uow)
+    more = found[PAGE - 1].id if len(found) > PAGE else None
+    return page(
+        request,
+        "releases.html",
+        visit,
+        releases=found[:PAGE],
+        more=more,
+        undecided=undecided,
+        bounds=tier_bounds,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        manages=visit.visitor.may(Scope.OPERATOR),
+    )
+
+
+@router.get("/{release_id}")
+def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: Parts) -> Response:
+    """A release, link by link, beside the one in force."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release = uow.releases.get(release_id)
+        current = uow.releases.current()
+        links = uow.links.all()
+        known = uow.models.overviews(release_id)
+        comparison = None if release.current else compared(release_id, uow=uow)
+        undecided = list_undecided(uow) if release.current else ()
+        verdicts = uow.models.verdicts(release_id)
+        reasons = uow.models.reasons(release_id)
+    told = known.keys() | verdicts.keys() | reasons.keys()
+    return page(
+        request,
+        "release.html",
+        visit,
+        release=release,
+        current=current,
+        links=[link for link in links if link.id in told],  # not those that came after it
+        known=known,
+        comparison=comparison,
+        link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
+        bounds=tier_bounds,
+        undecided=undecided,
+        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        longest_reason=LONGEST_REASON,
+        verdicts=verdicts,
+        reasons=reasons,
+        manages=visit.visitor.may(Scope.OPERATOR),
+    )
+
+
+@router.post("/decisions/{decision_id}")
+def decide(
+    request: Request, decision_id: UUID, accept: Annotated[bool, Form()], visit: Provider, parts: Parts
+) -> Response:
+    """Put a model in force that takes away or moves priced tiers, or keep the one before."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        release = decide_tiers(decision_id, accept=accept, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    if accept:
+        return done(
+            request, HOME, f"Release {release} is in force with the new model; look at the prices of its tiers."
+        )
+    return done(request, HOME, "The link keeps its model, and its tiers their prices.")
+
+
+@router.post("/{release_id}/publish")
+def publish_release(
+    request: Request, release_id: ReleaseId, reason: Annotated[Reason, Form()], visit: Operator, parts: Parts
+) -> Response:
+    """Put a release in force that was rejected or rolled back."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        publish_anyway(release_id, reason=reason, uow=uow, clock=parts.clock)
+    return done(request, HERE, f"Release {release_id} is in force; every process answers from it within a second.")
+
+
+@router.post("/{release_id}/rollback")
+def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, parts: Parts) -> Response:
+    """Put an earlier release in force."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        current = roll_back(release_id, uow=uow)
+    return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")
+
+
+_LEVELS = {
+    SlaKind.MAX_THROUGHPUT: (SCALES[SlaKind.THROUGHPUT_AT_LEAST], "at least"),
+    SlaKind.MIN_ENERGY: (SCALES[SlaKind.ENERGY_AT_MOST], "at most"),
+    SlaKind.ENERGY_EFFICIENCY: (SCALES[SlaKind.ENERGY_AT_MOST], "at most"),
+}
+"""How the level of a kind without a target is written."""
+
+
+def tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
+    """Return a range in words; of a kind without one, the level that is certified."""
+    if bounds is None:
+        return "–"
+    scale = SCALES.get(tier.kind)
+    if scale is None:
+        scale, words = _LEVELS[tier.kind]
+        return f"{words} {bounds.lower / scale.size:.4g} {scale.unit}"
+    return f"{bounds.lower / scale.size:.4g} to {bounds.upper / scale.size:.4g} {scale.unit}"

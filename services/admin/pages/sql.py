@@ -1,0 +1,210 @@
+"""*SQL*: analysts ask the warehouse, look at the answer as a table and a chart, and keep the question."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BeforeValidator
+
+from services.admin.charts.query import Asked, ChartKind, query_chart
+from services.admin.formatting.field_labels import refusal_in_words
+from services.admin.formatting.query_rows import QueryRows, cell
+from services.admin.pages.sql_examples import EXAMPLES
+from services.admin.rendering import ONE_LINE, STORABLE, chart, done, page, page_router
+from services.admin.visitors import Analyst, Parts, Visit
+from services.application.warehouse.query import Format
+from services.application.warehouse.query import Query as SqlQuery
+from services.application.warehouse.saved_queries import LONGEST_NAME, remove_query, save_query
+from services.bootstrap import Container
+from services.statuses import status_of
+from services.streaming.query_slots import ClientLeft, FollowedQuery
+from services.streaming.query_stream import MEDIA_TYPES, QueryStream
+from tradewind.errors import Conflict, InvalidValue, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
+from tradewind.units import MIB
+
+router = page_router("/sql")
+
+HERE = "/admin/sql"
+ROWS_SHOWN = (100, 500, 2000)
+MOST_BYTES_SHOWN = 4 * MIB
+LONGEST_SQL = 20_000
+LONGEST_COLUMN = 200
+ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
+"""``.arrows`` is the registered ending of an Arrow stream."""
+
+
+def _plain(sql: object) -> object:
+    """The text as the browser shows and counts it: forms send other ends of lines, by which positions would be off."""
+    return sql.replace("\r\n", "\n") if isinstance(sql, str) else sql
+
+
+Sql = Annotated[str, BeforeValidator(_plain), Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)]
+ColumnName = Annotated[str, Form(max_length=LONGEST_COLUMN)]
+Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a text something is wrong: its line, both from 1, and the column in it."""
+
+    line: int
+    column: int
+    text: str
+
+    @classmethod
+    def of(cls, sql: str, position: int) -> "Place":
+        before = sql[: position - 1]
+        line = before.count("\n") + 1
+        return cls(line, position - 1 - (before.rfind("\n") + 1) + 1, sql.split("\n")[line - 1])
+
+
+@router.get("")
+def sql_page(
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    saved: UUID | None = None,
+    sql: Annotated[str, Query(max_length=LONGEST_SQL)] = "",
+) -> Response:
+    """The editor, with a saved query or a text in it; nothing is run yet."""
+    if saved is not None:
+        sql = _saved(visit, parts, saved)
+    return _page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
+
+
+@router.post("/run")
+async def run(
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    sql: Sql,
+    *,
+    shown: Shown = ROWS_SHOWN[0],
+    draw: ColumnName = "",
+    across: ColumnName = "",
+    up: ColumnName = "",
+    apart: ColumnName = "",
+) -> Response:
+    """The rows of a query, as far as they are shown; it is stopped when its visitor leaves."""
+    asked = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
+    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
+    wanted = Asked(_kind(draw), across, up, apart)
+    told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
+    status = HTTPStatus.OK
+    try:
+        async with FollowedQuery(query, request.app.state.query_turns, request.receive) as followed:
+            rows = QueryRows.of_json(await followed.whole(MOST_BYTES_SHOWN))
+        drawn = query_chart(rows, wanted)
+        told |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
+    except ClientLeft:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    except (QueryRefused, TooLarge, Unavailable) as refused:
+        status, _ = status_of(refused)
+        told |= _wrong(refused, asked.sql)
+    return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
+
+
+@router.post("/download")
+async def download(
+    request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
+) -> Response:
+    """All rows of a query as a file, under the limits of the API; what is wrong with it beside the editor."""
+    asked = SqlQuery(sql=sql, format=form)
+    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
+    headers = {
+        "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+
+    def refused(error: TradewindError) -> Response:
+        told = _wrong(error, asked.sql) | {"form": form}
+        status, _ = status_of(error)
+        return _page(request, visit, parts, status=status, **told)
+
+    turns = request.app.state.query_turns
+    return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
+
+
+@router.post("/save")
+def save(
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    sql: Sql,
+    name: Annotated[str, Form(max_length=LONGEST_NAME, pattern=ONE_LINE)] = "",
+) -> Response:
+    """Keep a query under a name; where that cannot be, its text stays in the editor."""
+    try:
+        with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+            kept = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
+    except (Conflict, InvalidValue) as refused:
+        status, _ = status_of(refused)
+        return _page(request, visit, parts, status=status, **_wrong(refused, sql))
+    said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
+    return done(request, f"{HERE}?saved={kept.id}", said)
+
+
+@router.post("/saved/{query_id}/remove")
+def remove(request: Request, query_id: UUID, visit: Analyst, parts: Parts) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        remove_query(query_id, by=visit.visitor, uow=uow)
+    return done(request, HERE, "The query is removed.")
+
+
+def _page(
+    request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **told: Any
+) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        saved = uow.saved_queries.all()
+    empty = {
+        "rows": None,
+        "drawn": None,
+        "chart": None,
+        "error": None,
+        "place": None,
+        "position": None,
+        "shown": ROWS_SHOWN[0],
+        "form": Format.CSV,
+    }
+    return page(
+        request,
+        "sql.html",
+        visit,
+        status=status,
+        **{
+            "views": parts.warehouse.schema(),
+            "limits": parts.warehouse.limits,
+            "saved": saved,
+            "examples": EXAMPLES,
+            "cell": cell,
+            "kinds": tuple(ChartKind),
+            "rows_shown": ROWS_SHOWN,
+            "longest_name": LONGEST_NAME,
+            "wanted": Asked(),
+            **empty,
+            **told,
+        },
+    )
+
+
+def _wrong(error: TradewindError, sql: str) -> dict[str, Any]:
+    """What the page tells of a query that was refused, beside its text."""
+    position = error.position if isinstance(error, QueryRefused) else None
+    place = Place.of(sql, position) if position else None
+    return {"sql": sql, "error": refusal_in_words(error), "place": place, "position": position}
+
+
+def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        found = next((each for each in uow.saved_queries.all() if each.id == query_id), None)
+    if found is None:
+        raise NotFound("no such saved query; somebody may have removed it")
+    return found.sql
+
+
+def _kind(draw: str) -> ChartKind:
+    return ChartKind(draw) if draw in tuple(ChartKind) else ChartKind.AUTO

@@ -1,0 +1,203 @@
+"""*SLA tiers → cut otherwise*: merge, split and adjust tiers of a cluster, with the effect shown before it is kept."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+
+from services.admin.formatting.bounds_forms import SCALES, cuts_between, told, typed_tiers
+from services.admin.pages.tiers import HERE
+from services.admin.rendering import done, page, page_router
+from services.admin.visitors import Parts, Provider
+from services.application.models.current_cluster import cluster_in_force
+from services.application.models.custom_tiers import CutTier, Effect, effect_of, forget_cuts, keep_cuts, tiers_of
+from services.application.models.learned_model import StoredLeaf
+from services.application.models.sla_tiers import cluster_in_words
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.prediction import predict
+from tradewind.sla.kinds import CONFIDENCES, DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.tiers.custom import MOST_PARTS
+from tradewind.tiers.partitions import PartitionKey, tier_name
+from tradewind.units import GB
+
+router = page_router(f"{HERE.removeprefix('/admin')}/{{cluster_id}}/{{kind}}")
+
+Confidence = Annotated[float, Query(ge=0, le=1)]
+Bounds = Annotated[list[str], Query(max_length=2 * MOST_PARTS)]
+SentBounds = Annotated[list[str], Form(max_length=2 * MOST_PARTS)]
+
+
+class Row(NamedTuple):
+    """A tier as the tables show it; ``merged``, ``split`` : addresses that show what doing so would change."""
+
+    each: CutTier
+    name: str
+    lower: str
+    upper: str
+    throughput_bps: float
+    j_per_gb: float | None
+    merged: str | None
+    split: str | None
+
+
+@router.get("")
+def cuts_page(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    confidence: Confidence = DEFAULT_CONFIDENCE,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+    lower: Annotated[Bounds, Query(alias="from")] = [],  # noqa: B006 - the framework's own way
+    upper: Annotated[Bounds, Query(alias="to")] = [],  # noqa: B006
+) -> Response:
+    """The tiers as they are, and as the bounds in the address would make them."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        _, model, leaf = cluster_in_force(cluster_id, uow)
+        link = uow.links.get(model.link_id)
+        names = uow.own_tiers.names()
+    known, scale = _known(leaf, key), SCALES[kind]
+    centre = leaf.model.leaf
+    framed: dict[str, Any] = {
+        "link": link,
+        "cluster_id": cluster_id,
+        "cluster": cluster_in_words(centre.log2_file_count, centre.log2_mean_file_bytes, centre.load),
+        "version": model.id,
+        "key": key,
+        "unit": scale.unit,
+    }
+
+    def rows(tiers: Sequence[CutTier]) -> Sequence[Row]:
+        edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
+        return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
+
+    try:
+        cuts = cuts_between(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
+        effect = effect_of(leaf, key, cuts)
+    except InvalidValue as wrong:
+        typed = typed_tiers(upper, wrong, known=known, scale=scale)
+        framed |= {"typed": typed, "wrong": wrong.reason, "before": rows(effect_of(leaf, key, known[1:-1]).before)}
+        return page(request, "tier_cuts.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
+    changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
+    return page(
+        request,
+        "tier_cuts.html",
+        visit,
+        **framed,
+        typed=(),
+        before=rows(effect.before),
+        after=rows(effect.after),
+        changed=changed,
+        gone=_gone(effect, names),
+        summary=_summary(effect),
+    )
+
+
+@router.post("")
+def keep(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    version: Annotated[UUID, Form()],
+    confidence: Annotated[float, Form(ge=0, le=1)],
+    basis: Annotated[EnergyBasis, Form()],
+    lower: Annotated[SentBounds, Form(alias="from")] = [],  # noqa: B006
+    upper: Annotated[SentBounds, Form(alias="to")] = [],  # noqa: B006
+) -> Response:
+    """Keep other bounds."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        leaf = cluster_in_force(cluster_id, uow).leaf
+        cuts = cuts_between(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
+        now = keep_cuts(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(
+        request, _address(now, key), "These tiers hold from now on, also when the model of the link is made anew."
+    )
+
+
+@router.post("/proposed")
+def give_up(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    confidence: Annotated[float, Form(ge=0, le=1)],
+    basis: Annotated[EnergyBasis, Form()],
+) -> Response:
+    """Let the next fit cut as it proposes."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        forget_cuts(cluster_id, key, uow=uow)
+    return done(
+        request, _address(cluster_id, key), "When the model of this link is made anew, it proposes its bounds again."
+    )
+
+
+def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
+    if kind not in SCALES:
+        raise InvalidValue("kind", f"{kind} has no targets that could be cut into tiers")
+    if confidence not in CONFIDENCES:
+        raise InvalidValue("confidence", f"is none of {', '.join(map(str, CONFIDENCES))}")
+    return PartitionKey(kind, confidence, basis)
+
+
+def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
+    held = tiers_of(leaf, key)
+    if not held:
+        raise NotFound("the cluster has no such tiers")
+    return [held[0].partition.lower, *(each.partition.upper for each in held)]
+
+
+def _row(
+    n: int, each: CutTier, edges: Sequence[float], *, key: PartitionKey, leaf: StoredLeaf, names: Mapping[UUID, str]
+) -> Row:
+    scale, partition = SCALES[key.kind], each.partition
+    expected = predict(
+        partition.setting, dataset_bytes=GB, basis=key.energy_basis, base_power_w=leaf.model.table.base_power_w
+    )
+    last = n == len(edges) - 2
+    middle = (partition.lower * partition.upper) ** 0.5 if partition.lower > 0 else partition.upper / 2
+    return Row(
+        each,
+        names.get(each.tier.id, tier_name(partition)),
+        told(partition.lower, scale),
+        told(partition.upper, scale),
+        expected.throughput_bps.mean,
+        None if expected.energy_j is None else expected.energy_j.mean,
+        None if last else _address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
+        None if len(edges) > MOST_PARTS else _address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
+    )
+
+
+def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
+    scale = SCALES[key.kind]
+    asked: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
+    asked += [("to", told(edge, scale)) for edge in edges[1:]]
+    return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(asked)}"
+
+
+def _gone(effect: Effect, names: Mapping[UUID, str]) -> Sequence[str]:
+    """Tiers that nothing continues: their prices are quoted no more."""
+    kept = {each.tier.id for each in effect.after}
+    return [names.get(each.tier.id, tier_name(each.partition)) for each in effect.before if each.tier.id not in kept]
+
+
+def _summary(effect: Effect) -> Sequence[tuple[str, float, float]]:
+    """Loss against a setting for each target (regret) before and after, over all tiers alike, as shares."""
+    before, after = ([each.partition.regret for each in side] for side in (effect.before, effect.after))
+    return [
+        ("Loss, mean of the tiers", sum(before) / len(before), sum(after) / len(after)),
+        ("Loss of the worst tier", max(before), max(after)),
+    ]

@@ -1,0 +1,117 @@
+"""*SLA tiers*: what can be promised on a link, what it is called, and at which price."""
+
+from collections.abc import Collection, Sequence
+from typing import Annotated
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+
+from services.admin.rendering import ONE_LINE, done, page, page_router
+from services.admin.visitors import Parts, Provider, Signed
+from services.application.access.authenticate import Scope
+from services.application.models.custom_tiers import accept_tiers, rename_tier
+from services.application.models.learned_model import StoredLink
+from services.application.models.sla_tiers import MAX_OF_LINK, by_cluster
+from tradewind.errors import NotFound
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.tiers.selection import QUANTITY_OF
+from tradewind.wire.base import MAX_NAME_LENGTH
+
+router = page_router("/tiers")
+
+HERE = "/admin/tiers"
+Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
+"""The query by which the list was looked at."""
+
+
+LinkAsked = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
+"""The id of a link, perhaps empty."""
+
+
+@router.get("")
+def tiers_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    *,
+    link: LinkAsked = "",
+    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+) -> Response:
+    """The tiers of one link, each with its setting, its probability and the price in force."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        links = uow.links.all()
+        release = uow.releases.current()
+        learned = set() if release is None else set(uow.models.overviews(release))
+        reasons = {} if release is None else uow.models.reasons(release)
+        shown = shown_link(links, link, learned)
+        tiers = (
+            [] if release is None or shown is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=shown.id)
+        )
+        book = uow.price_books.in_force().now()
+    return page(
+        request,
+        "tiers.html",
+        visit,
+        links=links,
+        learned=learned,
+        shown=shown,
+        reason=None if shown is None else reasons.get(shown.id),
+        book=book,
+        clusters=by_cluster(
+            each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
+        ),
+        to_review=sum(each.tier.needs_review for each in tiers),
+        confidence=confidence,
+        confidences=sorted({each.partition.confidence for each in tiers}),
+        basis=basis,
+        bases=tuple(EnergyBasis),
+        editable=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        cut_kinds=QUANTITY_OF,
+    )
+
+
+@router.post("/{tier_id}/name")
+def rename(
+    request: Request,
+    tier_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    name: Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)] = "",
+    shown: Shown = "",
+) -> Response:
+    """Call a tier otherwise; an empty name gives it that of its range."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        rename_tier(tier_id, name.strip() or None, uow=uow)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, back_to(shown), "The tier is renamed.")
+
+
+@router.post("/{tier_id}/accept")
+def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown: Shown = "") -> Response:
+    """Let a tier stand whose bounds have moved."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        accept_tiers([tier_id], uow=uow)
+    return done(request, back_to(shown), "The tier stands as it is.")
+
+
+def back_to(shown: str) -> str:
+    """The list of tiers as it was looked at."""
+    return f"{HERE}?{quote(shown, safe='=&')}" if shown else HERE
+
+
+def shown_link(links: Sequence[StoredLink], asked: str, learned: Collection[UUID]) -> StoredLink | None:
+    """The link that was asked for, else the first that has tiers, else the first.
+
+    Raises
+    ------
+    NotFound : there is none of that id.
+    """
+    if asked:
+        found = next((each for each in links if str(each.id) == asked.lower()), None)
+        if found is None:
+            raise NotFound("no such link; the page of links lists those that there are")
+        return found
+    return next((each for each in links if each.id in learned), links[0] if links else None)

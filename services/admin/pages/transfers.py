@@ -1,0 +1,171 @@
+"""*Transfers*: live and past ones, and of each what was measured, what was decided, and why."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Self
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import Query, Request, Response
+from pydantic import BeforeValidator, Field, model_validator
+
+from services.admin.charts.timeline import Level, timeline
+from services.admin.events import following
+from services.admin.pages.sla_outcomes import agreed_bps, outcome_of
+from services.admin.rendering import ONE_LINE, chart, fragment, page, page_router
+from services.admin.visitors import Parts, Signed, SignInsOf
+from services.application.transfers.journal import Journalled, Wanted
+from tradewind.errors import InvalidValue
+from tradewind.sla.kinds import SlaKind
+from tradewind.units import MBIT
+from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS, MAX_NAME_LENGTH, Strict
+from tradewind.wire.inventory import Key
+from tradewind.wire.transfers import TransferState, TransferSummary
+
+router = page_router("/transfers")
+
+PAGE = 50
+MOST_SAMPLES = 2_000
+"""Of the newest, on one page."""
+
+Line = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
+Day = Annotated[date, Field(ge=EARLIEST_INSTANT.date(), lt=END_OF_INSTANTS.date())]
+Empty = BeforeValidator(lambda sent: sent or None)
+"""A field of a form that nobody has filled in."""
+
+
+class Asked(Strict):
+    """What the list is narrowed by. Days are whole ones, of UTC."""
+
+    state: Annotated[TransferState | None, Empty] = None
+    source: Annotated[Line | None, Empty] = None
+    destination: Annotated[Line | None, Empty] = None
+    sla: Annotated[SlaKind | None, Empty] = None
+    key: Annotated[Line | None, Empty] = None
+    since: Annotated[Day | None, Empty] = None
+    until: Annotated[Day | None, Empty] = None
+    before: UUID | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.since and self.until and self.until < self.since:
+            raise InvalidValue("until", f"is before since, {self.since}")
+        return self
+
+    def wanted(self, keys: Sequence[Key]) -> Wanted:
+        """The same for the store.
+
+        Raises
+        ------
+        InvalidValue : no key has that name.
+        """
+        return Wanted(
+            state=self.state,
+            source=self.source,
+            destination=self.destination,
+            sla=self.sla,
+            key_ids=_named(keys, self.key) if self.key else None,
+            since=_begin_of(self.since) if self.since else None,
+            until=_begin_of(self.until) + timedelta(days=1) if self.until else None,
+        )
+
+    def address(self, **changed: object) -> str:
+        """Of the list with the same question, and what is changed of it."""
+        asked = {name: value for name, value in {**dict(self), **changed}.items() if value}
+        return f"?{urlencode(asked)}"
+
+
+def _named(keys: Sequence[Key], name: str) -> tuple[UUID, ...]:
+    found = tuple(key.id for key in keys if key.name == name)
+    if not found:
+        raise InvalidValue("key", f"there is no key {name}")
+    return found
+
+
+def _begin_of(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
+
+
+@router.get("")
+def transfers_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    *,
+    asked: Annotated[Asked, Query()],
+) -> Response:
+    """Transfers, the newest first; without a question the list follows what goes on."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
+        found = uow.journal.page(now=parts.clock.now(), limit=PAGE + 1, before=asked.before, wanted=asked.wanted(keys))
+    more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
+    return page(
+        request,
+        "transfers.html",
+        visit,
+        transfers=found[:PAGE],
+        more=more and asked.address(before=more),
+        states=tuple(TransferState),
+        kinds=tuple(SlaKind),
+        key_names=list(dict.fromkeys(key.name for key in keys)),
+        asked=asked,
+        follows=asked == Asked(),
+    )
+
+
+@router.get("/live")
+def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
+    """Rows of the newest transfers, again whenever they have changed."""
+
+    def newest() -> Sequence[TransferSummary]:
+        with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+            return uow.journal.page(now=parts.clock.now(), limit=PAGE)
+
+    def told() -> str:
+        return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
+
+    return following(request, visit, sign_ins, told)
+
+
+@router.get("/{transfer_id}/live")
+def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
+    """A transfer's figures and timeline, again with every tick."""
+
+    def told() -> str:
+        return fragment("timeline.html", **_shown(parts, visit, transfer_id), now=parts.clock.now())
+
+    return following(request, visit, sign_ins, told)
+
+
+@router.get("/{transfer_id}")
+def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Parts) -> Response:
+    """What was expected of a transfer, what it reached, and its timeline."""
+    return page(request, "transfer.html", visit, **_shown(parts, visit, transfer_id))
+
+
+def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        known = uow.journal.get(transfer_id, now=parts.clock.now())
+        after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
+        samples = uow.journal.samples(known.summary, after=after, limit=MOST_SAMPLES)
+    return {
+        "transfer": known.summary,
+        "enquiry": known.enquiry,
+        "expected": known.expected,
+        "outcome": outcome_of(known),
+        "samples": samples,
+        "timeline": chart(timeline(samples, _levels(known))),
+        "has_power": any(each.power_w is not None for each in samples),
+    }
+
+
+def _levels(known: Journalled) -> Sequence[Level]:
+    """Of throughput: what was expected, then what was agreed."""
+    found, target = [], agreed_bps(known)
+    if known.expected is not None:
+        rate = known.expected.predicted.throughput_bps
+        band = (rate.low / MBIT, rate.high / MBIT)
+        found.append(Level(name="expected", value=rate.mean / MBIT, band=band))
+    if target is not None:
+        found.append(Level(name="agreed", value=target / MBIT, is_target=True))
+    return found

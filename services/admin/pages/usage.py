@@ -1,0 +1,55 @@
+"""*Usage*: what each customer key used in a month, and what it pays."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from services.admin.rendering import HEADERS, page, page_router, refused
+from services.admin.visitors import Parts, Provider
+from services.application.billing.currencies import minor_digits
+from services.application.billing.usage import Month, statements
+from services.streaming.usage_stream import usage_stream
+
+router = page_router("/usage")
+
+Asked = Annotated[str, Query(alias="month", max_length=7)]
+
+
+@router.get("")
+def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "") -> Response:
+    """The statements of one month, the current one unless another is asked for."""
+    current = Month.of(parts.clock.now())
+    month = Month.parse(asked) if asked else current
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        shown = statements(uow.usage.sums(month))
+    billed = [line for each in shown for line in each.billed]
+    currencies = sorted({line.currency for line in billed if line.currency is not None})
+    return page(
+        request,
+        "usage.html",
+        visit,
+        month=month,
+        current=current,
+        statements=shown,
+        billed=billed,
+        unbilled=[line for each in shown for line in each.unbilled],
+        totals=[
+            (
+                code,
+                sum(line.payable or 0 for line in billed if line.currency == code),
+                minor_digits(code),
+                sum(line.amount or 0 for line in billed if line.currency == code),
+            )
+            for code in currencies
+        ],
+    )
+
+
+@router.get("/transfers.csv")
+def usage_file(request: Request, visit: Provider, parts: Parts, asked: Asked) -> Response:
+    """The transfers of a month one by one."""
+    month = Month.parse(asked)
+    tenant_id = visit.visitor.tenant_id
+    uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
+    return usage_stream(tenant_id, month, uow, turns, refused=partial(refused, request), headers=HEADERS)

@@ -1,0 +1,148 @@
+"""A draft tried on what was asked for lately, as its page shows it: sums rounded once, and parts that make them."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.admin.charts.prices import revenues
+from services.admin.formatting.money import decimals_for, rounded, rounded_parts
+from services.admin.rendering import chart
+from services.application.billing.currencies import minor_digits
+from services.application.billing.price_books import PriceBook
+from services.application.billing.what_if import Earned, PlacedTier, TierWhatIf, Tried, WhatIf
+
+NONE = Decimal(0)
+OF_EARLIER = PlacedTier("a tier of an earlier release", "")
+
+
+class Sum(NamedTuple):
+    """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show.
+
+    ``exact_in_force``, ``exact_draft`` : what was rounded, by which a small sum is told from none.
+    """
+
+    name: str
+    in_force: Decimal | None
+    draft: Decimal | None
+    change: Decimal | None
+    exact_in_force: Decimal | None
+    exact_draft: Decimal | None
+
+    @property
+    def exact_change(self) -> Decimal:
+        return (self.exact_draft or NONE) - (self.exact_in_force or NONE)
+
+
+class Money(NamedTuple):
+    """What a book earns of a tier, as it is shown; ``exact`` : what was rounded."""
+
+    revenue: Decimal
+    energy_cost: Decimal | None
+    exact: Earned
+
+    @property
+    def margin(self) -> Decimal | None:
+        return None if self.energy_cost is None else self.revenue - self.energy_cost
+
+
+class TierRow(NamedTuple):
+    """Demand of a tier and what is earned of it."""
+
+    tier: PlacedTier
+    demand: TierWhatIf
+    in_force: Money | None
+    draft: Money
+
+
+class Shown(NamedTuple):
+    """``digits``, ``in_force_digits`` : decimals that are shown. ``chart`` : ``None`` where nothing is earned."""
+
+    what_if: WhatIf
+    sums: Sequence[Sum]
+    tiers: Sequence[TierRow]
+    digits: int
+    in_force_digits: int
+    chart: str | None
+    same_currency: bool
+
+
+def shown(tried: Tried, draft: PriceBook, in_force: PriceBook | None) -> Shown:
+    """The draft beside the book in force, on the requests of the last days."""
+    told = tried.what_if
+    same_currency = in_force is not None and in_force.currency == draft.currency
+    digits = decimals_for(
+        max(_largest(told.draft), _largest(told.in_force) if same_currency else Decimal(0)),
+        minor_digits(draft.currency),
+    )
+    in_force_digits = digits
+    if in_force is not None and not same_currency:
+        in_force_digits = decimals_for(_largest(told.in_force), minor_digits(in_force.currency))
+    named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in told.tiers]
+    after = _of_tiers([each.draft for each in told.tiers], digits)
+    before: Sequence[Money | None] = [None] * len(after)
+    if in_force is not None:
+        before = _of_tiers([each.in_force for each in told.tiers], in_force_digits)
+    beside = in_force.name if in_force is not None and same_currency else None
+    is_earned = bool(told.draft.revenue or (same_currency and told.in_force.revenue))
+    return Shown(
+        told,
+        _sums(told, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
+        list(map(TierRow, named, told.tiers, before, after)),
+        digits,
+        in_force_digits,
+        chart(revenues(told, named, currency=draft.currency, in_force=beside)) if is_earned else None,
+        same_currency,
+    )
+
+
+def _largest(earned: Earned) -> Decimal:
+    return max(earned.revenue, earned.energy_cost or Decimal(0))
+
+
+_LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
+
+
+def _sums(told: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
+    after = _lines(told.draft, digits)
+    before: Sequence[Decimal | None] = [None] * len(_LINES)
+    if in_force_digits is not None:
+        before = _lines(told.in_force, in_force_digits)
+    changes = [
+        now - was if same_currency and was is not None and now is not None else None
+        for was, now in zip(before, after, strict=True)
+    ]
+    exact = (_exact_lines(told.in_force), _exact_lines(told.draft))
+    return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
+
+
+def _exact_lines(earned: Earned) -> Sequence[Decimal | None]:
+    of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
+    return [
+        of_bytes,
+        earned.energy_charged,
+        earned.mark_up,
+        earned.revenue,
+        earned.energy_cost,
+        earned.margin,
+    ]
+
+
+def _lines(earned: Earned, digits: int) -> Sequence[Decimal | None]:
+    """The parts of the revenue and it, the cost of the energy, and what that leaves; each as it adds up."""
+    parts = rounded_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
+    whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits), earned)
+    return [*parts, whole.revenue, whole.energy_cost, whole.margin]
+
+
+def _rounded_cost(earned: Earned, digits: int) -> Decimal | None:
+    return None if earned.energy_cost is None else rounded(earned.energy_cost, digits)
+
+
+def _of_tiers(earned: Sequence[Earned], digits: int) -> Sequence[Money]:
+    """Revenue and cost of each tier, rounded so that they make those of all."""
+    known = [each.energy_cost for each in earned if each.energy_cost is not None]
+    costs: Sequence[Decimal | None] = (
+        rounded_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
+    )
+    revenue = rounded_parts([each.revenue for each in earned], digits)
+    return [Money(*each) for each in zip(revenue, costs, earned, strict=True)]

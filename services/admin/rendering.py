@@ -1,0 +1,254 @@
+"""How pages are made: templates, the frame around them, and what a refused form looks like."""
+
+import json
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from services.admin.formatting.audit_entries import detail_in_words, done_in_words
+from services.admin.formatting.field_labels import refusal_in_words
+from services.admin.formatting.no_model import no_model
+from services.admin.formatting.price_forms import decimal_in_words, price_in_words
+from services.admin.navigation import sections_for
+from services.admin.static_files import address_of
+from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
+from services.application.models.current_cluster import ClusterSuperseded
+from services.sent_once import give_up, settle
+from services.statuses import status_of
+from tradewind.errors import TradewindError
+from tradewind.parameters import Parameters
+from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
+from tradewind.wire.base import reason_of
+
+ONE_LINE = r"^[^\x00-\x1f]*$"
+"""What is typed on one line, perhaps nothing: without control characters, which no name has."""
+
+STORABLE = r"^[^\x00]*$"
+"""What may go on over several lines: without NUL, which PostgreSQL's text cannot hold."""
+
+SAID = "tradewind_said"
+"""Cookie with one sentence for the next page."""
+
+HEADERS = MappingProxyType(
+    {
+        # The browser itself keeps pages from asking another origin. Charts set styles of single elements, which pages
+        # have none of and no text of theirs can: every template escapes.
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "style-src-attr 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+)
+
+WITH_SHADERS = MappingProxyType(
+    {
+        # The library that draws in three dimensions evaluates the bounds of loops in its own shaders.
+        "Content-Security-Policy": HEADERS["Content-Security-Policy"].replace(
+            "script-src 'self'", "script-src 'self' 'unsafe-eval'"
+        )
+    }
+)
+"""Of pages with a chart in three dimensions alone."""
+
+
+_USUAL_PORT = MappingProxyType({"http": ":80", "https": ":443"})
+
+
+def _date(at: datetime | None) -> str:
+    return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    """How long ago, in the largest unit, such as ``3 h ago``."""
+    if at is None:
+        return "never"
+    seconds = (now - at).total_seconds()
+    for unit, length_s in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length_s:
+            return f"{seconds / length_s:.0f} {unit} ago"
+    return "just now"
+
+
+def _known(write: Callable[[float], str], value: float | None) -> str:
+    return "–" if value is None else write(value)
+
+
+def _percent(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def _origin(name: str) -> str:
+    """The origin of an address as people write it, without the port that its scheme has anyway."""
+    scheme, _, rest = name.partition("://")
+    return f"{scheme}://{rest.removesuffix(_USUAL_PORT[scheme])}" if scheme in _USUAL_PORT else name
+
+
+def _setting(parameters: Parameters) -> str:
+    """A setting in words, such as ``8 × 2 streams, pipelining 4, I/O block 262 kB``: files times streams of each."""
+    words = [f"{parameters.concurrency or 1} × {parameters.parallelism or 1} streams"]
+    for name, value in parameters.known().items():
+        if name == "io_block_bytes":
+            words.append(f"I/O block {format_bytes(float(value))}")
+        elif name not in ("concurrency", "parallelism"):
+            words.append(f"{name} {value}")
+    return ", ".join(words)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "bps": partial(_known, format_bps),
+        "bytes": partial(_known, format_bytes),
+        "no_model": no_model,
+        "joules": partial(_known, format_joules),
+        "action": done_in_words,
+        "decimal": decimal_in_words,
+        "detail": detail_in_words,
+        "price": price_in_words,
+        "seconds": partial(_known, format_seconds),
+        "count": format_count,
+        "date": _date,
+        "ago": _ago,
+        "percent": _percent,
+        "setting": _setting,
+        "origin": _origin,
+        "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
+    }
+    environment.globals["asset"] = address_of
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False}
+    return environment
+
+
+_TEMPLATES = _environment()
+
+
+def page(
+    request: Request, template: str, visit: Visit | None, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
+) -> Response:
+    """A whole page, or the part of one that a template is."""
+    now = request.app.state.container.clock.now()
+    framed = {
+        "visit": visit,
+        "sections": () if visit is None else sections_for(visit.visitor),
+        "path": request.url.path,
+        "now": now,
+        "notice": request.app.state.notice,
+        "said": unquote(request.cookies.get(SAID, "")),
+        **context,
+    }
+    response = HTMLResponse(_TEMPLATES.get_template(template).render(framed), status, dict(HEADERS))
+    if framed["said"]:
+        response.delete_cookie(SAID, path="/admin")
+    return response
+
+
+def fragment(template: str, **context: Any) -> str:
+    """A part of a page."""
+    return _TEMPLATES.get_template(template).render(context)
+
+
+def done(request: Request, address: str, said: str = "") -> Response:
+    """After a form: on to a page, which says what was done."""
+    response = go_to(request, address)
+    if said:
+        response.set_cookie(SAID, quote(said), path="/admin", httponly=True, samesite="lax", max_age=60)
+    return response
+
+
+def go_to(request: Request, address: str) -> Response:
+    """Have the browser load another page, whoever of it asked."""
+    if "hx-request" in request.headers:
+        return Response(headers={"HX-Redirect": address, **HEADERS})
+    return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
+
+
+class PageRoute(APIRoute):
+    """Shows errors as pages: a sentence beside the form where a script sent it, else a page of its own."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            response = None
+            try:
+                response = await answer(request)
+            except SentBefore as before:
+                return before.response
+            except (TradewindError, RequestValidationError) as error:
+                return _explained(request, error)
+            finally:
+                await _settle(request, response)
+            return response
+
+        return handle
+
+
+def _explained(request: Request, error: TradewindError | RequestValidationError) -> Response:
+    """Return the page that tells what kept a page or a form from being answered."""
+    if isinstance(error, SentElsewhere):
+        return go_to(request, error.address)
+    if isinstance(error, ClusterSuperseded) and request.method == "GET":
+        return done(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
+    return refused(request, reason_of(_of_form(error)) if isinstance(error, RequestValidationError) else error)
+
+
+async def _settle(request: Request, response: Response | None) -> None:
+    """Keep how a form with a token of its own was answered; ``None`` where it was refused."""
+    claimed: Claimed | None = getattr(request.state, "claimed", None)
+    if claimed is None:
+        return
+    parts = request.app.state.container
+    if response is None:
+        await give_up(parts, claimed.tenant_id, claimed.key)
+    else:
+        await settle(parts, claimed.tenant_id, claimed.key, response)
+
+
+def _of_form(error: RequestValidationError) -> Any:
+    """The first of the errors, its field as the form calls it."""
+    first = dict(error.errors()[0])
+    return first | {"loc": first["loc"][1:]}
+
+
+def refused(request: Request, error: TradewindError) -> Response:
+    """What is wrong, as a page or in place of a part of one."""
+    status, _ = status_of(error)
+    if "hx-request" in request.headers:
+        response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))
+        response.headers["HX-Retarget"] = "#refused"
+        response.headers["HX-Reswap"] = "innerHTML show:top"
+        response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again
+        return response
+    sent = request.method == "POST"
+    told = refusal_in_words(error)
+    return page(request, "refused_page.html", None, status=status, error=told, title=status.phrase, sent=sent)
+
+
+def page_router(below: str = "") -> APIRouter:
+    """A router of pages; none of them is part of the API's description."""
+    return APIRouter(prefix=f"/admin{below}", include_in_schema=False, route_class=PageRoute, dependencies=[OwnForm])
+
+
+def chart(options: dict[str, Any]) -> str:
+    """Options of a chart for the attribute that ``charts.js`` reads."""
+    return json.dumps(options, separators=(",", ":"), allow_nan=False, default=str)

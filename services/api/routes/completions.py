@@ -1,0 +1,136 @@
+"""``POST /v1/transfers/{id}/complete``: the end of a transfer. Its body may be large, and is read beside the loop."""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from uuid import UUID
+
+import orjson
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from services.api.dependencies import AgentKey, Parts
+from services.api.routing import StrictRoute, v1_router
+from services.application.access.authenticate import Principal
+from services.application.transfers.complete import complete_transfer
+from services.application.transfers.first_heartbeats import begun_by, told_first
+from services.application.transfers.sessions import TransferKey
+from services.bootstrap import Container
+from services.observability.telemetry import Event
+from tradewind.wire.heartbeats import MAX_LATE_HEARTBEATS, Completion, CompletionReceipt, SpooledHeartbeat
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_TOO_MANY = {
+    "type": "too_long",
+    "loc": ("body", "heartbeats"),
+    "msg": f"At most {MAX_LATE_HEARTBEATS} come with one completion; send the others with another",
+}
+
+
+class _Unread(NamedTuple):
+    """A body that was sent as JSON."""
+
+    body: bytes
+
+
+class _UnreadRequest(Request):
+    async def json(self) -> _Unread:
+        return _Unread(await self.body())
+
+
+class UnreadRoute(StrictRoute):
+    """Hands its endpoint the body as it came: parsing one of megabytes would answer nobody else meanwhile."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_unread(request: Request) -> Response:
+            return await handle(_UnreadRequest(request.scope, request.receive))
+
+        return handle_unread
+
+
+def _as_it_came(sent: object, refuse: ValidatorFunctionWrapHandler) -> object:
+    return sent.body if isinstance(sent, _Unread) else refuse(sent)
+
+
+if TYPE_CHECKING:
+    UnreadCompletion = bytes
+else:
+    UnreadCompletion = Annotated[Completion, WrapValidator(_as_it_came)]
+    """Described as a completion, and not yet read as one."""
+
+router = v1_router("/transfers", "transfers", UnreadRoute)
+
+
+@router.post("/{transfer_id}/complete")
+async def complete(
+    transfer_id: UUID, completion: UnreadCompletion, parts: Parts, principal: AgentKey
+) -> CompletionReceipt:
+    """End a transfer: store its records as an upload of logs does, and the heartbeats that are not stored yet.
+
+    What is acknowledged is durable. The same completion twice stores nothing twice; how the transfer went is what its
+    first record told that was stored. 409 for a transfer that another key began, unless this one replaces it: a new
+    key of the same name, or one that is no customer's, after that key was revoked.
+    """
+    key = TransferKey(principal.tenant_id, transfer_id)
+    async with parts.completion_turns.turn():
+        owner = await parts.quotes.find_key(key) or begun_by(await told_first(key, parts.sessions))
+        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, owner)
+    await parts.tuner.end(key)
+    return receipt
+
+
+def _complete(
+    transfer_id: UUID, body: bytes, parts: Container, principal: Principal, begun_by: UUID | None
+) -> CompletionReceipt:
+    done = complete_transfer(
+        transfer_id,
+        read_completion(body),
+        uow=parts.store.unit_of_work(principal.tenant_id, principal.actor),
+        clock=parts.clock,
+        limits=parts.body_limits,
+        begun_by=begun_by,
+    )
+    if done.first:
+        parts.metrics.ended(done.status, done.agreement_kept)
+        told = {"status": done.status, "agreement_kept": done.agreement_kept}
+        parts.log.info(Event.TRANSFER_ENDED, transfer_id=str(transfer_id), **told)
+    return done.receipt
+
+
+def read_completion(body: bytes) -> Completion:
+    """The completion of a body, its heartbeats one by one, so that other threads have their turn between two of them.
+
+    Raises
+    ------
+    RequestValidationError : as the framework tells of a body that is no completion, of each heartbeat that is wrong.
+    """
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError as unreadable:
+        unread = {"type": "json_invalid", "loc": ("body", unreadable.pos), "ctx": {"error": unreadable.msg}}
+        raise RequestValidationError([unread | {"msg": unreadable.msg}]) from unreadable
+    wrong: list[Any] = []
+    if isinstance(told, dict) and isinstance(told.get("heartbeats"), list):
+        beats = told["heartbeats"]
+        if len(beats) > MAX_LATE_HEARTBEATS:
+            raise RequestValidationError([_TOO_MANY])
+        read = [_read(SpooledHeartbeat, each, wrong, "heartbeats", number) for number, each in enumerate(beats)]
+        told["heartbeats"] = [each for each in read if each is not None]
+    completion = _read(Completion, told, wrong)
+    if wrong or completion is None:
+        raise RequestValidationError(wrong)
+    return completion
+
+
+def _read(model: type[Model], told: Any, wrong: list[Any], *place: str | int) -> Model | None:
+    """The model; ``None`` where it is none, and what is wrong with it is added to ``wrong``."""
+    try:
+        return model.model_validate(told)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False)
+        wrong += [each | {"loc": ("body", *place, *each["loc"])} for each in errors]
+        return None

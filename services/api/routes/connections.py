@@ -1,0 +1,64 @@
+"""``/v1/connections``: logs of browsers, analysed and kept."""
+
+from typing import Annotated
+
+from fastapi import Query
+from fastapi.concurrency import run_in_threadpool
+
+from services.api.dependencies import AgentKey, Body, Parts
+from services.api.routing import v1_router
+from services.application.access.authenticate import Principal
+from services.application.advice.connections import analyse_connections, content_sha256, keep_analysis
+from services.bootstrap import Container
+from tradewind.connections.har import decode_har
+from tradewind.path import BOUNDS, Path
+from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.connections import ConnectionAnalysis
+
+router = v1_router("/connections", "connections")
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "A HAR 1.2 log. Of it the service keeps figures, and of addresses the origins alone.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+RoundTrip = Annotated[float | None, Query(ge=BOUNDS["rtt_s"][0], le=BOUNDS["rtt_s"][1], description="Of the path, s.")]
+Bandwidth = Annotated[
+    float | None, Query(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1], description="Of the path, bit/s.")
+]
+Proxy = Annotated[
+    str | None,
+    Query(min_length=1, max_length=MAX_NAME_LENGTH, description="Name of your own cache, as its X-Cache tells it."),
+]
+
+
+@router.post("/analyse", openapi_extra=_BODY)
+async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
+    parts: Parts,
+    principal: AgentKey,
+    body: Body,
+    rtt_s: RoundTrip = None,
+    bandwidth_bps: Bandwidth = None,
+    proxy: Proxy = None,
+) -> ConnectionAnalysis:
+    """Idle time, effective concurrency and all connections of each page in a HAR log, and what to change.
+
+    The same log again replaces what was kept of it. ``rtt_s`` stands in for handshakes that the log does not tell, and
+    is what advice is worked out with.
+    """
+    path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
+    async with parts.analysis_turns.turn(principal.tenant_id):
+        sha256, analysis = await run_in_threadpool(_analyse, body, path, proxy)
+    return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
+
+
+def _analyse(body: bytes, path: Path, proxy: str | None) -> tuple[bytes, ConnectionAnalysis]:
+    har = decode_har(body)
+    return content_sha256(har), analyse_connections(har, path=path, proxy=proxy)
+
+
+def _keep(sha256: bytes, analysis: ConnectionAnalysis, parts: Container, principal: Principal) -> ConnectionAnalysis:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        return keep_analysis(analysis, content_sha256=sha256, uow=uow, clock=parts.clock)

@@ -1,0 +1,68 @@
+"""``/v1/devices``: device and radio profiles, the package's and the tenant's own."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from services.api.dependencies import AgentKey, AnyKey, Parts
+from services.api.routing import v1_router
+from services.application.advice.devices import KnownDevice, device_named, known_devices, put_device, remove_device
+from services.application.transfers.owners import own_keys
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, ProfileName, WireDeviceProfile, WireRadioProfile
+
+router = v1_router("/devices", "devices")
+
+DeviceName = Annotated[ProfileName, Path()]
+
+
+@router.get("")
+def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
+    """All profiles that may be named: the tenant's own first; every figure with its source.
+
+    A customer's key sees its own profiles and those of the provider, not other customers'.
+    """
+    shipped = shipped_catalogue()
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        devices = known_devices(shipped, uow=uow, keys=own_keys(principal, uow.owners))
+    return DeviceCatalogue(
+        devices=tuple(_wire(each) for each in devices),
+        radios=tuple(WireRadioProfile.of(radio) for radio in shipped.radios.values()),
+    )
+
+
+@router.get("/{name}")
+def read_device(name: DeviceName, parts: Parts, principal: AnyKey) -> WireDeviceProfile:
+    """One profile."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        return _wire(device_named(name, shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
+
+
+@router.put("/{name}")
+def upload_device(name: DeviceName, profile: NewDeviceProfile, parts: Parts, principal: AgentKey) -> WireDeviceProfile:
+    """Store a profile of one's own, or replace it; it stands in for the service's of the same name.
+
+    A customer's is for its own key; one of another key's is for all of the tenant. 409 where another key has the name.
+    """
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        stored = put_device(
+            name,
+            profile,
+            shipped_catalogue(),
+            uow=uow,
+            clock=parts.clock,
+            key_id=principal.key_id if principal.is_customer else None,
+            keys=own_keys(principal, uow.owners),
+        )
+        return _wire(stored)
+
+
+@router.delete("/{name}", status_code=204)
+def delete_device(name: DeviceName, parts: Parts, principal: AgentKey) -> None:
+    """Remove a profile of one's own."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        remove_device(name, uow=uow, keys=own_keys(principal, uow.owners))
+
+
+def _wire(known: KnownDevice) -> WireDeviceProfile:
+    return WireDeviceProfile.of(known.profile, own=known.uploaded_at is not None, uploaded_at=known.uploaded_at)

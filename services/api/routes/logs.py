@@ -1,0 +1,134 @@
+"""``/v1/logs``: uploads of transfer records, and their receipts."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Header, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from services.api.dependencies import AgentKey, AnyKey, Parts
+from services.api.problems import FieldProblem, problem
+from services.api.routing import v1_router
+from services.application.access.authenticate import Principal
+from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs
+from services.application.logs.lines import Encoding, UploadedBody
+from services.application.transfers.owners import own_keys
+from services.bootstrap import Container
+from services.observability.telemetry import Event
+from tradewind.errors import Deadlocked, InvalidValue, NotFound
+from tradewind.units import format_count
+from tradewind.wire.logs import BatchReceipt
+
+router = v1_router("/logs", "logs")
+
+ATTEMPTS = 3
+"""Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "Transfer records, a JSON object a line; units are part of the fields' names.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+IdempotencyKey = Annotated[
+    str | None, Header(max_length=200, description="The same key and content again get the same receipt.")
+]
+ContentEncoding = Annotated[str | None, Header(description="identity, gzip or zstd")]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=BatchReceipt,
+    openapi_extra=_BODY,
+    responses={200: {"model": BatchReceipt, "description": "The key was used before for the same content."}},
+)
+async def upload_logs(
+    request: Request,
+    parts: Parts,
+    principal: AgentKey,
+    idempotency_key: IdempotencyKey = None,
+    content_encoding: ContentEncoding = None,
+) -> Response:
+    """Store transfer records. What is acknowledged is durable; rows that are refused are named with the reason.
+
+    The body is put aside first, so that a slow or broken connection holds no transaction and leaves nothing behind.
+    """
+    encoding = _encoding(content_encoding)
+    with parts.spools.one() as spool:
+        try:
+            await spool.receive(request.stream())
+        except ClientDisconnect:
+            raise InvalidValue("body", "was cut off; nothing is stored") from None
+        batch = LogBatch(
+            tenant_id=principal.tenant_id,
+            idempotency_key=idempotency_key,
+            body=UploadedBody(spool.file, encoding, parts.body_limits),
+        )
+        async with parts.upload_turns.turn():
+            receipt = await run_in_threadpool(_ingest, batch, parts, principal)
+    return _answer(receipt)
+
+
+@router.get("/batches/{batch_id}")
+def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
+    """The receipt of an upload, later. A customer's key reads those of its own uploads."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        receipt = uow.batches.find(batch_id, brought_by=own_keys(principal, uow.owners))
+    if receipt is None:
+        raise NotFound("no such batch")
+    return _wire(receipt)
+
+
+def _encoding(header: str | None) -> Encoding:
+    try:
+        return Encoding((header or Encoding.IDENTITY).strip().lower())
+    except ValueError:
+        raise HTTPException(415, "Content-Encoding must be identity, gzip or zstd") from None
+
+
+def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestReceipt:
+    units = partial(parts.store.unit_of_work, principal.tenant_id, principal.actor)
+    receipt = _with_attempts(lambda: ingest_logs(batch, uow=units(), clock=parts.clock))
+    if not receipt.repeated:
+        parts.metrics.rows_accepted.inc(receipt.accepted)
+        parts.metrics.rows_rejected.inc(receipt.rejected)
+        counts = {"accepted": receipt.accepted, "rejected": receipt.rejected}
+        parts.log.info(Event.BATCH_STORED, batch_id=str(receipt.batch_id), **counts)
+    return receipt
+
+
+def _with_attempts(ingest: Callable[[], IngestReceipt]) -> IngestReceipt:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Deadlocked):
+            return ingest()
+    return ingest()
+
+
+def _wire(receipt: IngestReceipt) -> BatchReceipt:
+    return BatchReceipt(
+        batch_id=receipt.batch_id,
+        accepted=receipt.accepted,
+        rejected=receipt.rejected,
+        rejections=receipt.rejections,
+        received_at=receipt.received_at,
+        duplicate=receipt.repeated,
+    )
+
+
+def _answer(receipt: IngestReceipt) -> Response:
+    wire = _wire(receipt)
+    if receipt.nothing_valid:
+        return problem(
+            422,
+            "Nothing valid",
+            f"no row is valid; {format_count(receipt.rejected, 'row')} went to the quarantine",
+            fields=tuple(FieldProblem(field=each.field, reason=each.reason) for each in receipt.rejections[:1]),
+            **wire.model_dump(mode="json"),
+        )
+    return Response(wire.model_dump_json(), status_code=200 if receipt.repeated else 201, media_type="application/json")

@@ -1,0 +1,23 @@
+"""Prices as a key may see them."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.application.access.authenticate import Principal
+from tradewind.sla.pricing import PriceModel
+
+
+class ToldPrice(NamedTuple):
+    """Parts of a price; without a ``margin`` they include it."""
+
+    base: Decimal
+    per_gb: Decimal
+    per_kwh: Decimal
+    margin: Decimal | None
+
+
+def told_price(price: PriceModel, principal: Principal) -> ToldPrice:
+    """All parts, or to a customer those that an amount is computed from: what the provider earns by it is not told."""
+    if principal.is_customer:
+        return ToldPrice(*price.with_margin(), margin=None)
+    return ToldPrice(price.base, price.per_gb, price.per_kwh, price.margin)

@@ -1,0 +1,72 @@
+"""``/v1/sla-tiers``: what can be promised on each link, and at which price."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query
+
+from services.api.dependencies import AnyKey, Parts
+from services.api.routes.price_fields import told_price
+from services.api.routing import v1_router
+from services.application.access.authenticate import Principal
+from services.application.billing.price_list import PublishedBook
+from services.application.models.sla_tiers import TierOfLink
+from tradewind.wire.base import BIGINT_MAX
+from tradewind.wire.pricing import SlaTier, TierPriceInForce
+from tradewind.wire.records import WireParameters
+
+USUAL_PAGE, LARGEST_PAGE = 200, 1000
+
+OfLink = Annotated[UUID | None, Query(description="Only tiers of this link.")]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Tiers in the answer at most.")]
+Offset = Annotated[int, Query(ge=0, le=BIGINT_MAX, description="Tiers to leave out before those of the answer.")]
+
+router = v1_router("/sla-tiers", "prices")
+
+
+@router.get("")
+def list_tiers(
+    parts: Parts, principal: AnyKey, link_id: OfLink = None, limit: Limit = USUAL_PAGE, offset: Offset = 0
+) -> Sequence[SlaTier]:
+    """Tiers of the release in force, link by link, each with its price in the book in force."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        release = uow.releases.current()
+        if release is None:
+            return []
+        book = uow.price_books.in_force().now()
+        tiers = uow.sla_tiers.page(release, limit=limit, offset=offset, link_id=link_id)
+        return [_wire(each, book, principal) for each in tiers]
+
+
+def _wire(found: TierOfLink, book: PublishedBook | None, principal: Principal) -> SlaTier:
+    partition = found.partition
+    return SlaTier(
+        tier_id=found.tier.id,
+        name=found.name,
+        link_id=found.link_id,
+        cluster_id=found.cluster_id,
+        kind=partition.kind,
+        confidence=partition.confidence,
+        energy_basis=partition.energy_basis,
+        lower=partition.lower,
+        upper=partition.upper,
+        closed=partition.closed,
+        parameters=WireParameters(**partition.parameters.known()),
+        probability=partition.probability,
+        regret=partition.regret,
+        needs_review=found.tier.needs_review,
+        price=_price(found.tier.id, book, principal),
+    )
+
+
+def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> TierPriceInForce | None:
+    model = None if book is None else book.prices.get(tier_id)
+    if book is None or model is None:
+        return None
+    return TierPriceInForce(
+        book_id=book.id,
+        currency=book.currency,
+        energy_basis=book.energy_basis,
+        **told_price(model, principal)._asdict(),
+    )

@@ -1,0 +1,198 @@
+"""``/v1/transfers``: heartbeats of live transfers, and what they and their ends have told."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Annotated
+from uuid import UUID
+
+import orjson
+from fastapi import Query
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from services.api.dependencies import AgentKey, AnyKey, Parts
+from services.api.direct_route import DirectRoute
+from services.api.routes.recommend import enquiry_of, offer_for, snapshot_for
+from services.api.routing import v1_router
+from services.application.access.authenticate import Principal
+from services.application.recommend.request import Offer
+from services.application.transfers.first_heartbeats import begun_by, timeline_of, told_first
+from services.application.transfers.journal import Begun, Wanted
+from services.application.transfers.sessions import TransferKey
+from services.application.transfers.tune import Answer, Opening
+from services.bootstrap import Container
+from tradewind.errors import NotFound
+from tradewind.recommendation import CompactTable, whole_setting
+from tradewind.sla.kinds import SlaKind
+from tradewind.tuning import Basis, opened
+from tradewind.wire.base import BIGINT_MAX, Instant, Name
+from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
+from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
+from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
+
+TABLES_KEPT = 512
+"""Of those that transfers began with last; about 50 kB each."""
+
+USUAL_PAGE, LARGEST_PAGE = 50, 200
+USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
+
+Before = Annotated[UUID | None, Query(description="Only transfers that started before this one.")]
+Since = Annotated[Instant | None, Query(description="Only transfers that began at that time or later.")]
+Until = Annotated[Instant | None, Query(description="Only transfers that began before that time.")]
+PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Transfers in the answer at most.")]
+After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples after this sequence.")]
+SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
+
+router = v1_router("/transfers", "transfers")
+live_router = v1_router("/transfers", "transfers", DirectRoute)
+
+
+@router.get("")
+def list_transfers(
+    parts: Parts,
+    principal: AnyKey,
+    *,
+    state: TransferState | None = None,
+    source: Name | None = None,
+    destination: Name | None = None,
+    sla: SlaKind | None = None,
+    since: Since = None,
+    until: Until = None,
+    before: Before = None,
+    limit: PageSize = USUAL_PAGE,
+) -> Sequence[TransferSummary]:
+    """Transfers live and past, the newest first; those before the last of an answer are the next page.
+
+    A customer's key reads those that it began.
+    """
+    wanted = Wanted(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        if principal.is_customer:
+            wanted = replace(wanted, key_ids=uow.owners.own_keys())
+        return uow.journal.page(now=parts.clock.now(), limit=limit, before=before, wanted=wanted)
+
+
+@router.get("/{transfer_id}")
+async def read_transfer(
+    transfer_id: UUID, parts: Parts, principal: AnyKey, after: After = -1, limit: SampleCount = USUAL_SAMPLES
+) -> TransferTimeline:
+    """A transfer with its samples and decisions; those after the last of an answer are the next page.
+
+    One that has just begun has no samples yet: they are stored together, some seconds after they came. A customer's key
+    reads those that it began.
+    """
+    key = TransferKey(principal.tenant_id, transfer_id)
+    try:
+        return await run_in_threadpool(_stored_timeline, parts, principal, transfer_id, after, limit)
+    except NotFound:
+        told = await told_first(key, parts.sessions)
+        if told is None or (principal.is_customer and begun_by(told) != principal.key_id):
+            raise
+        return timeline_of(transfer_id, told, parts.clock.now())
+
+
+def _stored_timeline(
+    parts: Container, principal: Principal, transfer_id: UUID, after: int, limit: int
+) -> TransferTimeline:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        known = uow.journal.get(transfer_id, now=parts.clock.now())
+        if principal.is_customer and known.owner not in uow.owners.own_keys():
+            raise NotFound("no such transfer")
+        samples = uow.journal.samples(known.summary, after=after, limit=limit)
+    return TransferTimeline(
+        transfer=known.summary,
+        enquiry=known.enquiry,
+        expected=known.expected,
+        duration_s=known.duration_s,
+        energy=known.energy,
+        samples=tuple(samples),
+    )
+
+
+@live_router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
+async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal: AgentKey) -> Response:
+    """What to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes nothing.
+
+    409 for a transfer that another key began, and for one that is over. 429 with Retry-After for a new transfer of a
+    key or tenant that has as many live ones as it may; the transfer may go on untuned meanwhile.
+    """
+    snapshot = await snapshot_for(parts, principal.tenant_id)
+    answer = await parts.tuner.answer(
+        TransferKey(principal.tenant_id, transfer_id),
+        beat,
+        key_id=principal.key_id,
+        weight=principal.weight,
+        claims=snapshot.claims,
+        open_=partial(_opening, parts, principal),
+    )
+    return Response(_rendered(answer), media_type="application/json")
+
+
+async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> Opening:
+    """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
+    enquiry = enquiry_of(asked, weight=principal.weight)
+    offer = await offer_for(enquiry, parts, principal.tenant_id)
+    tables = {kind: _table(told) for kind, told in offer.table_json.items()}
+    basis = opened(
+        sla=enquiry.sla,
+        plan=offer.recommendation.plan,
+        tables=tables,
+        bins=enquiry.bins,
+        path=enquiry.path.completed_by((await snapshot_for(parts, principal.tenant_id)).bandwidth(enquiry.link)),
+        caps=enquiry.caps,
+        rate_limit_bps=enquiry.rate_limit_bps,
+    )
+    return Opening(
+        basis=basis,
+        link=enquiry.link,
+        enquiry=asked.model_dump_json(exclude_none=True).encode(),
+        begun=Begun(expected=expectation(offer, basis), key_id=principal.key_id)
+        .model_dump_json(exclude_none=True)
+        .encode(),
+    )
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _table(told: bytes) -> CompactTable:
+    """The table of an offer. Transfers that begin alike share it, and with it what their ticks derive from it."""
+    return WireTable.model_validate_json(told).to_table()
+
+
+def expectation(offer: Offer, basis: Basis) -> Expected:
+    """What is kept of an offer beside the transfer that it begins."""
+    made = offer.recommendation
+    predicted = made.predicted
+    return Expected(
+        predicted=WirePrediction(
+            throughput_bps=WireInterval.of(predicted.throughput_bps),
+            energy_j=None if predicted.energy_j is None else WireInterval.of(predicted.energy_j),
+            power_w=None if predicted.power_w is None else WireInterval.of(predicted.power_w),
+        ),
+        probability=made.sla.probability,
+        feasible=made.sla.feasible,
+        target_bps=None if made.sla.agreement.fraction is None else basis.target,
+        source=made.source,
+        release=made.release,
+        rationale=made.rationale,
+    )
+
+
+def _rendered(answer: Answer) -> bytes:
+    """The answer as JSON, in the form of ``HeartbeatAnswer``."""
+    decision = answer.decision
+    return orjson.dumps(
+        {
+            "sequence": answer.sequence,
+            "parameters": whole_setting([plan.parameters for plan in decision.chunks]).known(),
+            "chunks": [{"chunk": plan.chunk, "parameters": plan.parameters.known()} for plan in decision.chunks],
+            "changed": decision.changed,
+            "kind": decision.kind,
+            "reason": decision.reason,
+            "sla_bank": decision.sla_bank,
+            "granted": answer.share.granted,
+            "share": {"concurrency": answer.share.concurrency, "streams": answer.share.streams},
+            "journalled_sequence": answer.journalled_sequence,
+            "next_heartbeat_s": answer.next_heartbeat_s,
+        }
+    )

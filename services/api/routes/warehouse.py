@@ -1,0 +1,134 @@
+"""``/v1/warehouse``: analysts' SQL, and the logins of their own tools."""
+
+from datetime import date
+from typing import Annotated
+
+from fastapi import Query as Parameter
+from fastapi import Request, Response
+
+from services.api.dependencies import AnalystKey, OperatorKey, Parts
+from services.api.problems import problem_of
+from services.api.routing import v1_router
+from services.application.logs.export import ExportFailure, View, ask_for_export, folder_of
+from services.application.warehouse.query import Format, LoginKind, Query, hand_out_login, revoke_login
+from services.streaming.query_stream import MEDIA_TYPES, QueryStream
+from tradewind.errors import NotFound
+from tradewind.wire.warehouse import (
+    ROW_LIMIT_HEADER,
+    TIME_LIMIT_HEADER,
+    QueryRequest,
+    WarehouseColumn,
+    WarehouseCredentials,
+    WarehouseExport,
+    WarehouseExportFailure,
+    WarehouseExports,
+    WarehouseSchema,
+    WarehouseView,
+)
+
+MAX_DAYS = 1_000
+
+router = v1_router("/warehouse", "warehouse")
+
+
+@router.get("/schema")
+def read_schema(parts: Parts, _: AnalystKey) -> WarehouseSchema:
+    """The views, their columns with type, meaning and unit, and the limits of a query."""
+    limits = parts.warehouse.limits
+    views = tuple(
+        WarehouseView(
+            name=view.name,
+            comment=view.comment,
+            columns=tuple(WarehouseColumn(name=it.name, type=it.type, comment=it.comment) for it in view.columns),
+        )
+        for view in parts.warehouse.schema()
+    )
+    return WarehouseSchema(views=views, row_limit=limits.rows, time_limit_s=limits.seconds)
+
+
+@router.post(
+    "/query",
+    response_class=Response,
+    responses={
+        200: {"description": "The rows.", "content": {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}}
+    },
+)
+async def query(asked: QueryRequest, request: Request, parts: Parts, principal: AnalystKey) -> Response:
+    """Run one read-only statement and stream its rows.
+
+    ``Tradewind-Row-Limit`` and ``Tradewind-Time-Limit-S`` tell the limits it ran under. An answer that breaks off,
+    because a limit is met after it began, ends without the end of its transfer encoding.
+    """
+    warehouse = parts.warehouse
+    form = Format(asked.format)
+    run = warehouse.query(
+        principal.tenant_id, Query(sql=asked.sql, parameters=asked.parameters, format=form, limit=asked.limit)
+    )
+    rows = min(asked.limit or warehouse.limits.rows, warehouse.limits.rows)
+    headers = {
+        ROW_LIMIT_HEADER: str(rows),
+        TIME_LIMIT_HEADER: f"{warehouse.limits.seconds:g}",
+        "Cache-Control": "no-store",
+    }
+    turns = request.app.state.query_turns
+    return QueryStream(run, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=problem_of)
+
+
+@router.get("/credentials")
+def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredentials:
+    """A read-only login for psql, notebooks and dashboards; made when it is first asked for, then the same."""
+    units = parts.store.unit_of_work
+    login = hand_out_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
+    return WarehouseCredentials(
+        dsn=parts.warehouse.address_for(login), user=login.name, password=login.password, created_at=login.created_at
+    )
+
+
+@router.delete("/credentials", status_code=204)
+def revoke_credentials(parts: Parts, principal: OperatorKey) -> None:
+    """Take the login away and end its sessions; whoever asks next gets one with a new password."""
+    units = parts.store.unit_of_work
+    if not revoke_login(LoginKind.READER, principal.tenant_id, actor=principal.actor, units=units):
+        raise NotFound("the warehouse has no login to revoke")
+
+
+@router.get("/exports")
+def read_exports(
+    parts: Parts,
+    principal: AnalystKey,
+    view: View = View.TRANSFERS,
+    limit: Annotated[int, Parameter(ge=1, le=MAX_DAYS)] = 100,
+    before: date | None = None,
+) -> WarehouseExports:
+    """Days of a view that are Parquet files, the newest first; older ones by ``before``."""
+    today = parts.clock.now().date()
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        found, to_export = uow.log_days.page(view, limit=limit, before=before), uow.log_days.to_export(today)
+        failure = _told(uow.log_days.failure())
+    exports = tuple(
+        WarehouseExport(
+            day=each.day,
+            folder=folder_of(view, principal.tenant_id, each.day),
+            rows=each.file.rows,
+            bytes=each.file.bytes,
+            sha256=each.file.sha256,
+            exported_at=each.exported_at,
+            current=each.current,
+        )
+        for each in found
+    )
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=exports)
+
+
+@router.post("/exports", status_code=202)
+def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
+    """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        failure = _told(uow.log_days.failure())
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=())
+
+
+def _told(failure: ExportFailure | None) -> WarehouseExportFailure | None:
+    return None if failure is None else WarehouseExportFailure(at=failure.at, reason=failure.reason)

@@ -1,0 +1,249 @@
+"""Signing in and out: sessions kept on the server; a network is not looked at for a while after repeated failures."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from services.application.access.authenticate import Scope, sha256_of
+from services.application.access.passwords import Attempt, Passwords
+from services.application.access.sign_in_networks import (
+    FAILURES_BEFORE_LOCK,
+    FAILURES_BEFORE_LOCK_EVERYWHERE,
+    IN_A_SESSION,
+    NOWHERE,
+    SignInNetworks,
+    Standing,
+    lock_after,
+)
+from services.application.access.users import User
+from services.application.shared.audit import SERVICE, Actor, ActorKind, Audit
+from services.application.shared.ports import Clock
+from tradewind.errors import InvalidValue, NotPermitted, Unauthenticated
+
+SESSION_BYTES = 32
+LONGEST_SESSION = timedelta(days=7)
+LONGEST_IDLE = timedelta(hours=12)
+
+REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
+"""The same for all, so that nobody learns who has an account here."""
+
+LOCKED = "is not looked at for a while after failed attempts"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUser:
+    """Where a person is looked up whose tenant is not known yet."""
+
+    id: UUID
+    tenant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who is signed in."""
+
+    tenant_id: UUID
+    user: User
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(ActorKind.USER, self.user.id)
+
+    def may(self, *scopes: Scope) -> bool:
+        return not self.user.roles.isdisjoint(scopes)
+
+    def require(self, *scopes: Scope) -> None:
+        """Raise ``NotPermitted`` unless the person has one of these roles."""
+        if not self.may(*scopes):
+            raise NotPermitted(f"this needs the role {' or '.join(scopes)}")
+
+
+class Users(Protocol):
+    def get(self, user_id: UUID) -> User: ...
+    def note_failure(self, user_id: UUID) -> int: ...
+    def lock(self, user_id: UUID, until: datetime) -> None: ...
+    def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
+    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
+
+
+class Sessions(Protocol):
+    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
+    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
+    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
+    def end(self, secret_sha256: bytes) -> None: ...
+    def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None: ...
+
+
+class SignInUnitOfWork(Protocol):
+    """An open transaction of the tenant that somebody says to belong to."""
+
+    @property
+    def users(self) -> Users: ...
+    @property
+    def sign_in_networks(self) -> SignInNetworks: ...
+    @property
+    def user_sessions(self) -> Sessions: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+Open = Callable[[UUID, Actor], AbstractContextManager[SignInUnitOfWork]]
+"""Opens a transaction of a tenant, for an actor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignIns:
+    """Signs people in and finds who is.
+
+    Parameters
+    ----------
+    find_user, find_session : the user of a login, and the tenant of a session's hash.
+    """
+
+    find_user: Callable[[str], FoundUser | None]
+    find_session: Callable[[bytes], UUID | None]
+    open_: Open
+    clock: Clock
+    passwords: Passwords
+
+    def sign_in(self, login: str, password: str, *, network: str = NOWHERE) -> str:
+        """Begin a session; its secret.
+
+        Parameters
+        ----------
+        network : from where; what fails there counts there, and over all networks.
+
+        Raises
+        ------
+        Unauthenticated : with one message for every reason.
+        Unavailable : many sign in at this moment.
+        TooManyAttempts : many passwords from this network were wrong, and nobody of this login has signed in there.
+        """
+        found = self.find_user(login.strip())
+        user, standing = (None, Standing()) if found is None else self._user(found, network)
+        now = self.clock.now()
+        known = user.password_hash if user is not None else None
+        is_locked = user is not None and standing.is_locked(now, everywhere_until=user.locked_until)
+        attempt = Attempt(network, login.strip(), is_known=standing.is_known(now) and not is_locked)
+        right = self.passwords.matches(password, known, attempt)
+        if found is None or user is None:
+            raise Unauthenticated(REFUSED)
+        if user.disabled_at is not None or is_locked:
+            raise Unauthenticated(REFUSED)
+        if not right:
+            self._failed(found, user, network, now)
+            raise Unauthenticated(REFUSED)
+        return self._begin(found, user, network, now)
+
+    def visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
+        """Who holds this session, if it goes on.
+
+        Parameters
+        ----------
+        looks_by_itself : a page left open asks, and nobody may sit before it: the session stays as idle as before.
+        """
+        digest = sha256_of(secret)
+        tenant_id = self.find_session(digest)
+        if tenant_id is None:
+            return None
+        now = self.clock.now()
+        with self.open_(tenant_id, SERVICE) as uow:
+            found = uow.user_sessions.holder if looks_by_itself else uow.user_sessions.visit
+            user = found(digest, at=now, idle_since=now - LONGEST_IDLE)
+            uow.commit()
+        return None if user is None else Visitor(tenant_id, user)
+
+    def sign_out(self, visitor: Visitor, secret: str) -> None:
+        """End this session."""
+        with self.open_(visitor.tenant_id, visitor.actor) as uow:
+            uow.user_sessions.end(sha256_of(secret))
+            uow.audit.note("user.signed_out", visitor.user.login)
+            uow.commit()
+
+    def change_password(self, visitor: Visitor, secret: str, *, old: str, new: str) -> None:
+        """Give oneself another password; every other session ends. A wrong old one counts as a failed sign-in.
+
+        Raises
+        ------
+        InvalidValue : the old one is wrong or not looked at after too many failures, or the new one is not fit.
+        """
+        user, now = visitor.user, self.clock.now()
+        if user.signs_in_elsewhere:
+            raise InvalidValue("old", "is none: you sign in at the provider")
+        found = FoundUser(user.id, visitor.tenant_id)
+        if _is_locked_in_session(self._user(found, IN_A_SESSION)[1], now):
+            raise InvalidValue("old", LOCKED)
+        if not self.passwords.matches(old, user.password_hash, Attempt(IN_A_SESSION, user.login, is_known=True)):
+            self._failed(found, user, IN_A_SESSION, now)
+            raise InvalidValue("old", "is not your password")
+        if old == new:
+            raise InvalidValue("password", "must be another one than before")
+        kept = self.passwords.hashed(new)
+        with self.open_(visitor.tenant_id, visitor.actor) as uow:
+            standing = uow.sign_in_networks.standing(user.id, IN_A_SESSION)
+            if not _unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
+                raise InvalidValue("old", LOCKED)
+            uow.users.set_password(visitor.user.id, kept, must_change=False)
+            uow.user_sessions.end_all(visitor.user.id, but=sha256_of(secret))
+            uow.audit.note("user.password_changed", visitor.user.login)
+            uow.commit()
+
+    def _user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            return uow.users.get(found.id), uow.sign_in_networks.standing(found.id, network)
+
+    def _failed(self, found: FoundUser, user: User, network: str, now: datetime) -> None:
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            everywhere = uow.users.note_failure(user.id)
+            here = uow.sign_in_networks.note_failure(user.id, network)
+            if (until := lock_after(here, most=FAILURES_BEFORE_LOCK, now=now)) is not None:
+                uow.sign_in_networks.lock(user.id, network, until)
+                uow.audit.note("user.locked", user.login, network=network, failures=here, until=until.isoformat())
+            if (until := lock_after(everywhere, most=FAILURES_BEFORE_LOCK_EVERYWHERE, now=now)) is not None:
+                uow.users.lock(user.id, until)
+                told = {"network": "any new one", "failures": everywhere, "until": until.isoformat()}
+                uow.audit.note("user.locked", user.login, **told)
+            uow.commit()
+
+    def _begin(self, found: FoundUser, user: User, network: str, now: datetime) -> str:
+        secret = secrets.token_urlsafe(SESSION_BYTES)
+        with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
+            since = uow.users.get(user.id)
+            standing = uow.sign_in_networks.standing(user.id, network)
+            if not _unchanged(user, since) or standing.is_locked(now, everywhere_until=since.locked_until):
+                raise Unauthenticated(REFUSED)
+            uow.users.note_sign_in(user.id, now)
+            uow.sign_in_networks.note_sign_in(user.id, network, now)
+            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
+            uow.audit.note("user.signed_in", user.login)
+            uow.commit()
+        return secret
+
+
+def _is_locked_in_session(standing: Standing, now: datetime) -> bool:
+    """Strangers' failures do not count where somebody is signed in already."""
+    return standing.is_locked(now, everywhere_until=None)
+
+
+def _unchanged(user: User, since: User) -> bool:
+    """Whether nobody disabled the account or changed its password while this one was checked.
+
+    Locks are looked at again then too: guesses sent all at once are else checked before the first of them locks.
+    """
+    return (user.password_hash, user.disabled_at) == (since.password_hash, since.disabled_at)
+
+
+def form_token(session_secret: str) -> str:
+    """What every form of a session carries, so that another site cannot send one."""
+    return hmac.new(session_secret.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def is_form_token(token: str, session_secret: str) -> bool:
+    return hmac.compare_digest(token.encode(errors="replace"), form_token(session_secret).encode())

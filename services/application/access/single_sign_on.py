@@ -1,0 +1,217 @@
+"""People who sign in at an OpenID provider: who they are here, and what they may do.
+
+A person is known by issuer and subject, which never change and are nobody else's. The first sign-in makes the person,
+or takes over an account that an operator has made for it without a password; an account with one is never taken over,
+because at many providers people choose their names themselves. Roles are those of the provider, at each sign-in anew;
+whom it no longer lets in has no session left here, and no login to the database.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from services.application.access.authenticate import sha256_of
+from services.application.access.sign_in import LONGEST_SESSION, SESSION_BYTES, FoundUser
+from services.application.access.users import MAX_LOGIN_LENGTH, PersonalLogins, RoleHolders, User, put_roles, shut_out
+from services.application.shared.audit import SERVICE, Actor, Audit
+from services.application.shared.ports import Clock
+from tradewind.errors import Conflict, Unauthenticated
+
+EVERYBODY = "*"
+"""Stands for any value of the claim of roles, or for none."""
+
+EMAIL, EMAIL_VERIFIED = "email", "email_verified"
+"""Claims of OpenID Connect Core 1.0, section 5.1; providers whose addresses are their own leave out the second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Where people sign in, and as whom this service asks there; ``name`` stands on the button."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None
+    scope: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOnRules:
+    """How what a provider says of a person becomes a person here.
+
+    ``tenant`` : its name, unless ``tenant_claim`` names the claim that tells it. ``roles`` : by the value of
+    ``roles_claim``. ``makes_people`` : whether somebody who is not known here is let in.
+    """
+
+    tenant: str
+    tenant_claim: str | None
+    login_claim: str
+    roles_claim: str
+    roles: Mapping[str, str]
+    makes_people: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who somebody is at a provider, and everything else that it says."""
+
+    issuer: str
+    subject: str
+    claims: Mapping[str, Any]
+
+
+class Users(RoleHolders, Protocol):
+    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
+    def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
+    def link(self, user_id: UUID, issuer: str, subject: str) -> None:
+        """Know the person by this identity; ``Conflict`` if they are known by another one already."""
+
+
+class Sessions(Protocol):
+    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
+    def end_all(self, user_id: UUID) -> None: ...
+
+
+class Logins(PersonalLogins, Protocol):
+    def extend_personal(self, user_id: UUID, *, until: datetime) -> None: ...
+
+
+class SignOnUnitOfWork(Protocol):
+    """An open transaction of the tenant that somebody is of."""
+
+    @property
+    def users(self) -> Users: ...
+    @property
+    def user_sessions(self) -> Sessions: ...
+    @property
+    def warehouse_logins(self) -> Logins: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SingleSignOn:
+    """Parameters
+    ----------
+    find_tenant, find_user, find_identity : by name, by login, by issuer and subject; whatever the tenant.
+    """
+
+    rules: SignOnRules
+    find_tenant: Callable[[str], UUID | None]
+    find_user: Callable[[str], FoundUser | None]
+    find_identity: Callable[[str, str], FoundUser | None]
+    open_: Callable[[UUID, Actor], AbstractContextManager[SignOnUnitOfWork]]
+    clock: Clock
+
+    def sign_in(self, identity: Identity) -> str:
+        """Begin a session of whoever it is; its secret.
+
+        Raises
+        ------
+        Unauthenticated : the person is not to come in; why, in words for themselves. Somebody who is known is shut out.
+        """
+        found = self.find_identity(identity.issuer, identity.subject)
+        try:
+            return self._begin(identity, found)
+        except Unauthenticated as refused:
+            if found is not None:
+                self._shut_out(found, str(refused))
+            raise
+
+    def _begin(self, identity: Identity, found: FoundUser | None) -> str:
+        tenant_id, roles = self._tenant(identity), self._roles(identity)
+        if found is not None and found.tenant_id != tenant_id:
+            raise Unauthenticated("your account here is of another tenant; ask an operator")
+        now, secret = self.clock.now(), secrets.token_urlsafe(SESSION_BYTES)
+        with self.open_(tenant_id, SERVICE) as uow:
+            uow.users.hold_all()
+            user = uow.users.get(found.id) if found is not None else self._linked(identity, roles, uow, tenant_id)
+            if user.disabled_at is not None:
+                raise Unauthenticated("your account here is disabled; ask an operator")
+            if user.roles != frozenset(roles):
+                self._put_roles(user, roles, uow)
+            until = now + LONGEST_SESSION
+            uow.users.note_sign_in(user.id, now)
+            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=until)
+            if user.signs_in_elsewhere:
+                uow.warehouse_logins.extend_personal(user.id, until=until)
+            uow.audit.note("user.signed_in", user.login, by="oidc", issuer=identity.issuer, identity=identity.subject)
+            uow.commit()
+        return secret
+
+    def _put_roles(self, user: User, roles: Sequence[str], uow: SignOnUnitOfWork) -> None:
+        try:
+            put_roles(user.id, roles, uow=uow, by="oidc")
+        except Conflict as last:
+            raise Unauthenticated(
+                "your groups make you an operator no more, and you are the last one here; "
+                "let somebody sign in first whose groups do"
+            ) from last
+
+    def _shut_out(self, found: FoundUser, reason: str) -> None:
+        """What an earlier sign-in has opened is closed, and not only when its time is over."""
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            uow.users.hold_all()
+            user = uow.users.get(found.id)
+            uow.audit.note("user.refused", user.login, by="oidc", reason=reason)
+            shut_out(user, uow=uow)
+            uow.commit()
+
+    def _linked(self, identity: Identity, roles: Sequence[str], uow: SignOnUnitOfWork, tenant_id: UUID) -> User:
+        """The account of somebody who has not been here before, known by the identity from now on."""
+        try:
+            user = self._account(self._login(identity), roles, uow, tenant_id)
+            uow.users.link(user.id, identity.issuer, identity.subject)
+        except Conflict as taken:
+            raise Unauthenticated(f"{taken}; ask an operator") from taken
+        return user
+
+    def _account(self, login: str, roles: Sequence[str], uow: SignOnUnitOfWork, tenant_id: UUID) -> User:
+        """Whose account a first sign-in is for: one that waits for it, or a new one."""
+        here = self.find_user(login)
+        if here is not None:
+            user = uow.users.get(here.id) if here.tenant_id == tenant_id else None
+            if user is None or user.password_hash is not None:
+                raise Unauthenticated(f"the login {login} is that of somebody who has a password; ask an operator")
+            return user
+        if not self.rules.makes_people:
+            raise Unauthenticated(f"nobody is known here as {login}; ask an operator for an account")
+        user = uow.users.add(login, None, roles, at=self.clock.now())
+        uow.audit.note("user.created", login, roles=roles, by="oidc")
+        return user
+
+    def _tenant(self, identity: Identity) -> UUID:
+        name = self.rules.tenant
+        if self.rules.tenant_claim is not None:
+            name = _text(identity, self.rules.tenant_claim, "which tenant you are of")
+        tenant_id = self.find_tenant(name)
+        if tenant_id is None:
+            raise Unauthenticated(f"there is no tenant {name!r} here; ask an operator")
+        return tenant_id
+
+    def _login(self, identity: Identity) -> str:
+        login = _text(identity, self.rules.login_claim, "who you are")
+        if self.rules.login_claim == EMAIL and identity.claims.get(EMAIL_VERIFIED, True) not in (True, "true"):
+            raise Unauthenticated(f"the provider has not seen that {login} is yours; confirm the address there first")
+        return login
+
+    def _roles(self, identity: Identity) -> list[str]:
+        said = identity.claims.get(self.rules.roles_claim)
+        values = said if isinstance(said, list) else [] if said is None else [said]
+        wanted = {str(value) for value in values} | {EVERYBODY}
+        roles = sorted({role for value, role in self.rules.roles.items() if value in wanted})
+        if not roles:
+            raise Unauthenticated("you have no role here; ask an operator which group gives you one")
+        return roles
+
+
+def _text(identity: Identity, claim: str, meaning: str) -> str:
+    value = identity.claims.get(claim)
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_LOGIN_LENGTH or not value.isprintable():
+        raise Unauthenticated(f"the provider does not say {meaning}: its claim {claim!r} is missing or no name")
+    return value.strip()

@@ -1,0 +1,117 @@
+"""Analyse a browser's log (HAR) and keep what it tells of each page: figures, connections and advice, no addresses."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.shared.ports import Clock, Transaction
+from tradewind.connections.har import Har
+from tradewind.path import Path
+from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analysis_of
+
+STEPS = tuple(step / 40 for step in range(41))
+"""Probabilities at which distributions are told."""
+
+
+MOST_KEPT = 10_000
+"""Page loads of a tenant; a day's worth of a robot that records one every ten seconds."""
+
+MOST_OBJECTS_KEPT = 2_000_000
+"""Of them in all, which may have come over a connection each: as many pages of 200."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPage:
+    """A page that was analysed, as the service keeps it. ``tool`` : what wrote the log."""
+
+    id: UUID
+    tool: str
+    received_at: datetime
+    page: AnalysedPage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow:
+    """A page in a list of them."""
+
+    id: UUID
+    name: str
+    tool: str
+    started_at: datetime
+    load_s: float
+    idle_s: float | None
+    effective_concurrency: float | None
+    encryption: str | None
+    connections: int
+    objects: int
+    wire_bytes: int
+    saved_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distributions:
+    """Of the newest pages and their connections, by class: the values at the probabilities `STEPS`.
+
+    ``volumes_bytes`` and ``durations_s`` : by how a connection spoke (encrypted, plain, HTTP/2).
+    ``idle_shares`` and ``concurrencies`` : by the page's class of encryption.
+    ``first_objects_bytes`` : the largest first object of a connection by round trip, from the first.
+    """
+
+    pages: int
+    connections: int
+    volumes_bytes: Mapping[str, Sequence[float]]
+    durations_s: Mapping[str, Sequence[float]]
+    idle_shares: Mapping[str, Sequence[float]]
+    concurrencies: Mapping[str, Sequence[float]]
+    first_objects_bytes: Mapping[int, int]
+    caches: Mapping[str, int]
+    encryption: Mapping[str, int]
+
+
+class PageLoads(Protocol):
+    def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
+        """Store a page; one of the same content is replaced and keeps its id."""
+
+    def keep_newest(self, number: int, *, objects: int) -> None:
+        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
+
+
+class PageLoadsUnitOfWork(Transaction, Protocol):
+    @property
+    def page_loads(self) -> PageLoads: ...
+
+
+def content_sha256(har: Har) -> bytes:
+    """Tells a log from others by what of it is analysed."""
+    return hashlib.sha256(json.dumps(har.slim()).encode()).digest()
+
+
+def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
+    """The analysis of a log, nothing kept.
+
+    Raises
+    ------
+    InvalidValue : the log has no entries.
+    """
+    return analysis_of(har, path=path, proxy=proxy)
+
+
+def keep_analysis(
+    analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: PageLoadsUnitOfWork, clock: Clock
+) -> ConnectionAnalysis:
+    """Store each page once, however often its log comes; with the ids under which they are kept.
+
+    Of a tenant the newest `MOST_KEPT` are kept, as far as they have `MOST_OBJECTS_KEPT`.
+    """
+    at = clock.now()
+    pages = []
+    for ordinal, page in enumerate(analysis.pages):
+        page_id = uow.page_loads.put(page, tool=analysis.tool, content_sha256=content_sha256, ordinal=ordinal, at=at)
+        pages.append(page.model_copy(update={"id": page_id}))
+    uow.page_loads.keep_newest(MOST_KEPT, objects=MOST_OBJECTS_KEPT)
+    uow.commit()
+    return analysis.model_copy(update={"pages": pages})

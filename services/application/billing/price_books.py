@@ -1,0 +1,278 @@
+"""Price books: drafted, edited, published from a date on. What is published never changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from services.application.billing.currencies import check_currency
+from services.application.models.sla_tiers import NamedTiersUnitOfWork, all_in_words, named_tiers
+from services.application.shared.audit import Audit
+from services.application.shared.jobs import Event, PricesChanged
+from services.application.shared.ports import Clock
+from tradewind.errors import Conflict, InvalidValue
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.pricing import PriceModel, check_energy_cost
+
+ENERGY_COST_SET = "price_book.energy_cost_set"
+"""The entry of the log of changes that tells what energy costs the provider: for providers and operators alone."""
+
+
+class BookState(StrEnum):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    SUPERSEDED = "superseded"
+    """Another one's date has come since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBook:
+    """Prices by tier in one currency on one energy basis.
+
+    ``version`` rises with each change. ``effective_until`` is where the next published book begins.
+    ``energy_cost_per_kwh`` is what energy costs the provider, in the book's currency; no customer is told it.
+    """
+
+    id: UUID
+    name: str
+    currency: str
+    energy_basis: EnergyBasis
+    version: int
+    created_at: datetime
+    published_at: datetime | None
+    effective_from: datetime | None
+    effective_until: datetime | None
+    prices: Mapping[UUID, PriceModel]
+    energy_cost_per_kwh: Decimal | None = None
+
+    def state(self, now: datetime) -> BookState:
+        if self.published_at is None:
+            return BookState.DRAFT
+        over = self.effective_until is not None and self.effective_until <= now
+        return BookState.SUPERSEDED if over else BookState.PUBLISHED
+
+    def is_in_force(self, now: datetime) -> bool:
+        begun = self.effective_from is not None and self.effective_from <= now
+        return begun and self.state(now) is BookState.PUBLISHED
+
+    def begins_after(self, now: datetime) -> bool:
+        """Whether it is published and waits for its date."""
+        return self.effective_from is not None and self.effective_from > now
+
+
+class PriceBooks(Protocol):
+    def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
+    def all(self) -> Sequence[PriceBook]: ...
+    def get(self, book_id: UUID) -> PriceBook: ...
+    def claim(self, book_id: UUID) -> PriceBook: ...
+    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
+    def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
+    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
+    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
+    def withdraw(self, book_id: UUID) -> None: ...
+    def delete(self, book_id: UUID) -> None: ...
+    def starts_at(self, at: datetime) -> bool: ...
+
+
+class PriceUnitOfWork(NamedTiersUnitOfWork, Protocol):
+    """An open transaction of the tenant whose prices change."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def draft_book(
+    name: str,
+    *,
+    currency: str | None,
+    energy_basis: EnergyBasis | None,
+    copy_of: UUID | None,
+    uow: PriceUnitOfWork,
+    clock: Clock,
+) -> PriceBook:
+    """A new draft, empty or with the prices of another book.
+
+    Raises
+    ------
+    InvalidValue : no currency in use, or another than that of the book whose prices are copied.
+    NotFound : the tenant has no book to copy.
+    """
+    origin = None if copy_of is None else uow.price_books.get(copy_of)
+    if origin is not None:
+        if currency not in (None, origin.currency):
+            raise InvalidValue("currency", f"is {currency}, but the prices to copy are in {origin.currency}")
+        currency = origin.currency
+        energy_basis = energy_basis or origin.energy_basis
+    if currency is None:
+        raise InvalidValue("currency", "is missing; write its ISO 4217 code, such as EUR")
+    basis = energy_basis or EnergyBasis.TOTAL
+    book_id = uow.price_books.add(name, check_currency(currency), basis, clock.now())
+    if origin is not None:
+        uow.price_books.put(book_id, origin.prices)
+        if origin.energy_cost_per_kwh is not None:
+            uow.price_books.set_energy_cost(book_id, origin.energy_cost_per_kwh)
+    uow.audit.note(
+        "price_book.drafted",
+        name,
+        id=str(book_id),
+        currency=currency,
+        energy_basis=basis.value,
+        copy_of=None if origin is None else origin.name,
+    )
+    book = uow.price_books.get(book_id)
+    uow.commit()
+    return book
+
+
+def set_prices(
+    book_id: UUID, prices: Mapping[UUID, PriceModel | None], *, version: int | None, uow: PriceUnitOfWork
+) -> PriceBook:
+    """Set prices in a draft, or remove those that are ``None``.
+
+    Parameters
+    ----------
+    version : that the change was made on; ``None`` where the caller does not mind who changed it in between.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : the tenant has none of these tiers.
+    Conflict : the book is published, or somebody else changed it.
+    """
+    book = claimed_draft(book_id, version, uow)
+    changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
+    if not changed:
+        return book
+    priced = [tier_id for tier_id, price in changed.items() if price is not None]  # others may be gone with a release
+    if not uow.price_books.knows_tiers(priced):
+        raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
+    uow.price_books.put(book_id, changed)
+    _note(book, changed, uow)
+    after = uow.price_books.get(book_id)
+    uow.commit()
+    return after
+
+
+def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: PriceUnitOfWork) -> None:
+    """An entry for all tiers whose price becomes another one alike."""
+    alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
+    for tier_id, price in changed.items():
+        alike.setdefault((book.prices.get(tier_id), price), []).append(tier_id)
+    for (before, after), tier_ids in alike.items():
+        uow.audit.note(
+            "price.removed" if after is None else "price.set",
+            book.name,
+            book=str(book.id),
+            tiers=all_in_words(named_tiers(tier_ids, uow)),
+            count=len(tier_ids),
+            tier_ids=[str(each) for each in tier_ids],
+            before=price_words(before),
+            after=price_words(after),
+        )
+
+
+def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+    """Keep with a draft what a kilowatt-hour costs the provider, or forget it; margins are told by it.
+
+    Parameters
+    ----------
+    per_kwh : in the main unit of the book's currency.
+    version : as for `set_prices`.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : it is no cost.
+    Conflict : the book is published, or somebody else changed it.
+    """
+    book = claimed_draft(book_id, version, uow)
+    if per_kwh == book.energy_cost_per_kwh:
+        return book
+    uow.price_books.set_energy_cost(book_id, None if per_kwh is None else check_energy_cost(per_kwh))
+    uow.audit.note(
+        ENERGY_COST_SET,
+        book.name,
+        id=str(book_id),
+        before=_cost_words(book.energy_cost_per_kwh, book.currency),
+        after=_cost_words(per_kwh, book.currency),
+    )
+    after = uow.price_books.get(book_id)
+    uow.commit()
+    return after
+
+
+def _cost_words(per_kwh: Decimal | None, currency: str) -> str:
+    return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
+
+
+def in_force(books: PriceBooks, now: datetime) -> PriceBook | None:
+    """The book that is quoted from now."""
+    return next((book for book in books.all() if book.is_in_force(now)), None)
+
+
+def publish_book(
+    book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: PriceUnitOfWork, clock: Clock
+) -> PriceBook:
+    """Publish a draft from a date on, or from now; the book before it ends there.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : nothing is priced in it, or the date has passed.
+    Conflict : it is published, somebody else changed it, or another book begins at the same time.
+    """
+    now = clock.now()
+    book = claimed_draft(book_id, version, uow)
+    if not book.prices:
+        raise InvalidValue("prices", "the book prices no tier; set the price of one before publishing it")
+    begins_at = now if effective_from is None else effective_from
+    if begins_at < now:
+        raise InvalidValue("effective_from", "has passed; prices hold from now or a later date on")
+    if uow.price_books.starts_at(begins_at):
+        raise Conflict("another published book begins at the same time; choose another date")
+    uow.price_books.publish(book_id, effective_from=begins_at, at=now)
+    uow.audit.note("price_book.published", book.name, id=str(book_id), effective_from=begins_at.isoformat())
+    published = uow.price_books.get(book_id)
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.commit()
+    return published
+
+
+def claimed_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+    """The draft, kept from others until the transaction ends.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    Conflict : it is published, or not at this version any more.
+    """
+    book = uow.price_books.claim(book_id)
+    if book.published_at is not None:
+        raise Conflict("the book is published and never changes; draft a copy of it")
+    check_version(book, version)
+    return book
+
+
+def check_version(book: PriceBook, version: int | None) -> None:
+    """Refuse a change that was made on another version; ``None`` is made on any."""
+    if version is not None and version != book.version:
+        raise Conflict(
+            f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; load it again, "
+            "and copy what you typed before"
+        )
+
+
+def price_words(price: PriceModel | None) -> Mapping[str, str] | None:
+    """A price as the log of changes has it."""
+    if price is None:
+        return None
+    return {name: f"{getattr(price, name):f}" for name in ("base", "per_gb", "per_kwh", "margin")}

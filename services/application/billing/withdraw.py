@@ -1,0 +1,63 @@
+"""Price books that never came into force: drafts are deleted, and what waits for its date is a draft again."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from services.application.billing.price_books import PriceBook, PriceUnitOfWork, check_version, claimed_draft
+from services.application.shared.jobs import PricesChanged
+from services.application.shared.ports import Clock
+from tradewind.errors import Conflict
+from tradewind.units import format_count
+
+BEFORE_ITS_DATE = timedelta(minutes=1)
+"""No later than this a book is withdrawn: a process that has missed the notice reads its prices again until then."""
+
+
+def delete_draft(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork) -> None:
+    """Delete a draft with its prices.
+
+    Parameters
+    ----------
+    version : that was looked at; ``None`` where the caller does not mind who changed it in between.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    Conflict : the book is published, or somebody else changed it.
+    """
+    book = claimed_draft(book_id, version, uow)
+    uow.price_books.delete(book_id)
+    uow.audit.note(
+        "price_book.deleted",
+        book.name,
+        id=str(book_id),
+        currency=book.currency,
+        prices=format_count(len(book.prices), "tier"),
+    )
+    uow.commit()
+
+
+def withdraw_book(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork, clock: Clock) -> PriceBook:
+    """Make a draft again of a book whose date has not come; the one before it goes on.
+
+    Parameters
+    ----------
+    version : as for `delete_draft`.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    Conflict : it is a draft, is or was in force or is about to be, or somebody else changed it.
+    """
+    book = uow.price_books.claim(book_id)
+    if book.effective_from is None:
+        raise Conflict("the book is a draft; there is nothing to withdraw")
+    check_version(book, version)
+    if book.effective_from - clock.now() < BEFORE_ITS_DATE:
+        raise Conflict("the book is in force, was, or is within a minute; publish another one that ends it")
+    uow.price_books.withdraw(book_id)
+    uow.audit.note("price_book.withdrawn", book.name, id=str(book_id), effective_from=book.effective_from.isoformat())
+    draft = uow.price_books.get(book_id)
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.commit()
+    return draft

@@ -1,0 +1,161 @@
+"""Caps that hold for all live transfers of a tenant, an endpoint or a path together."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from services.application.limits.live_shares import Held
+from services.application.shared.audit import Audit
+from services.application.shared.jobs import Event, LimitsChanged
+from services.application.transfers.sessions import Claim
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.wire.limits import WireLimit
+
+NOTHING_HELD: Mapping[str, Held] = MappingProxyType({})
+
+
+class LimitScope(StrEnum):
+    TENANT = "tenant"
+    ENDPOINT = "endpoint"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """Files and streams at once of everything in the scope; ``None`` where not limited.
+
+    An endpoint's limit counts transfers from it and to it. A link's counts those from ``source`` to ``destination``,
+    whatever moves them. Names are the endpoints' own.
+    """
+
+    scope: LimitScope
+    source: str | None = None
+    destination: str | None = None
+    concurrency: int | None = None
+    streams: int | None = None
+
+    @property
+    def place(self) -> str:
+        """What it limits, for people."""
+        ends = " → ".join(end for end in (self.source, self.destination) if end is not None)
+        return f"{self.scope} {ends}".rstrip()
+
+    def claim(self) -> Claim:
+        """The cap under a name of its own: no end has a control character in its name, colons it may have."""
+        return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
+
+    def left_by(self, others: Held | None, weight: float) -> Caps:
+        """What a newcomer may expect to use beside others: what is free, or its fair part once they have shrunk."""
+        if others is None:
+            return Caps(concurrency=self.concurrency, streams=self.streams)
+        part = weight / (others.weight + weight)
+
+        def left(cap: int | None, held: int) -> int | None:
+            return None if cap is None else max(cap - held, math.floor(cap * part), 1)
+
+        return Caps(concurrency=left(self.concurrency, others.concurrency), streams=left(self.streams, others.streams))
+
+
+class Permitted(NamedTuple):
+    """``caps`` of one transfer, and with how many live ones at most it shares one of them."""
+
+    caps: Caps
+    shared_with: int
+
+
+class Limits:
+    """All limits of a tenant."""
+
+    def __init__(self, limits: Iterable[Limit] = ()) -> None:
+        self._by_place = {(limit.scope, limit.source, limit.destination): limit for limit in limits}
+        self._claims = {limit: limit.claim() for limit in self._by_place.values()}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_place)
+
+    def holding(self, source: str, destination: str) -> tuple[Limit, ...]:
+        """The limits that a transfer falls under."""
+        places = [
+            (LimitScope.TENANT, None, None),
+            (LimitScope.LINK, source, destination),
+            *((LimitScope.ENDPOINT, end, None) for end in dict.fromkeys((source, destination))),
+        ]
+        return tuple(self._by_place[place] for place in places if place in self._by_place)
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """Names of what is limited, as claims have them."""
+        return [claim.scope for claim in self._claims.values()]
+
+    def permitted(
+        self, source: str, destination: str, *, held: Mapping[str, Held] = NOTHING_HELD, weight: float = 1.0
+    ) -> Permitted:
+        """What one transfer of a weight may use beside those that live."""
+        caps, shared_with = NO_CAPS, 0
+        for limit in self.holding(source, destination):
+            others = held.get(self._claims[limit].scope)
+            caps = caps.tightened_by(limit.left_by(others, weight))
+            shared_with = max(shared_with, others.transfers if others else 0)
+        return Permitted(caps, shared_with)
+
+    def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
+        """What a live transfer has to claim its share of."""
+        return tuple(self._claims[limit] for limit in self.holding(source, destination))
+
+
+NO_LIMITS = Limits()
+
+
+class StoredLimits(Protocol):
+    def all(self) -> Sequence[Limit]: ...
+    def put(self, limit: Limit) -> None: ...
+
+
+class LimitUnitOfWork(Protocol):
+    """An open transaction of the tenant whose limits are set."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def limits(self) -> StoredLimits: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def put_limit(limit: Limit, *, uow: LimitUnitOfWork) -> Sequence[Limit]:
+    """Set one limit, tell every process, and give all that stand now."""
+    uow.limits.put(limit)
+    stand = uow.limits.all()
+    uow.audit.note("limit.set", limit.place, concurrency=limit.concurrency, streams=limit.streams)
+    uow.publish(LimitsChanged(uow.tenant_id))
+    uow.commit()
+    return stand
+
+
+def limit_of(wire: WireLimit) -> Limit:
+    """The limit that was asked for."""
+    return Limit(
+        scope=LimitScope(wire.scope),
+        source=wire.endpoint or wire.source,
+        destination=wire.destination,
+        concurrency=wire.concurrency,
+        streams=wire.streams,
+    )
+
+
+def wire_limit(limit: Limit) -> WireLimit:
+    """The limit as it is told."""
+    ends = {"endpoint": limit.source} if limit.scope is LimitScope.ENDPOINT else {"source": limit.source}
+    return WireLimit(
+        scope=limit.scope.value,
+        destination=limit.destination,
+        concurrency=limit.concurrency,
+        streams=limit.streams,
+        **ends,
+    )

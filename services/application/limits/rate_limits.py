@@ -1,0 +1,296 @@
+"""How often a key and a tenant may call: a bucket of calls for each, by kind, that is filled again at a steady rate.
+
+A process keeps its buckets in memory, so that asking whether a call is permitted costs a look-up and no trip. Each
+second it tells a store, which all processes share, what was taken, and takes over the level that is left over all of
+them; a level may be below zero, which is paid back before anything else is permitted.
+"""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol, Self
+from uuid import UUID
+
+from services.application.access.authenticate import Principal
+from tradewind.errors import TooOften, Unavailable
+
+EVERY_S = 1.0
+BURST_S = 10.0
+"""A full bucket holds the calls of so many seconds: agents that begin together, or come back after the service was
+away, are answered at once."""
+
+BUCKETS_AT_ONCE = 500
+"""Told in one step, in which the store answers nobody else."""
+
+
+class CallKind(StrEnum):
+    """Calls that are counted together."""
+
+    RECOMMEND = "recommend"
+    HEARTBEAT = "heartbeat"
+    UPLOAD = "upload"
+    QUERY = "query"
+    OTHER = "other"
+
+
+USUAL_CALLS_PER_S: Mapping[CallKind, float] = MappingProxyType(
+    {
+        CallKind.RECOMMEND: 300.0,
+        CallKind.HEARTBEAT: 600.0,
+        CallKind.UPLOAD: 200.0,
+        CallKind.QUERY: 10.0,
+        CallKind.OTHER: 100.0,
+    }
+)
+"""For each key. An organisation may have one for all its agents: 1,000 of them send 200 heartbeats a second, and begin
+and end as many transfers at the very most as their ticks allow; three times that is left to them."""
+
+KEYS_AT_ONCE = 4
+"""All keys of a tenant together may call so many times as often as one. A tenant makes as many keys as it likes and
+says of each how often it may call: what it takes from other tenants must not hang on either."""
+
+OFF = "off"
+
+
+class CallLimits(NamedTuple):
+    """Calls a second by kind; a kind that is missing is not limited.
+
+    Attributes
+    ----------
+    of_key : for a key whose factor is 1.
+    of_tenant : for all keys of a tenant together, whatever their factors.
+    """
+
+    of_key: Mapping[CallKind, float]
+    of_tenant: Mapping[CallKind, float]
+
+    @classmethod
+    def usual(cls, of_key: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Self:
+        """Limits of keys, and of tenants as they follow from them.
+
+        Both are plain dictionaries: limits are sent to other processes, and a read-only view cannot be pickled.
+        """
+        return cls(dict(of_key), {kind: per_s * KEYS_AT_ONCE for kind, per_s in of_key.items()})
+
+
+def calls_from(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:
+    """Calls a second by kind, as an operator writes them: ``query=5 heartbeat=off``, or ``off`` for all.
+
+    ``usual`` : of the kinds that are not named.
+
+    Raises
+    ------
+    ValueError : another kind, or no number above 0.
+    """
+    if text == OFF:
+        return {}
+    found, left = dict(usual), set(CallKind)
+    for word in text.split():
+        name, _, number = word.partition("=")
+        if name not in left:
+            raise ValueError(
+                f"must be {OFF}, or KIND=NUMBER by blanks, each kind one of {', '.join(CallKind)} and once"
+            )
+        kind = CallKind(name)
+        left.remove(kind)
+        if number == OFF:
+            found.pop(kind, None)
+            continue
+        try:
+            found[kind] = float(number)
+        except ValueError:
+            found[kind] = math.nan
+        if not 0 < found[kind] < math.inf:
+            raise ValueError(f"{name} must be a number of calls a second above 0, or {OFF}")
+    return found
+
+
+class Taken(NamedTuple):
+    """Calls taken from one bucket since they were last told; ``per_s`` and ``burst`` say how it fills, and how far.
+
+    ``holder_id`` : of the key, or of the tenant.
+    """
+
+    holder_id: UUID
+    kind: CallKind
+    calls: int
+    per_s: float
+    burst: float
+
+
+class SharedLevels(Protocol):
+    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+        """Take calls from buckets that all processes share; the level of each afterwards, below zero if overdrawn.
+
+        Raises
+        ------
+        Unavailable : the store does not answer; nothing is known to be taken.
+        """
+
+
+Limit = Literal["key", "tenant"]
+"""Whose bucket was empty."""
+
+
+class Refused(NamedTuple):
+    """Calls that were refused since that was last told."""
+
+    tenant_id: UUID
+    key_id: UUID
+    kind: CallKind
+    limit: Limit
+    calls: int
+
+
+class _Bucket:
+    """Of one key or tenant and one kind, as this process knows it."""
+
+    __slots__ = ("at_s", "burst", "level", "per_s", "taken")
+
+    def __init__(self, per_s: float, at_s: float) -> None:
+        self.per_s = per_s
+        self.burst = max(per_s * BURST_S, 1.0)
+        self.level = self.burst
+        self.at_s = at_s
+        self.taken = 0
+
+    def fill(self, at_s: float) -> None:
+        self.level = min(self.burst, self.level + (at_s - self.at_s) * self.per_s)
+        self.at_s = at_s
+
+    def take(self) -> None:
+        self.level -= 1.0
+        self.taken += 1
+
+    @property
+    def empty_for_s(self) -> float:
+        return (1.0 - self.level) / self.per_s
+
+
+class RateLimits:
+    """Parameters
+    ----------
+    limits : of keys and of tenants.
+    levels : what all processes share.
+    monotonic : seconds of a clock that never goes back.
+    on_refused : told once a second of what was refused.
+    on_failed : told of what is no absence of the store, but a fault.
+    """
+
+    def __init__(
+        self,
+        limits: CallLimits,
+        levels: SharedLevels,
+        monotonic: Callable[[], float],
+        on_refused: Callable[[Refused], None],
+        on_failed: Callable[[Exception], None],
+    ) -> None:
+        self._limits = limits
+        self._levels = levels
+        self._monotonic = monotonic
+        self._on_refused = on_refused
+        self._on_failed = on_failed
+        self._buckets: dict[tuple[UUID, CallKind], _Bucket] = {}
+        self._refused: Counter[tuple[UUID, UUID, CallKind, Limit]] = Counter()
+
+    def permits(self, principal: Principal, kind: CallKind) -> bool:
+        """Take a call from the buckets of the key and of its tenant if there is one left in both."""
+        of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
+        if (of_key is not None and of_key.level < 1.0) or (of_tenant is not None and of_tenant.level < 1.0):
+            return False
+        if of_key is not None:
+            of_key.take()
+        if of_tenant is not None:
+            of_tenant.take()
+        return True
+
+    def require(self, principal: Principal, kind: CallKind) -> None:
+        """Take a call from the buckets of the key and of its tenant.
+
+        Raises
+        ------
+        TooOften : there is none left in one of them; the refusal is counted.
+        """
+        if self.permits(principal, kind):
+            return
+        of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
+        limit: Limit = "key"
+        empty = of_key
+        if of_tenant is not None and (of_key is None or of_tenant.empty_for_s > of_key.empty_for_s):
+            limit, empty = "tenant", of_tenant
+        assert empty is not None, "nothing is refused without a limit"
+        self._refused[principal.tenant_id, principal.key_id, kind, limit] += 1
+        raise TooOften(
+            kind,
+            whose="this key" if limit == "key" else "all keys of this tenant together",
+            calls=int(empty.burst),
+            window_s=math.ceil(empty.burst / empty.per_s),
+            retry_after_s=math.ceil(empty.empty_for_s),
+        )
+
+    async def follow(self, *, every_s: float = EVERY_S) -> None:
+        """Share what was taken again and again, until cancelled; while the store is away each process counts alone."""
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                await self.share()
+            except Unavailable:
+                continue
+            except Exception as error:  # noqa: BLE001  # the turns must not end with the first that fails
+                self._on_failed(error)
+
+    async def share(self) -> None:
+        """Tell what was taken and refused since the last time, and take over what is left over all processes.
+
+        Raises
+        ------
+        Unavailable : the store does not answer. What was not told never is: a store that comes back after an hour must
+            not ask for that hour at once.
+        """
+        self._tell_refused()
+        self._forget_full()
+        used = [(name, bucket) for name, bucket in self._buckets.items() if bucket.taken]
+        told = [Taken(*name, bucket.taken, bucket.per_s, bucket.burst) for name, bucket in used]
+        for _, bucket in used:
+            bucket.taken = 0
+        for first in range(0, len(used), BUCKETS_AT_ONCE):
+            part = slice(first, first + BUCKETS_AT_ONCE)
+            levels = await self._levels.take(told[part])
+            for (_, bucket), level in zip(used[part], levels, strict=True):
+                bucket.level = level - bucket.taken  # taken while the store was asked
+                bucket.at_s = self._monotonic()
+
+    def _of_key(self, principal: Principal, kind: CallKind) -> _Bucket | None:
+        per_s = self._limits.of_key.get(kind)
+        return None if per_s is None else self._filled(principal.key_id, kind, per_s * principal.rate_factor)
+
+    def _of_tenant(self, principal: Principal, kind: CallKind) -> _Bucket | None:
+        per_s = self._limits.of_tenant.get(kind)
+        return None if per_s is None else self._filled(principal.tenant_id, kind, per_s)
+
+    def _filled(self, holder_id: UUID, kind: CallKind, per_s: float) -> _Bucket:
+        now_s = self._monotonic()
+        bucket = self._buckets.get((holder_id, kind))
+        if bucket is None or bucket.per_s != per_s:
+            made = _Bucket(per_s, now_s)
+            if bucket is not None:  # the factor was changed
+                made.level, made.taken = min(made.burst, bucket.level), bucket.taken
+            self._buckets[holder_id, kind] = bucket = made
+        bucket.fill(now_s)
+        return bucket
+
+    def _tell_refused(self) -> None:
+        refused, self._refused = self._refused, Counter()
+        for (tenant_id, key_id, kind, limit), calls in refused.items():
+            self._on_refused(Refused(tenant_id, key_id, kind, limit, calls))
+
+    def _forget_full(self) -> None:
+        """Buckets that are as new: of keys and tenants that have not called for a while."""
+        now_s = self._monotonic()
+        for name, bucket in list(self._buckets.items()):
+            bucket.fill(now_s)
+            if bucket.level >= bucket.burst and not bucket.taken:
+                del self._buckets[name]

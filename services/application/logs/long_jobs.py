@@ -1,0 +1,121 @@
+"""How far the work is that takes longer than a page waits: fits, rollups, exports and months that go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple, Protocol
+
+from services.application.logs.export import ExportFailure
+from services.application.logs.retention_page import MonthOfTenant, Next, next_of
+from tradewind.units import format_count
+
+MOST_WAITING = 200
+"""Days of links that wait to be added up are counted so far: more are told as so many."""
+
+
+class Progress(NamedTuple):
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongWork:
+    """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words.
+
+    ``failure`` : what keeps it from being done.
+    ``done`` : of ``total``, since this run began; ``None`` where no run counts what it does, and ``total`` is to come.
+    """
+
+    name: str
+    done: int | None
+    total: int
+    unit: str
+    left: str
+    failure: ExportFailure | None = None
+
+
+class ReleaseWork(Protocol):
+    def building(self) -> int | None: ...
+    def progress(self, release_id: int) -> Progress: ...
+
+
+class Rollups(Protocol):
+    def waiting(self, most: int) -> int: ...
+
+
+class LogDays(Protocol):
+    def progress(self, before: date) -> Progress: ...
+    def failure(self) -> ExportFailure | None: ...
+
+
+class MonthSeals(Protocol):
+    def page(self) -> Sequence[MonthOfTenant]: ...
+
+
+class WorkUnitOfWork(Protocol):
+    """An open transaction of the tenant whose work it is."""
+
+    @property
+    def release_work(self) -> ReleaseWork: ...
+    @property
+    def rollups(self) -> Rollups: ...
+    @property
+    def log_days(self) -> LogDays: ...
+    @property
+    def month_seals(self) -> MonthSeals: ...
+
+
+def long_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongWork]:
+    """All of it.
+
+    Parameters
+    ----------
+    is_exporting : whether there is a place for exports.
+    months : of logs that are kept, ``None`` for all.
+    """
+    return [_fits(uow), _sums(uow), export_work(uow, now=now, is_exporting=is_exporting), _months(uow, now, months)]
+
+
+def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> LongWork:
+    """Days of transfers, heartbeats and quotes that are over, a file each: those written today beside those left."""
+    done, total = uow.log_days.progress(now.date())
+    if not is_exporting:
+        return LongWork(name="Exports", done=0, total=0, unit="file", left="no place for them is set")
+    left = total - done
+    return LongWork(
+        name="Exports",
+        done=done,
+        total=total,
+        unit="file",
+        left=f"{format_count(left, 'file')} to write, each night or when asked"
+        if left
+        else "every day that is over is written",
+        failure=uow.log_days.failure(),
+    )
+
+
+def _fits(uow: WorkUnitOfWork) -> LongWork:
+    building = uow.release_work.building()
+    if building is None:
+        return LongWork(name="Fits", done=0, total=0, unit="link", left="begun when enough new logs have come")
+    done, total = uow.release_work.progress(building)
+    return LongWork(
+        name="Fits", done=done, total=total, unit="link", left=f"release {building} is in force once all are fitted"
+    )
+
+
+def _sums(uow: WorkUnitOfWork) -> LongWork:
+    waiting = uow.rollups.waiting(MOST_WAITING)
+    more = "or more " if waiting == MOST_WAITING else ""
+    left = f"{waiting} {more}days of links wait to be added up, the oldest first" if waiting else "every row is counted"
+    return LongWork(name="Daily sums", done=None, total=waiting, unit="day", left=left)
+
+
+def _months(uow: WorkUnitOfWork, now: datetime, months: int | None) -> LongWork:
+    if months is None:
+        return LongWork(name="Retention", done=0, total=0, unit="month", left="every row is kept")
+    next_up = [next_of(each, now=now, months=months) for each in uow.month_seals.page()]
+    gone = next_up.count(Next.GONE)
+    due = sum(each in (Next.CLOSES, Next.WAITS, Next.GOES) for each in next_up)
+    left = f"{due} to go once exported, at 02:40 UTC" if due else "no month is older than is kept"
+    return LongWork(name="Retention", done=gone, total=gone + due, unit="month", left=left)

@@ -1,0 +1,75 @@
+"""A release beside the one in force: which links and tiers would change, and how well each model does."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from services.application.models.learned_model import StoredRelease
+from tradewind.wire.releases import Change, LinkChange, Release, ReleaseComparison, TierChange, UndecidedTiers
+
+TIERS_TOLD = 50
+"""Tiers that are told one by one, those that move most."""
+
+
+class Releases(Protocol):
+    def get(self, release_id: int) -> StoredRelease: ...
+    def current(self) -> int | None: ...
+
+
+class ReleaseDifferences(Protocol):
+    def same(self, before: int | None, after: int) -> int: ...
+    def links(self, before: int | None, after: int) -> Sequence[LinkChange]: ...
+    def tiers(self, before: int | None, after: int) -> Sequence[TierChange]: ...
+
+
+class ComparisonUnitOfWork(Protocol):
+    """An open transaction of the tenant whose releases are compared."""
+
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def release_differences(self) -> ReleaseDifferences: ...
+
+
+def compared(release_id: int, *, uow: ComparisonUnitOfWork) -> ReleaseComparison:
+    """What putting a release in force would change.
+
+    Raises
+    ------
+    NotFound : the tenant has no such release.
+    """
+    release, current = uow.releases.get(release_id), uow.releases.current()
+    tiers = sorted(uow.release_differences.tiers(current, release_id), key=moved, reverse=True)
+    return ReleaseComparison(
+        release=told(release),
+        in_force=current,
+        same=uow.release_differences.same(current, release_id),
+        links=tuple(uow.release_differences.links(current, release_id)),
+        tiers_changed=len(tiers),
+        tiers_gained=sum(each.change is Change.GAINED for each in tiers),
+        tiers_lost=sum(each.change is Change.LOST for each in tiers),
+        tiers=tuple(tiers[:TIERS_TOLD]),
+    )
+
+
+def moved(tier: TierChange) -> float:
+    """By how much of the wider bound a tier moves; one that comes or goes moves as a whole."""
+    before, after = tier.before, tier.after
+    if before is None or after is None:
+        return 1.0
+    widest = max(abs(before.upper), abs(after.upper), abs(before.lower), abs(after.lower))
+    return max(abs(after.lower - before.lower), abs(after.upper - before.upper)) / widest if widest else 0.0
+
+
+def told(release: StoredRelease, undecided: Sequence[UndecidedTiers] = ()) -> Release:
+    """Return the release as the API states it; ``undecided`` counts for the one in force alone."""
+    return Release(
+        id=release.id,
+        state=release.state,
+        created_at=release.created_at,
+        published_at=release.published_at,
+        links=release.links,
+        clusters=release.clusters,
+        gate=release.gate,
+        current=release.current,
+        undecided=tuple(undecided) if release.current else (),
+    )

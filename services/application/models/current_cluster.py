@@ -1,0 +1,54 @@
+"""A cluster of the release in force, with the model that it belongs to."""
+
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from services.application.models.learned_model import StoredLeaf, StoredModel
+from tradewind.errors import NotFound
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+
+
+class Models(Protocol):
+    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
+    def link_of_cluster(self, cluster_id: UUID) -> UUID | None: ...
+
+
+class ClusterUnitOfWork(Protocol):
+    """An open transaction of the tenant whose clusters they are."""
+
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+
+
+class ClusterInForce(NamedTuple):
+    release: int
+    model: StoredModel
+    leaf: StoredLeaf
+
+
+class ClusterSuperseded(NotFound):
+    """The cluster was in force once: its link was fitted, or its tiers cut, anew."""
+
+    def __init__(self, link_id: UUID) -> None:
+        super().__init__("that cluster is in force no more: its link was fitted anew, or its tiers were cut otherwise")
+        self.link_id = link_id
+
+
+def cluster_in_force(cluster_id: UUID, uow: ClusterUnitOfWork) -> ClusterInForce:
+    """One cluster.
+
+    Raises
+    ------
+    ClusterSuperseded, NotFound : the release in force has none of this id.
+    """
+    release = uow.releases.current()
+    model = None if release is None else uow.models.with_cluster(release, cluster_id)
+    if release is None or model is None:
+        link_id = uow.models.link_of_cluster(cluster_id)
+        raise NotFound("no such cluster") if link_id is None else ClusterSuperseded(link_id)
+    return ClusterInForce(release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id))

@@ -1,0 +1,307 @@
+"""What a provider says of its tiers: names, and cuts of its own between them, which hold over refits.
+
+Cuts are kept by the identities of the tiers between them. They are applied to the release in force at once, as a
+release of its own, and again to every model that is fitted later.
+"""
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from services.application.models.current_cluster import cluster_in_force
+from services.application.models.learned_model import StoredLeaf, StoredModel, Tier
+from services.application.models.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words, tiers_of_link
+from services.application.models.tier_identity import origins_of
+from services.application.shared.audit import Audit
+from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
+from services.application.shared.ports import Clock
+from tradewind.errors import Conflict, InvalidValue, NotFound
+from tradewind.model import LeafModel, LinkModel
+from tradewind.tiers.custom import NARROWEST, check_cuts, solved_between
+from tradewind.tiers.partitions import Partition, PartitionKey, has_moved, match_partitions, tier_name
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCuts:
+    """Where a provider cuts the targets of one key; tier n lies between the cuts n − 1 and n."""
+
+    key: PartitionKey
+    cuts: tuple[float, ...]
+    tier_ids: tuple[UUID, ...]
+
+    def between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
+        """Edges and tiers of what can be certified now; those beyond it are kept until it reaches them again."""
+        inside = (cut for cut in self.cuts if cut - lowest > NARROWEST * cut and highest - cut > NARROWEST * highest)
+        edges = (lowest, *inside, highest)
+        middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
+        return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
+
+
+class OwnTiers(Protocol):
+    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+    def keep(self, link_id: UUID, own: OwnCuts, *, replacing: Collection[UUID]) -> None: ...
+    def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None: ...
+    def rename(self, tier_id: UUID, name: str | None) -> None: ...
+    def accept(self, tier_id: UUID) -> None: ...
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+    def with_model(
+        self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool
+    ) -> int: ...
+
+
+class Models(Protocol):
+    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
+    def link_of_cluster(self, cluster_id: UUID) -> UUID | None: ...
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
+
+
+class PriceBooks(Protocol):
+    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
+
+
+class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
+    """An open transaction of the tenant whose tiers change."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def own_tiers(self) -> OwnTiers: ...
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CutTier:
+    """A tier and what serves it; ``is_new`` : it continues none, and inherits the price of what it was split from."""
+
+    tier: Tier
+    partition: Partition
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The tiers of a key as they are and as they would be, both solved alike, so that their regrets compare."""
+
+    before: Sequence[CutTier]
+    after: Sequence[CutTier]
+
+
+def tiers_of(leaf: StoredLeaf, key: PartitionKey) -> Sequence[CutTier]:
+    """The tiers of a cluster for one key, ascending."""
+    held = zip(leaf.tiers, leaf.model.partitions, strict=True)
+    return sorted(
+        (CutTier(tier, partition) for tier, partition in held if partition.key == key),
+        key=lambda each: each.partition.lower,
+    )
+
+
+def effect_of(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> Effect:
+    """What other cuts would change: a tier goes on in the one that shares most with it.
+
+    Raises
+    ------
+    InvalidValue : the kind cannot be cut, or not there.
+    NotFound : the cluster has no tiers of this key.
+    """
+    held = tiers_of(leaf, key)
+    if not held:
+        raise NotFound("the cluster has no such tiers")
+    edges = (held[0].partition.lower, *(each.partition.upper for each in held))
+    check_cuts(cuts, lowest=edges[0], highest=edges[-1])
+    as_is = solved_between(leaf.model.table, key, edges)
+    before = [replace(each, partition=partition) for each, partition in zip(held, as_is, strict=True)]
+    tier_of = {id(each.partition): each.tier for each in before}
+    after = []
+    for match in match_partitions(as_is, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
+        if match.old is None:
+            origin = None if match.split_from is None else tier_of[id(match.split_from)].id
+            after.append(CutTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
+        else:
+            tier = tier_of[id(match.old)]
+            after.append(CutTier(replace(tier, needs_review=tier.needs_review or match.moved), match.new))
+    return Effect(before, after)
+
+
+def keep_cuts(
+    cluster_id: UUID, key: PartitionKey, cuts: Sequence[float], *, version: UUID, uow: TierUnitOfWork, clock: Clock
+) -> UUID:
+    """Cut the tiers of a cluster otherwise, from now on and after each fit; the cluster's id in the new release.
+
+    Parameters
+    ----------
+    version : the model that the change was made on.
+
+    Raises
+    ------
+    NotFound : the release in force has no such cluster, or no such tiers.
+    InvalidValue : the cuts leave no tiers between them.
+    Conflict : the link was fitted again, or somebody else changed its tiers.
+    """
+    release = uow.releases.current()
+    model = None if release is None else uow.models.with_cluster(release, cluster_id)
+    if release is None or model is None or model.id != version:
+        raise Conflict("the link was fitted again or its tiers were changed meanwhile; look at them again")
+    position = next(n for n, leaf in enumerate(model.leaves) if leaf.cluster_id == cluster_id)
+    effect = effect_of(model.leaves[position], key, cuts)
+    own = OwnCuts(key, tuple(cuts), tuple(each.tier.id for each in effect.after))
+    uow.own_tiers.keep(model.link_id, own, replacing=[each.tier.id for each in effect.before])
+    cut, tiers = with_own_cuts(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
+    model_id = uow.models.add(model.link_id, cut, tiers, fitted_at=model.fitted_at)
+    uow.price_books.inherit(origins_of([[each.tier for each in effect.after]]))
+    now_in_force = uow.releases.with_model(
+        model.link_id, model_id, built_on=release, at=clock.now(), why="tiers_cut", refits=False
+    )
+    uow.audit.note(
+        "tier.cut",
+        _in_words(key),
+        link=_path(model.link_id, uow.links),
+        before=[tier_name(each.partition) for each in effect.before],
+        after=[tier_name(each.partition) for each in effect.after],
+        release=now_in_force,
+    )
+    stored = uow.models.of_link(now_in_force, model.link_id)
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.publish(ReleaseChanged(uow.tenant_id, now_in_force))
+    uow.commit()
+    assert stored is not None, "it was stored just now"
+    return stored.leaves[position].cluster_id
+
+
+def forget_cuts(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> None:
+    """Let the next fit cut the tiers of a cluster as it proposes.
+
+    Raises
+    ------
+    NotFound : the release in force has no such cluster.
+    """
+    _, model, leaf = cluster_in_force(cluster_id, uow)
+    uow.own_tiers.forget(model.link_id, key, [each.tier.id for each in tiers_of(leaf, key)])
+    uow.audit.note("tier.cuts_given_up", _in_words(key), link=_path(model.link_id, uow.links))
+    uow.commit()
+
+
+def with_own_cuts(
+    model: LinkModel, tiers: Sequence[Sequence[Tier]], own: Collection[OwnCuts], before: StoredModel | None
+) -> tuple[LinkModel, Sequence[Sequence[Tier]]]:
+    """A model with the provider's own cuts in the clusters that continue those they were made for.
+
+    Parameters
+    ----------
+    tiers : for each leaf one for each of its partitions; those of the model before where they continue them.
+    before : by which bounds are told that moved.
+    """
+    known: Mapping[UUID, CutTier] = {
+        tier.id: CutTier(tier, partition)
+        for leaf in (() if before is None else before.leaves)
+        for tier, partition in zip(leaf.tiers, leaf.model.partitions, strict=True)
+    }
+    cut = list(zip(model.leaves, tiers, strict=True))
+    for each in own:
+        cut = [_cut(leaf, of_leaf, each, known) for leaf, of_leaf in cut]
+    return replace(model, leaves=tuple(leaf for leaf, _ in cut)), [of_leaf for _, of_leaf in cut]
+
+
+def _cut(
+    leaf: LeafModel, tiers: Sequence[Tier], own: OwnCuts, known: Mapping[UUID, CutTier]
+) -> tuple[LeafModel, Sequence[Tier]]:
+    whole = list(zip(leaf.partitions, tiers, strict=True))
+    held = [(partition, tier) for partition, tier in whole if partition.key == own.key]
+    if not {tier.id for _, tier in held} & {*own.tier_ids}:
+        return leaf, tiers
+    edges, tier_ids = own.between(
+        min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
+    )
+    try:
+        solved = solved_between(leaf.table, own.key, edges)
+    except InvalidValue:  # nothing between them can be certified any more: what is proposed serves until it can
+        return leaf, tiers
+    mine = list(zip(solved, map(_marked, tier_ids, solved, [known] * len(solved)), strict=True))
+    others = [pair for pair in whole if pair[0].key != own.key]
+    first = whole.index(held[0])
+    joined = others[:first] + mine + others[first:]
+    return replace(leaf, partitions=tuple(partition for partition, _ in joined)), [tier for _, tier in joined]
+
+
+def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, CutTier]) -> Tier:
+    """The tier, to be reviewed where its bounds have moved or nobody has seen it yet."""
+    before = known.get(tier_id)
+    if before is None:
+        return Tier(tier_id, needs_review=True)
+    return Tier(tier_id, needs_review=before.tier.needs_review or has_moved(before.partition, partition))
+
+
+def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None:
+    """Call a tier otherwise; without a name it goes by its range.
+
+    Raises
+    ------
+    NotFound : the tenant has no such tier.
+    InvalidValue : another tier of its link goes by that name, so that customers could not tell them apart.
+    """
+    _known(tier_id, uow)
+    if name is not None:
+        _check_free(name, tier_id, uow)
+    before = _named([tier_id], uow)
+    uow.own_tiers.rename(tier_id, name)
+    uow.audit.note("tier.renamed", before, now=name or "by its range", id=str(tier_id))
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.commit()
+
+
+def _check_free(name: str, tier_id: UUID, uow: TierUnitOfWork) -> None:
+    """Refuse a name of another tier of the link in the release in force: nobody is told those of earlier ones."""
+    release = uow.releases.current()
+    mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
+    for each in tiers_of_link(mine[0].link_id, uow) if mine else ():
+        if each.tier.id != tier_id and each.name.casefold().split() == name.casefold().split():
+            which = f"{each.range}, {each.cluster}"
+            raise InvalidValue("name", f"{each.name!r} is another tier of this link ({which}); choose another name")
+
+
+def accept_tiers(tier_ids: Iterable[UUID], *, uow: TierUnitOfWork) -> None:
+    """Let tiers stand as they are: their moved bounds were looked at.
+
+    Raises
+    ------
+    NotFound : the tenant has no such tier.
+    """
+    for tier_id in tier_ids:
+        _known(tier_id, uow)
+        uow.own_tiers.accept(tier_id)
+        uow.audit.note("tier.reviewed", _named([tier_id], uow), id=str(tier_id))
+    uow.commit()
+
+
+def _in_words(key: PartitionKey) -> str:
+    return f"{key.kind.replace('_', ' ')} at {key.confidence:.0%} on {key.energy_basis} energy"
+
+
+def _path(link_id: UUID, links: Links) -> str:
+    return next(path_in_words(link.key) for link in links.all() if link.id == link_id)
+
+
+def _named(tier_ids: Collection[UUID], uow: TierUnitOfWork) -> str:
+    return "; ".join(each.in_words() for each in named_tiers(tier_ids, uow))
+
+
+def _known(tier_id: UUID, uow: TierUnitOfWork) -> None:
+    if not uow.price_books.knows_tiers([tier_id]):
+        raise NotFound("no such tier")

@@ -1,0 +1,57 @@
+"""Name end systems and what is known of the paths between them."""
+
+from typing import Protocol
+from uuid import UUID
+
+from services.application.shared.audit import Audit
+from services.application.shared.jobs import EndpointsChanged, Event
+from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
+
+
+class Endpoints(Protocol):
+    def add(self, new: NewEndpoint) -> Endpoint: ...
+    def change(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint: ...
+
+
+class EndpointUnitOfWork(Protocol):
+    """An open transaction of the tenant whose endpoints are named."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def endpoints(self) -> Endpoints: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
+    """A new endpoint, of which every process is told.
+
+    Raises
+    ------
+    Conflict : the name or an alias is taken, or one is there twice.
+    """
+    endpoint = uow.endpoints.add(new)
+    uow.audit.note(
+        "endpoint.created", endpoint.name, **new.model_dump(mode="json", exclude_none=True, exclude={"name"})
+    )
+    uow.publish(EndpointsChanged(uow.tenant_id))
+    uow.commit()
+    return endpoint
+
+
+def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: EndpointUnitOfWork) -> Endpoint:
+    """Change what ``change`` names, and tell every process.
+
+    Raises
+    ------
+    NotFound : the tenant has no such endpoint.
+    Conflict : the name or an alias is taken, or one is there twice.
+    """
+    endpoint = uow.endpoints.change(endpoint_id, change)
+    uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_none=True))
+    uow.publish(EndpointsChanged(uow.tenant_id))
+    uow.commit()
+    return endpoint

@@ -1,0 +1,120 @@
+"""Tiers that have a price: what a new model of their link would change of them.
+
+A price stands for a promise. So a model that would take such a tier away, or move it so far that it is another promise,
+does not serve until a provider has decided. Small drifts of bounds pass: they are marked for review.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from services.application.models.learned_model import StoredModel, Tier
+from tradewind.model import LinkModel
+from tradewind.tiers.partitions import Bounds, Partition, shared_length
+from tradewind.units import format_count
+from tradewind.wire.releases import Change, TierBounds, TierChange
+
+LEAST_SHARED = 0.5
+"""Part of the old and new targets together that both have; a tier that shares less is another promise."""
+
+DRIFT = 0.1
+"""A bound may drift by this share of itself: a narrow tier that shares little then is the same promise all the same."""
+
+LEVEL_DRIFT = 0.25
+"""The same of the level of a kind that has no target, such as max_throughput."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndecidedModel:
+    """A stored model that serves only if a provider decides so: what it would change, and the release that waits."""
+
+    model_id: UUID
+    release_id: int
+    raised_at: datetime
+    changes: Sequence[TierChange]
+
+
+class _Range(NamedTuple):
+    lower: float
+    upper: float
+
+
+def changes_of_priced_tiers(
+    before: StoredModel | None, model: LinkModel, tiers: Sequence[Sequence[Tier]], priced: Collection[UUID]
+) -> Sequence[TierChange]:
+    """Return the priced tiers that a link would lose, or that would move to another promise.
+
+    Parameters
+    ----------
+    before : the model that serves the link now.
+    tiers : of the new model, for each leaf one for each of its partitions.
+    priced : the tiers that have a price in the book in force or in one to come.
+    """
+    if before is None or not priced:
+        return ()
+    after = [
+        list(zip(leaf.partitions, of_leaf, strict=True)) for leaf, of_leaf in zip(model.leaves, tiers, strict=True)
+    ]
+    found: dict[UUID, TierChange | None] = {}
+    for old, tier in _tiers_of(before):
+        if tier.id in priced and found.get(tier.id, ...) is not None:
+            successors = [parts for each in after if (parts := _successors(each, tier.id, old))]
+            found[tier.id] = _change(before.link_id, tier, old, successors)
+    return tuple(change for change in found.values() if change is not None)
+
+
+def reason_to_wait(changes: Sequence[TierChange]) -> str:
+    """Return why the link keeps its model, for the pages and `GET /v1/links`."""
+    lost = sum(each.change is Change.LOST for each in changes)
+    counts = [(lost, "take away"), (len(changes) - lost, "move")]
+    what = " and ".join(f"{verb} {format_count(count, 'tier')}" for count, verb in counts if count)
+    return f"the new model would {what} with a price; the model before serves until a provider has decided"
+
+
+def _tiers_of(model: StoredModel) -> Iterator[tuple[Partition, Tier]]:
+    for leaf in model.leaves:
+        yield from zip(leaf.model.partitions, leaf.tiers, strict=True)
+
+
+def _successors(held: Sequence[tuple[Partition, Tier]], tier_id: UUID, old: Partition) -> Sequence[Partition]:
+    """Return the partitions of one leaf that have the price of the old one: its successor, and what was split off."""
+    own = [partition for partition, tier in held if tier.id == tier_id and partition.key == old.key]
+    return [*own, *(partition for partition, tier in held if tier.split_from == tier_id)] if own else []
+
+
+def _change(link_id: UUID, tier: Tier, old: Partition, successors: Sequence[Sequence[Partition]]) -> TierChange | None:
+    """Return what becomes of a tier where that is another promise; of several leaves the best one counts."""
+    if any(_is_same_promise(old, parts) for parts in successors):
+        return None
+    hull = _hull(successors[0]) if successors else None
+    return TierChange(
+        tier_id=tier.id,
+        link_id=link_id,
+        name=tier.name,
+        kind=old.kind,
+        confidence=old.confidence,
+        energy_basis=old.energy_basis,
+        change=Change.LOST if hull is None else Change.CHANGED,
+        before=TierBounds(lower=old.lower, upper=old.upper),
+        after=None if hull is None else TierBounds(lower=hull.lower, upper=hull.upper),
+    )
+
+
+def _hull(parts: Sequence[Bounds]) -> _Range:
+    return _Range(min(each.lower for each in parts), max(each.upper for each in parts))
+
+
+def _is_same_promise(old: Bounds, parts: Sequence[Bounds]) -> bool:
+    """Return whether targets that were promised in the old range are by and large those of the new ranges."""
+    drift = LEVEL_DRIFT if old.lower == old.upper else DRIFT
+    hull = _hull(parts)
+    if all(
+        abs(one - other) <= drift * max(abs(one), abs(other))
+        for one, other in ((old.lower, hull.lower), (old.upper, hull.upper))
+    ):
+        return True
+    shared = sum(shared_length(old, each) for each in parts)
+    joint = (old.upper - old.lower) + sum(each.upper - each.lower for each in parts) - shared
+    return joint > 0 and shared >= LEAST_SHARED * joint

@@ -1,0 +1,311 @@
+"""From new logs to a release: one task a link, a gate, and one transaction that makes the release current.
+
+The work list of a release is in the database: a row a link, locked while a task fits it. A task that is killed loses
+its lock and its transaction, so the link is pending again; a task that runs twice finds nothing to do. Whoever
+finishes last publishes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from services.application.billing.price_list import PriceList
+from services.application.models.custom_tiers import OwnCuts, with_own_cuts
+from services.application.models.gate import Verdict, judge
+from services.application.models.learned_model import (
+    ClaimedLink,
+    Curve,
+    KnownDuring,
+    Span,
+    StoredLink,
+    StoredModel,
+    Tier,
+)
+from services.application.models.priced_tiers import UndecidedModel, changes_of_priced_tiers, reason_to_wait
+from services.application.models.tier_identity import continued_tiers, origins_of
+from services.application.shared.events import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
+from services.application.shared.jobs import Event, FitLink, RefreshModels, ReleaseChanged
+from services.application.shared.ports import Clock, Transaction
+from tradewind.errors import CannotFit, Conflict
+from tradewind.model import LinkModel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
+
+MAX_ATTEMPTS = 3
+"""A link whose fit took its worker down so often is refused: it is given up until it has newer logs, and enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndCurves:
+    """Of both ends of a link, and of what runs between the two, whatever the mover or the direction."""
+
+    source: KnownDuring
+    destination: KnownDuring
+    between: Curve
+
+
+class Learner(Protocol):
+    """What only workers have: the numerics."""
+
+    def curve(self, rows: Iterable["pa.RecordBatch"]) -> Curve:
+        """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
+
+    def fit(
+        self,
+        rows: Iterable["pa.RecordBatch"],
+        curves: EndCurves,
+        *,
+        unknown_before_bps: float | None,
+        in_force: StoredModel | None,
+    ) -> LinkModel:
+        """The model of a link from its rows in order of start, compared with the one in force on rows new to both.
+
+        Raises ``CannotFit``.
+        """
+
+
+class LogReader(Protocol):
+    """Rows as Arrow, in batches."""
+
+    def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
+    def month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
+    def rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
+
+
+class ReleaseWork(Protocol):
+    def building(self) -> int | None: ...
+    def begin(self, at: datetime) -> int | None: ...
+    def pending(self, release_id: int) -> Sequence[UUID]: ...
+    def is_complete(self, release_id: int) -> bool: ...
+    def last_activity(self, release_id: int) -> datetime: ...
+    def newest_began_at(self) -> datetime | None: ...
+    def outcomes(self, release_id: int) -> Mapping[str, int]: ...
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None: ...
+    def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
+    def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
+    def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None: ...
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime: ...
+    def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None: ...
+
+
+class Models(Protocol):
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
+
+
+class OwnTiers(Protocol):
+    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+
+
+class PriceBooks(Protocol):
+    def in_force(self) -> PriceList: ...
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
+
+
+class TierDecisions(Protocol):
+    def raise_for(self, link_id: UUID, undecided: UndecidedModel) -> None: ...
+    def drop(self, link_id: UUID) -> None: ...
+
+
+class Curves(Protocol):
+    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
+    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
+    def during(self, endpoint_id: UUID, span: Span) -> KnownDuring: ...
+
+
+class Links(Protocol):
+    def get(self, link_id: UUID) -> StoredLink: ...
+    def span(self, link_id: UUID) -> Span | None: ...
+
+
+class RefreshUnitOfWork(Transaction, Protocol):
+    """An open transaction of the tenant whose models are refreshed."""
+
+    @property
+    def release_work(self) -> ReleaseWork: ...
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def own_tiers(self) -> OwnTiers: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def tier_decisions(self) -> TierDecisions: ...
+    @property
+    def curves(self) -> Curves: ...
+    @property
+    def links(self) -> Links: ...
+    def publish(self, event: Event) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The use cases of a refresh, on the parts of a worker.
+
+    ``interval`` is the least time between two releases of a tenant; one in which no link has a model does not count,
+    so that a first try with a few logs makes nobody wait. A release in which nothing has happened for
+    ``stale_after`` has lost its jobs.
+    """
+
+    unit_of_work: Callable[[UUID], RefreshUnitOfWork]
+    logs: LogReader
+    learner: Learner
+    clock: Clock
+    interval: timedelta
+    stale_after: timedelta
+    reporter: Reporter
+
+    def begin(self, job: RefreshModels) -> None:
+        """Start a release of the links that are due, unless one is under way or the last began just now.
+
+        What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
+        """
+        now = self.clock.now()
+        with self.unit_of_work(job.tenant_id) as work:
+            release_id = work.release_work.building()
+            if release_id is not None:
+                due = now - work.release_work.last_activity(release_id) >= self.stale_after
+            else:
+                newest = work.release_work.newest_began_at()
+                due = newest is None or now - newest >= self.interval
+                release_id = work.release_work.begin(now) if due else None
+            if release_id is None or not due:
+                return
+            for link_id in work.release_work.pending(release_id):
+                work.publish(FitLink(job.tenant_id, release_id, link_id))
+            work.commit()
+        self._publish_if_complete(job.tenant_id, release_id)
+
+    def fit(self, job: FitLink, *, goes_on: bool = False) -> None:
+        """Fit one link, put its model before the gate, and publish the release if it was the last.
+
+        ``goes_on`` : with an attempt whose worker lived to try again, as when the database was away.
+        """
+        fact = None
+        with self.unit_of_work(job.tenant_id) as work:
+            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now(), goes_on=goes_on)
+            work.commit()
+        with self.unit_of_work(job.tenant_id) as work:
+            claimed = work.release_work.claim(job.release_id, job.link_id)
+            if claimed is not None:
+                fact = self._fit(work, job, claimed)
+                work.commit()
+        if fact is not None:
+            self.reporter.report(fact)
+        self._publish_if_complete(job.tenant_id, job.release_id)
+
+    def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
+        """Make the curve of each month that has more rows than it knows: once a release, by the endpoint's first link.
+
+        Looking at all rows of an endpoint for each of its links would cost the square of its links.
+        """
+        with self.unit_of_work(job.tenant_id) as work:
+            if not work.release_work.claim_curve(job.release_id, endpoint_id):
+                return
+            for month, rows in work.curves.outdated_months(endpoint_id).items():
+                with self.logs.month_rows(job.tenant_id, endpoint_id, month) as batches:
+                    work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
+            work.commit()
+
+    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
+        """Finish the claimed link with a model that passes the gate, or fail it with the reason.
+
+        A model that passes but would take away or move tiers that have a price waits for its provider's decision.
+        """
+        began = self.clock.now()
+        if claimed.attempts > MAX_ATTEMPTS:
+            return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, began)
+        current = work.releases.current()
+        before = work.models.of_link(current, job.link_id) if current is not None else None
+        try:
+            model = self._learn(work, job, before)
+        except CannotFit as reason:
+            return self._refuse(work, job, str(reason), None, began)
+        verdict = judge(model)
+        if not verdict.passed:
+            return self._refuse(work, job, "; ".join(verdict.reasons), verdict, began)
+        now = self.clock.now()
+        own = work.own_tiers.of_link(job.link_id)
+        model, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
+        changes = changes_of_priced_tiers(before, model, tiers, work.price_books.in_force().priced_tiers())
+        model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
+        if changes:
+            undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
+            work.tier_decisions.raise_for(job.link_id, undecided)
+            return self._refuse(work, job, reason_to_wait(changes), verdict, began)
+        work.tier_decisions.drop(job.link_id)
+        work.price_books.inherit(origins_of(tiers))
+        work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
+        return LinkFitted(
+            tenant_id=job.tenant_id,
+            release_id=job.release_id,
+            link_id=job.link_id,
+            rows=model.rows,
+            leaves=len(model.leaves),
+            duration_s=(now - began).total_seconds(),
+            verdict=verdict,
+        )
+
+    def _refuse(
+        self, work: RefreshUnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, began: datetime
+    ) -> LinkRefused:
+        now = self.clock.now()
+        work.release_work.fail(job.release_id, job.link_id, reason, verdict, now)
+        return LinkRefused(
+            tenant_id=job.tenant_id,
+            release_id=job.release_id,
+            link_id=job.link_id,
+            reason=reason,
+            duration_s=(now - began).total_seconds(),
+            verdict=verdict,
+        )
+
+    def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
+        link, span = work.links.get(job.link_id), work.links.span(job.link_id)
+        if span is None:
+            raise CannotFit("it has no logs")
+        ends = link.source_id, link.destination_id
+        for endpoint_id in ends:
+            self._extend_curve(job, endpoint_id)
+        with self.logs.rows_between(job.tenant_id, link) as batches:
+            between = self.learner.curve(batches)
+        source, destination = (work.curves.during(endpoint_id, span) for endpoint_id in ends)
+        curves = EndCurves(source, destination, between)
+        unknown_bps = before.unknown_bps if before else None
+        with self.logs.fit_rows(job.tenant_id, link.id) as batches:
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
+
+    def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
+        """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
+        with self.unit_of_work(tenant_id) as work:
+            if work.release_work.building() != release_id or not work.release_work.is_complete(release_id):
+                return
+            gate, now = work.release_work.outcomes(release_id), self.clock.now()
+            fact: ReleasePublished | ReleaseRefused
+            try:
+                began_at = work.releases.publish(release_id, gate, now)
+            except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
+                work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
+                fact = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
+            else:
+                work.publish(ReleaseChanged(tenant_id, release_id))
+                building_s = (now - began_at).total_seconds()
+                fact = ReleasePublished(
+                    tenant_id=tenant_id, release_id=release_id, outcomes=gate, building_s=building_s
+                )
+            work.publish(RefreshModels(tenant_id))
+            work.commit()
+        self.reporter.report(fact)

@@ -1,0 +1,158 @@
+"""A provider decides on a model that would take away or move tiers that have a price."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.models.custom_tiers import OwnCuts, with_own_cuts
+from services.application.models.learned_model import StoredLink, StoredModel, Tier
+from services.application.models.sla_tiers import path_in_words
+from services.application.models.tier_identity import continued_tiers, origins_of
+from services.application.shared.audit import Audit
+from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
+from services.application.shared.ports import Clock
+from tradewind.errors import Conflict
+from tradewind.model import LinkModel
+from tradewind.wire.releases import Change, TierChange, UndecidedTiers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierDecision:
+    """An open decision: a link keeps its model until a provider has decided on these changes of its tiers.
+
+    ``release_id`` : the release in which the link kept its model first.
+    """
+
+    id: UUID
+    link_id: UUID
+    model_id: UUID
+    release_id: int
+    raised_at: datetime
+    changes: tuple[TierChange, ...]
+
+
+class TierDecisions(Protocol):
+    def all(self) -> Sequence[TierDecision]: ...
+    def claim(self, decision_id: UUID) -> TierDecision: ...
+    def drop(self, link_id: UUID) -> None: ...
+
+
+class Links(Protocol):
+    def all(self) -> Sequence[StoredLink]: ...
+    def get(self, link_id: UUID) -> StoredLink: ...
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+    def with_model(
+        self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool
+    ) -> int: ...
+
+
+class Models(Protocol):
+    def get(self, model_id: UUID) -> StoredModel: ...
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
+
+
+class OwnTiers(Protocol):
+    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+
+
+class PriceBooks(Protocol):
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
+
+
+class UndecidedUnitOfWork(Protocol):
+    """An open transaction of the tenant whose decisions are listed."""
+
+    @property
+    def tier_decisions(self) -> TierDecisions: ...
+    @property
+    def links(self) -> Links: ...
+
+
+class DecisionUnitOfWork(UndecidedUnitOfWork, Protocol):
+    """An open transaction of the tenant whose provider decides."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def own_tiers(self) -> OwnTiers: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def list_undecided(uow: UndecidedUnitOfWork) -> tuple[UndecidedTiers, ...]:
+    """Return the open decisions, the oldest first, each with the path of its link."""
+    decisions = uow.tier_decisions.all()
+    keys = {link.id: link.key for link in uow.links.all()} if decisions else {}
+    return tuple(
+        UndecidedTiers(
+            decision_id=each.id,
+            link_id=each.link_id,
+            source=keys[each.link_id].source,
+            destination=keys[each.link_id].destination,
+            network=keys[each.link_id].network,
+            mover=keys[each.link_id].mover,
+            release=each.release_id,
+            raised_at=each.raised_at,
+            tiers=each.changes,
+        )
+        for each in decisions
+    )
+
+
+def decide_tiers(decision_id: UUID, *, accept: bool, uow: DecisionUnitOfWork, clock: Clock) -> int | None:
+    """Put the model that waits in force, or keep the one before; return the release that is in force now.
+
+    The tiers follow the model in force and the provider's own cuts as they are now, not as they were at the fit.
+
+    Raises
+    ------
+    NotFound : it was decided already, or a newer model has taken its place.
+    Conflict : no release is in force, or another one came into force in the same moment.
+    """
+    decision = uow.tier_decisions.claim(decision_id)
+    release = uow.releases.current()
+    if accept:
+        if release is None:
+            raise Conflict("no release is in force that could take over the model")
+        release = _put_in_force(decision, release, uow, clock)
+        uow.publish(PricesChanged(uow.tenant_id))
+        uow.publish(ReleaseChanged(uow.tenant_id, release))
+    uow.tier_decisions.drop(decision.link_id)
+    lost = sum(each.change is Change.LOST for each in decision.changes)
+    uow.audit.note(
+        "tier.model_accepted" if accept else "tier.model_declined",
+        path_in_words(uow.links.get(decision.link_id).key),
+        decision=str(decision.id),
+        lost=lost,
+        moved=len(decision.changes) - lost,
+        tier_ids=[str(each.tier_id) for each in decision.changes],
+        release=release,
+    )
+    uow.commit()
+    return release
+
+
+def _put_in_force(decision: TierDecision, release: int, uow: DecisionUnitOfWork, clock: Clock) -> int:
+    waiting = uow.models.get(decision.model_id)
+    before, model = uow.models.of_link(release, decision.link_id), waiting.model()
+    own = uow.own_tiers.of_link(decision.link_id)
+    cut, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
+    model_id = uow.models.add(decision.link_id, cut, tiers, fitted_at=waiting.fitted_at)
+    uow.price_books.inherit(origins_of(tiers))
+    return uow.releases.with_model(
+        decision.link_id, model_id, built_on=release, at=clock.now(), why="tiers_decided", refits=True
+    )

@@ -1,0 +1,45 @@
+"""Tiers keep their identity from release to release: names, edits and prices carry over, moved bounds are marked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID, uuid4
+
+from services.application.models.learned_model import StoredLeaf, StoredModel, Tier
+from tradewind.model import LeafModel, LinkModel
+from tradewind.tiers.partitions import Match, match_partitions
+
+
+def continued_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
+    """For each leaf of ``model`` a tier for each of its partitions: the one that it continues, or a new one."""
+    return [_tiers(_nearest(before, leaf), leaf) for leaf in model.leaves]
+
+
+def _nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | None:
+    """The stored leaf whose data sets, and then whose load, are nearest."""
+    if before is None:
+        return None
+    size, count = 2**leaf.leaf.log2_mean_file_bytes, 2**leaf.leaf.log2_file_count
+    return min(
+        before.leaves,
+        key=lambda old: (old.model.leaf.octaves_from(size, count), abs(old.model.leaf.load - leaf.leaf.load)),
+    )
+
+
+def _tiers(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
+    if old is None:
+        return [Tier(uuid4()) for _ in leaf.partitions]
+    known = {id(partition): tier for partition, tier in zip(old.model.partitions, old.tiers, strict=True)}
+    return [_tier(match, known) for match in match_partitions(old.model.partitions, leaf.partitions)]
+
+
+def _tier(match: Match, known: Mapping[int, Tier]) -> Tier:
+    if match.old is not None:
+        tier = known[id(match.old)]
+        return Tier(tier.id, needs_review=tier.needs_review or match.moved)
+    if match.split_from is not None:
+        return Tier(uuid4(), needs_review=True, split_from=known[id(match.split_from)].id)
+    return Tier(uuid4())
+
+
+def origins_of(tiers: Iterable[Sequence[Tier]]) -> Mapping[UUID, UUID]:
+    """Return by each tier that was split from another one that other tier, whose price it inherits."""
+    return {tier.id: tier.split_from for of_leaf in tiers for tier in of_leaf if tier.split_from is not None}

@@ -1,0 +1,88 @@
+"""What pages tell of the last days: what was moved, agreements kept, tuned beside untuned; of all links or of one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from services.application.logs.long_jobs import MOST_WAITING
+from services.application.monitoring.overview import (
+    AgreementsKept,
+    Day,
+    Gain,
+    LowestSetting,
+    MeteredEnds,
+    Tuned,
+    untuned,
+)
+
+SINCE = timedelta(days=30)
+LINKS_COMPARED = 8
+
+
+class Outcomes(Protocol):
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]: ...
+    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept: ...
+    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
+    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
+
+
+class Rollups(Protocol):
+    def waiting(self, most: int) -> int: ...
+
+
+class Models(Protocol):
+    def lowest_settings(
+        self, release_id: int, link_ids: Collection[UUID]
+    ) -> Mapping[UUID, Sequence[LowestSetting]]: ...
+
+
+class FiguresUnitOfWork(Protocol):
+    """An open transaction of the tenant whose transfers they are."""
+
+    @property
+    def outcomes(self) -> Outcomes: ...
+    @property
+    def rollups(self) -> Rollups: ...
+    @property
+    def models(self) -> Models: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """``waiting`` : days of links that have changed and are not added up yet; ``more`` of them than were counted."""
+
+    since_days: int
+    agreements: AgreementsKept
+    days: Sequence[Day]
+    gains: Sequence[Gain]
+    waiting: int
+
+    @property
+    def more(self) -> bool:
+        return self.waiting == MOST_WAITING
+
+
+def figures(uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
+    """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
+    since = (now - SINCE).date()
+    tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
+    return Figures(
+        since_days=SINCE.days,
+        agreements=uow.outcomes.agreements(since, link_id),
+        days=uow.outcomes.days(since, link_id),
+        gains=[] if release is None else _gains(uow, release, tuned),
+        waiting=uow.rollups.waiting(MOST_WAITING),
+    )
+
+
+def _gains(uow: FiguresUnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
+    """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
+    link_ids = [each.link_id for each in tuned]
+    lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)
+    return [
+        Gain(tuned=each, untuned=untuned(lowest[each.link_id], metered[each.link_id]))
+        for each in tuned
+        if each.link_id in lowest
+    ]

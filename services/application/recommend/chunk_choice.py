@@ -1,0 +1,175 @@
+"""One chunk's share of an agreement, the setting chosen for it, and what all chunks give together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from uuid import UUID
+
+from tradewind.dataset import Chunk, DataSet
+from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
+from tradewind.recommendation import ChunkPlan
+from tradewind.shared_pipe import shared_duration_s
+from tradewind.sla.kinds import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose, unit_target
+from tradewind.units import BITS_PER_BYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """A setting for a chunk's share of an agreement, what it does to a byte, and how likely the share is kept.
+
+    ``base_power_w`` : of the hosts that are metered, where it is known.
+    """
+
+    setting: PredictedSetting
+    per_byte: Prediction
+    base_power_w: float | None
+    probability: float
+    feasible: bool
+    tier_id: UUID | None = None
+    tier: str | None = None
+
+
+def planned(chunk: Chunk, solution: Solution) -> ChunkPlan:
+    """What to do with a chunk: the setting, with no more channels than files, since they would stand idle."""
+    parameters = solution.setting.parameters
+    files = chunk.dataset.file_count
+    if (parameters.concurrency or 1) > files:
+        parameters = replace(parameters, concurrency=files)
+    return ChunkPlan(chunk.kind, chunk.max_file_bytes, parameters)
+
+
+def needs_power(sla: Sla) -> bool:
+    """Whether an agreement can be solved only where the logs tell power."""
+    return sla.kind in ENERGY_KINDS
+
+
+def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
+    """A chunk's part of an agreement on the whole, see `target_share`."""
+    target = target_share(sla, share, base_power_w)
+    return sla if target is None else sla.with_target(target)
+
+
+def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | None:
+    """A chunk's part of the target: of rates and energies by bytes, of power above the base by bytes.
+
+    ``None`` where the agreement holds for each chunk as it stands: deadlines and fractions, because all chunks start
+    together, and kinds without a target.
+    """
+    if sla.target is None or sla.kind is SlaKind.DEADLINE or not 0 < share < 1:
+        return None
+    if sla.kind is SlaKind.POWER_AT_MOST:
+        base_w = min(base_power_w or 0.0, sla.target)
+        return base_w + (sla.target - base_w) * share
+    return sla.target * share
+
+
+def within_together(solutions: Sequence[Solution], caps: Caps) -> bool:
+    """Whether the chunks' files and streams, added up, keep the caps."""
+    files = sum(solution.setting.parameters.concurrency or 1 for solution in solutions)
+    streams = sum(solution.setting.parameters.streams for solution in solutions)
+    return (caps.concurrency is None or files <= caps.concurrency) and (caps.streams is None or streams <= caps.streams)
+
+
+def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> Solution | None:
+    """The best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
+    choice = choose(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
+    if choice is None:
+        return None
+    return Solution(
+        setting=choice.setting,
+        per_byte=predict(choice.setting, dataset_bytes=1.0, basis=sla.energy_basis, base_power_w=table.base_power_w),
+        base_power_w=table.base_power_w,
+        probability=choice.probability,
+        feasible=choice.feasible,
+    )
+
+
+def together(
+    chunks: Sequence[Chunk], solutions: Sequence[Solution], dataset: DataSet, sla: Sla, ceiling_bps: float
+) -> Prediction:
+    """Prediction for the whole data set while all chunks run together.
+
+    One chunk is predicted as it is. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
+    Relative widths are the byte-weighted means of the chunks', as if all errors were one (which is the wider
+    assumption).
+    """
+    if len(solutions) == 1:
+        return solutions[0].per_byte.for_bytes(dataset.total_bytes)
+    rates, energies, powers = zip(*[solution.per_byte for solution in solutions], strict=True)
+    sizes, whole = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
+    weights = [size / whole for size in sizes]
+    rates_bps = [rate.mean for rate in rates]
+    duration_s = shared_duration_s(sizes, rates_bps, ceiling_bps)
+    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates_bps)
+    throughput_bps = _widened(throughput, rates, weights)
+    if None in powers:
+        return Prediction(throughput_bps=throughput_bps, energy_j=None, power_w=None)
+    base_w = solutions[0].base_power_w or 0.0
+    shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
+    power_w = shared_w + sum([max(power.mean - shared_w, 0.0) for power in powers])
+    return Prediction(
+        throughput_bps=throughput_bps,
+        energy_j=_widened(power_w * duration_s, energies, weights),
+        power_w=_widened(power_w, powers, weights),
+    )
+
+
+def kept_together(
+    solutions: Sequence[Solution],
+    predicted: Prediction,
+    dataset: DataSet,
+    sla: Sla,
+    ceiling_bps: float | None = None,
+) -> tuple[float, bool]:
+    """Probability that the agreement on the whole is kept, and whether it can be promised.
+
+    Each chunk keeps its share as if it had the pipe alone; a rate or a deadline must also hold for what is predicted
+    of all of them together. What is above ``ceiling_bps`` cannot be kept at all.
+    """
+    probability, feasible = 1.0, True
+    for solution in solutions:
+        probability = min(probability, solution.probability)
+        feasible = feasible and solution.feasible
+    if sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
+        return probability, feasible
+    needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
+    if needed_bps and ceiling_bps is not None and needed_bps > ceiling_bps:
+        return 0.0, False
+    if len(solutions) == 1 or not needed_bps:
+        return probability, feasible
+    probability = min(probability, predicted.throughput_bps.probability_above(needed_bps))
+    return probability, feasible and probability >= sla.confidence
+
+
+def within_pipe(predicted: Prediction, bandwidth_bps: float | None) -> Prediction:
+    """The prediction with no end of its rate above the path's bandwidth."""
+    if bandwidth_bps is None or predicted.throughput_bps.high <= bandwidth_bps:
+        return predicted
+    rate = predicted.throughput_bps
+    bounded = Interval(min(rate.mean, bandwidth_bps), min(rate.low, bandwidth_bps), bandwidth_bps)
+    return Prediction(throughput_bps=bounded, energy_j=predicted.energy_j, power_w=predicted.power_w)
+
+
+def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
+    """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
+    low = high = 0.0
+    for weight, (part_mean, part_low, part_high) in zip(weights, parts, strict=True):
+        if part_mean:
+            scale = weight / part_mean
+            low += scale * part_low
+            high += scale * part_high
+    return Interval(mean, mean * low, mean * high)
+
+
+def channels_of(plan: Sequence[ChunkPlan]) -> str:
+    """The settings in words, such as ``small cc=8 p=1 pp=16``."""
+    return ", ".join([f"{each.chunk} {words(each.parameters)}" for each in plan])
+
+
+@lru_cache(maxsize=4096)
+def words(parameters: Parameters) -> str:
+    """A setting in words; there are few and they come again and again, so they are kept."""
+    known = (("cc", parameters.concurrency), ("p", parameters.parallelism), ("pp", parameters.pipelining))
+    return " ".join(f"{name}={value}" for name, value in known if value is not None)

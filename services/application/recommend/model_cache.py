@@ -1,0 +1,97 @@
+"""Models in memory: what serves every release, because a model never changes once it is stored."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from itertools import islice
+from uuid import UUID
+
+from services.application.recommend.assumed_load import AssumedLoad
+from services.application.recommend.served_model import ServedLeaf, ServedModel
+
+MAX_LEAVES = 1_000
+"""Leaves of models kept in memory; 0.25 MB each, 0.4 MB once everything was asked of it. A model has one to a dozen."""
+
+MAX_SHIFTED = 500
+"""Leaves under another load than their median kept in memory; 30 kB each, 0.6 MB where agreements were solved anew."""
+
+
+class NotInMemory(Exception):
+    """Models are needed that are not on the shelf; fetch all of them and ask again."""
+
+    def __init__(self, model_ids: Sequence[UUID]) -> None:
+        super().__init__(f"not in memory: {', '.join(map(str, model_ids))}")
+        self.model_ids = model_ids
+
+
+class Shelf:
+    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads.
+
+    Parameters
+    ----------
+    capacity : leaves of models; the model that was put last is kept even if it has more.
+    shifted : leaves under another load.
+    """
+
+    def __init__(self, capacity: int = MAX_LEAVES, shifted: int = MAX_SHIFTED) -> None:
+        self._capacity = capacity
+        self._models: OrderedDict[UUID, ServedModel] = OrderedDict()
+        self._leaves = 0
+        self._shifted_capacity = shifted
+        self._shifted: OrderedDict[tuple[ServedLeaf, float], ServedLeaf] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, model_id: UUID) -> ServedModel:
+        """The model; raises ``NotInMemory``."""
+        with self._lock:
+            found = self._models.get(model_id)
+            if found is None:
+                raise NotInMemory((model_id,))
+            self._models.move_to_end(model_id)
+            return found
+
+    def has(self, model_id: UUID) -> bool:
+        with self._lock:
+            return model_id in self._models
+
+    def put(self, model_id: UUID, model: ServedModel) -> None:
+        with self._lock:
+            self._take(model_id)
+            self._models[model_id] = model
+            self._leaves += len(model.leaves)
+            while self._leaves > self._capacity and len(self._models) > 1:
+                self._take(next(iter(self._models)))
+
+    def _take(self, model_id: UUID) -> Sequence[ServedLeaf]:
+        """Take a model off the shelf, if it is there: its leaves."""
+        model = self._models.pop(model_id, None)
+        leaves = () if model is None else model.leaves
+        self._leaves -= len(leaves)
+        return leaves
+
+    def give_up(self, model_ids: Collection[UUID]) -> None:
+        """Models that a newer release has replaced, with their shifted leaves; who still asks fetches them anew."""
+        with self._lock:
+            leaves = {leaf for each in model_ids for leaf in self._take(each)}
+            for key in [key for key in self._shifted if key[0] in leaves]:
+                del self._shifted[key]
+
+    def used(self, most: int) -> frozenset[UUID]:
+        """The models that were used last."""
+        with self._lock:
+            return frozenset(islice(reversed(self._models), most))
+
+    def under(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
+        """The leaf under a load; the same as long as it is kept."""
+        if leaf.model.load_effect is None:
+            return leaf
+        key = leaf, load.share
+        with self._lock:
+            found = self._shifted.get(key)
+            if found is None:
+                found = self._shifted[key] = leaf.under(load.share)
+                if len(self._shifted) > self._shifted_capacity:
+                    self._shifted.popitem(last=False)
+            else:
+                self._shifted.move_to_end(key)
+            return found

@@ -1,0 +1,107 @@
+"""Leaves of other links near an unseen path and data set, found in the index alone: no model has to be in memory.
+
+A leaf lies at (log2 RTT, log2 bandwidth, log2 of BDP over mean file size); distances are in doublings (Euclidean).
+"""
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from services.application.models.learned_model import IndexedModel
+from tradewind.path import Path
+from tradewind.transfer import LinkKey
+
+NEIGHBOURS = 3
+"""Leaves that lend their residuals (algorithms: the k nearest clusters)."""
+
+MAX_DISTANCE = 3.0
+"""Farthest leaf that still says something, in doublings."""
+
+OTHER_MOVER_DISTANCE = 1.0
+"""What another mover on the same path counts in doublings: as little alike as a path of twice the RTT. A judgement."""
+
+Position = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A leaf of another link, by its place in the link's model, and its distance in doublings."""
+
+    distance: float
+    link: LinkKey
+    model: IndexedModel
+    ordinal: int
+
+
+class Neighbourhood:
+    """All leaves of some links, in the order of the coordinate on which they are farthest apart.
+
+    The search goes outwards from where the asked one would stand, so it sees only what is about as near on that
+    coordinate as the leaves that it finds.
+    """
+
+    def __init__(self, models: Iterable[tuple[LinkKey, IndexedModel]]) -> None:
+        leaves = [
+            (position(model.path, 2.0**leaf.log2_mean_file_bytes), link, model, ordinal)
+            for link, model in models
+            if model.path.bdp_bytes is not None
+            for ordinal, leaf in enumerate(model.leaves)
+        ]
+        columns = list(zip(*(each[0] for each in leaves), strict=True))
+        self._axis = max(range(len(columns)), key=lambda n: max(columns[n]) - min(columns[n]), default=0)
+        leaves.sort(key=lambda each: each[0][self._axis])
+        self._leaves = leaves
+        self._marks = [each[0][self._axis] for each in leaves]
+
+    def nearest(self, here: Position, *, powered: bool) -> list[Neighbour]:
+        """At most ``NEIGHBOURS`` leaves within ``MAX_DISTANCE``, nearest first; with power in their logs if asked."""
+        mark, last = here[self._axis], len(self._marks)
+        above = bisect_left(self._marks, mark)
+        below = above - 1
+        found: list[tuple[float, int]] = []
+        reach = MAX_DISTANCE
+        while True:
+            up = self._marks[above] - mark if above < last else math.inf
+            down = mark - self._marks[below] if below >= 0 else math.inf
+            if min(up, down) > reach or (len(found) == NEIGHBOURS and min(up, down) == reach):
+                return [Neighbour(distance, *self._leaves[n][1:]) for distance, n in found]
+            if up <= down:
+                n, above = above, above + 1
+            else:
+                n, below = below, below - 1
+            there, _, model, ordinal = self._leaves[n]
+            distance = math.dist(here, there)
+            if distance <= reach and (model.powered[ordinal] or not powered):
+                insort(found, (distance, n))
+                del found[NEIGHBOURS:]
+                if len(found) == NEIGHBOURS:
+                    reach = found[-1][0]
+
+
+def nearest_with_other_movers(
+    of_mover: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
+) -> list[Neighbour]:
+    """At most ``NEIGHBOURS`` leaves, nearest first: of the mover's own links, and of others on the very path."""
+    found = [] if of_mover is None else of_mover.nearest(here, powered=powered)
+    lent = others.nearest(here, powered=powered)
+    found += (replace(each, distance=each.distance + OTHER_MOVER_DISTANCE) for each in lent)
+    return sorted(found, key=lambda each: each.distance)[:NEIGHBOURS]
+
+
+def by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourhood]:
+    """The leaves of each mover's links apart: a setting of one is not that of another."""
+    grouped: dict[str, list[tuple[LinkKey, IndexedModel]]] = {}
+    for link, model in models.items():
+        grouped.setdefault(link.mover, []).append((link, model))
+    return {mover: Neighbourhood(links) for mover, links in grouped.items()}
+
+
+def position(path: Path, mean_file_bytes: float) -> Position:
+    """Where a data set on a path of known bandwidth and RTT lies among the leaves."""
+    bdp_bytes = path.bdp_bytes or 1.0
+    return (
+        math.log2(path.rtt_s or 1.0),
+        math.log2(path.bandwidth_bps or 1.0),
+        math.log2(max(bdp_bytes / max(mean_file_bytes, 1.0), 1e-6)),
+    )

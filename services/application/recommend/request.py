@@ -1,0 +1,82 @@
+"""What a caller asks before a transfer, and the offer that answers it."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+from uuid import UUID
+
+from services.application.recommend.quote import Quoted
+from tradewind.cluster import LOAD_MAX
+from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.recommendation import Recommendation
+from tradewind.sla.kinds import Sla
+from tradewind.transfer import LinkKey
+from tradewind.units import format_bps, format_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enquiry:
+    """What is to be moved, where, and what is agreed.
+
+    ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
+    ``weight`` is the transfer's where several share a cap, ``shared_with`` how many of those there are.
+    ``rate_limit_bps`` is what the user permits at most.
+    """
+
+    link: LinkKey
+    dataset: DataSet
+    bins: tuple[SizeBin, ...]
+    sla: Sla
+    path: Path = UNKNOWN_PATH
+    load: float | None = None
+    caps: Caps = NO_CAPS
+    weight: float = 1.0
+    shared_with: int = 0
+    rate_limit_bps: float | None = None
+
+    def within(self, caps: Caps, shared_with: int) -> Self:
+        """The same within further caps, which live transfers share with it."""
+        return replace(self, caps=self.caps.tightened_by(caps), shared_with=shared_with)
+
+    @property
+    def sharing(self) -> str:
+        """What a rationale says of transfers that share the caps."""
+        others = self.shared_with
+        return f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
+
+    def ceiling(self, path: Path, *, is_reached: bool) -> str:
+        """What a rationale says of the most that can be carried: the user's limit, or the path once it is reached."""
+        limit_bps, bandwidth_bps = self.rate_limit_bps, path.bandwidth_bps
+        if limit_bps is not None and limit_bps < (bandwidth_bps or math.inf):
+            return f"; limited to {format_bps(limit_bps)} by its user"
+        return f"; the path carries {format_bps(bandwidth_bps)}" if is_reached and bandwidth_bps is not None else ""
+
+    def __post_init__(self) -> None:
+        if self.load is not None:
+            object.__setattr__(self, "load", min(self.load, LOAD_MAX))
+
+    def chunks(self, path: Path) -> tuple[Chunk, ...]:
+        """Small, medium and large files by the path's BDP; one whole where that is not known.
+
+        One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
+        """
+        bdp_bytes = path.bdp_bytes
+        if bdp_bytes is None:
+            return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        if len(self.bins) == 1:
+            return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
+        return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
+
+
+class Offer(NamedTuple):
+    """A recommendation, and its chunks' compact tables as the JSON that goes out with it.
+
+    ``quote`` : what the book in force says of it, where one is; ``link_id`` : the link whose own history answers.
+    """
+
+    recommendation: Recommendation
+    table_json: dict[ChunkKind, bytes]
+    quote: Quoted | None = None
+    link_id: UUID | None = None

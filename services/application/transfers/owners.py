@@ -1,0 +1,128 @@
+"""Whose a transfer is: it belongs to the API key that began it, and no other key may act on it.
+
+A recommendation that was priced, or else the first heartbeat or completion, begins a transfer. Once an operator has
+revoked the owner's key, two kinds of keys act in its place: a new key of the same name, which is how a customer's key
+is replaced, and keys that are no customer's. Every other key of the tenant goes on being refused.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from services.application.access.authenticate import Principal
+from services.application.shared.audit import Actor, ActorKind
+from services.application.shared.single_flight import SingleFlight
+from services.application.transfers.sessions import TransferKey
+from tradewind.errors import Conflict, Unavailable
+
+T = TypeVar("T")
+
+PATIENCE_S = 1.0
+"""How long the first heartbeat of a transfer waits for the database, before it is answered without."""
+
+AWAY_S = 5.0
+"""How long a database that did not answer is left alone."""
+
+
+class KnownTransfer(NamedTuple):
+    """What the database knows of a transfer.
+
+    ``owner`` : key that began it, ``None`` where none is known. ``is_anothers`` : the key that asks may not act on it.
+    """
+
+    owner: UUID | None = None
+    is_anothers: bool = False
+    is_over: bool = False
+
+
+class TransferOwners(Protocol):
+    """Owners of the transfers of one tenant, for the key that acts; a person or the service may act on any."""
+
+    def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
+        """Return what is known of a transfer; ``begun_by`` is its owner where the database knows none yet."""
+
+    def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of the transfers whose logs the acting key may not upload."""
+
+    def is_anothers(self, owner: UUID) -> bool:
+        """Return whether the acting key may not act on transfers of ``owner``."""
+
+    def own_keys(self) -> Collection[UUID]:
+        """Return the acting key and those that it replaces."""
+
+
+class OwnersUnitOfWork(Protocol):
+    """A transaction of the tenant and the key that act."""
+
+    @property
+    def owners(self) -> TransferOwners: ...
+
+
+class Ownership(Protocol):
+    """Finds owners for who answers heartbeats; while the database is away, nothing is known."""
+
+    async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer: ...
+    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool: ...
+
+
+@dataclass
+class OwnerLookups:
+    """Ask the database beside the event loop, and never for long.
+
+    Parameters
+    ----------
+    find_quoted_key : returns the key that a transfer was quoted to just now, which the database may lack.
+    monotonic : seconds of a clock that never goes back.
+    """
+
+    open_: Callable[[UUID, Actor], AbstractContextManager[OwnersUnitOfWork]]
+    find_quoted_key: Callable[[TransferKey], Awaitable[UUID | None]]
+    lookups: SingleFlight
+    monotonic: Callable[[], float]
+    _away_until_s: float = 0.0
+
+    async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer:
+        """Return what is known of a transfer; while the database does not answer, whom it was quoted to just now."""
+        quoted_key = await self.find_quoted_key(key)
+
+        def look_up() -> KnownTransfer:
+            with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
+                return uow.owners.find(key.transfer_id, begun_by=quoted_key)
+
+        by_quote = KnownTransfer(quoted_key, is_anothers=quoted_key not in {None, key_id})
+        return await self._asked(("owner", key, key_id), look_up, otherwise=by_quote)
+
+    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
+        """Return whether ``key_id`` may not act for ``owner``; it may not while the database does not answer."""
+
+        def look_up() -> bool:
+            with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
+                return uow.owners.is_anothers(owner)
+
+        return await self._asked(("replaces", owner, key_id), look_up, otherwise=True)
+
+    async def _asked(self, what: tuple[object, ...], look_up: Callable[[], T], *, otherwise: T) -> T:
+        if self.monotonic() < self._away_until_s:
+            return otherwise
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self.lookups.run(what, look_up)
+        except (TimeoutError, Unavailable):
+            self._away_until_s = self.monotonic() + AWAY_S
+            return otherwise
+
+
+def own_keys(principal: Principal, owners: TransferOwners) -> Collection[UUID] | None:
+    """Return the keys whose things the holder of a key sees: its own and those it replaces, ``None`` for all keys."""
+    return owners.own_keys() if principal.is_customer else None
+
+
+def refuse_anothers(transfer_id: UUID) -> Conflict:
+    """Return the refusal of a call on a transfer of another key."""
+    return Conflict(
+        f"transfer {transfer_id} was begun with another key: go on with that one; once it is revoked, a new key of the"
+        " same name may"
+    )

@@ -1,0 +1,92 @@
+"""Queries that analysts keep under a name: seen by all of their tenant, changed by their author alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from services.application.access.authenticate import Scope
+from services.application.access.sign_in import Visitor
+from services.application.shared.audit import Audit
+from services.application.shared.ports import Clock, Transaction
+from tradewind.errors import Conflict, InvalidValue, NotFound, NotPermitted
+
+MOST_SAVED = 500
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedQuery:
+    """``author`` : the login."""
+
+    id: UUID
+    name: str
+    sql: str
+    author_id: UUID
+    author: str
+    saved_at: datetime
+
+
+class Kept(NamedTuple):
+    """A query as it was saved; ``replaced`` : in the place of its author's own of that name."""
+
+    id: UUID
+    replaced: bool
+
+
+class SavedQueries(Protocol):
+    def all(self) -> Sequence[SavedQuery]: ...
+    def put(self, name: str, sql: str, *, author_id: UUID, at: datetime) -> UUID | None:
+        """Add it, or replace its author's own of that name; None where the name is somebody else's."""
+
+    def remove(self, query_id: UUID) -> None: ...
+
+
+class SavedQueriesUnitOfWork(Transaction, Protocol):
+    @property
+    def saved_queries(self) -> SavedQueries: ...
+    @property
+    def audit(self) -> Audit: ...
+
+
+def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> Kept:
+    """Keep a query; its author's own of the same name is replaced.
+
+    Raises
+    ------
+    InvalidValue : the name is empty.
+    Conflict : the name is that of somebody else's query, or there are too many.
+    """
+    name = name.strip()
+    if not name:
+        raise InvalidValue("name", "must not be empty")
+    saved = uow.saved_queries.all()
+    is_there = any(each.name == name for each in saved)
+    if not is_there and len(saved) >= MOST_SAVED:
+        raise Conflict(f"{MOST_SAVED} queries are saved already; remove some")
+    query_id = uow.saved_queries.put(name, sql, author_id=author.user.id, at=clock.now())
+    if query_id is None:
+        raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
+    uow.audit.note("saved_query.saved", name)
+    uow.commit()
+    return Kept(query_id, replaced=is_there)
+
+
+def remove_query(query_id: UUID, *, by: Visitor, uow: SavedQueriesUnitOfWork) -> str:
+    """Remove a query of one's own, or as an operator any; its name.
+
+    Raises
+    ------
+    NotFound : there is none of this id.
+    NotPermitted : it is somebody else's.
+    """
+    found = next((each for each in uow.saved_queries.all() if each.id == query_id), None)
+    if found is None:
+        raise NotFound("no such saved query")
+    if found.author_id != by.user.id and not by.may(Scope.OPERATOR):
+        raise NotPermitted(f"the query {found.name!r} is {found.author}'s")
+    uow.saved_queries.remove(query_id)
+    uow.audit.note("saved_query.removed", found.name)
+    uow.commit()
+    return found.name

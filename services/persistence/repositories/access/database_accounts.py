@@ -1,0 +1,107 @@
+"""Logins by which a tenant's rows are read: for its dashboards, for the service's queries, and one for each person."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Connection, Engine, Select, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.warehouse.database_accounts import PersonalLogin
+from services.application.warehouse.query import LoginKind, StoredLogin
+from services.persistence.failures import unavailable_when_away
+from services.persistence.tables import personal_logins, warehouse_logins
+
+
+class Reads:
+    """Of people's tools, of all tenants, by a function of the owner."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def end_long(self, longest: timedelta) -> int:
+        """End the sessions whose transaction goes on for longer; how many these were."""
+        query = select(func.end_long_reads(longest, type_=BigInteger))
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return connection.execute(query).scalar_one()
+
+
+class WarehouseLogins:
+    """The logins of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def find(self, kind: LoginKind) -> StoredLogin | None:
+        return self._stored(kind, select(warehouse_logins))
+
+    def take_turn(self, kind: LoginKind) -> None:
+        """Have others who would make the login wait for the end of this transaction.
+
+        A row that is not there yet cannot be held.
+        """
+        turn = func.hashtext(f"warehouse login {self._name(kind)}")
+        self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
+
+    def hold(self, kind: LoginKind) -> StoredLogin | None:
+        """Find it, and have whoever takes it away wait."""
+        return self._stored(kind, select(warehouse_logins).with_for_update())
+
+    def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin:
+        """Make the login, or give it another password; a rival who does the same waits for this transaction."""
+        values = {"password": password, "created_at": at}
+        self._connection.execute(
+            insert(warehouse_logins)
+            .values(tenant_id=self._tenant_id, kind=kind.value, **values)
+            .on_conflict_do_update(index_elements=["tenant_id", "kind"], set_=values)
+        )
+        self._connection.execute(select(func.open_warehouse_login(kind.value, password)))
+        return StoredLogin(self._name(kind), password, at)
+
+    def close(self, kind: LoginKind) -> bool:
+        """Remove the login and end its sessions; whether there was one."""
+        removed = self._connection.execute(delete(warehouse_logins).where(warehouse_logins.c.kind == kind.value))
+        self._connection.execute(select(func.close_warehouse_login(kind.value)))
+        return bool(removed.rowcount)
+
+    def personal(self, user_id: UUID) -> PersonalLogin | None:
+        """A person's own login, if they have one."""
+        found = self._connection.execute(select(personal_logins).where(personal_logins.c.user_id == user_id)).first()
+        return None if found is None else PersonalLogin(found.name, found.created_at, found.valid_until)
+
+    def count_personal(self) -> int:
+        """Return how many people have a login of their own."""
+        return self._connection.execute(select(func.count()).select_from(personal_logins)).scalar_one()
+
+    def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin:
+        """Make a person's own login; the password is kept by the database alone, as a hash, and opens nothing later."""
+        name = self._connection.execute(select(func.open_personal_login(user_id, password, until))).scalar_one()
+        self._connection.execute(
+            insert(personal_logins).values(
+                user_id=user_id, tenant_id=self._tenant_id, name=name, created_at=at, valid_until=until
+            )
+        )
+        return StoredLogin(name, password, at)
+
+    def extend_personal(self, user_id: UUID, *, until: datetime) -> None:
+        """Let a person's own login, if there is one, open sessions until another time."""
+        changed = self._connection.execute(
+            update(personal_logins).where(personal_logins.c.user_id == user_id).values(valid_until=until)
+        )
+        if changed.rowcount:
+            self._connection.execute(select(func.extend_personal_login(user_id, until)))
+
+    def close_personal(self, user_id: UUID) -> bool:
+        """Remove a person's own login and end its sessions; whether there was one."""
+        removed = self._connection.execute(delete(personal_logins).where(personal_logins.c.user_id == user_id))
+        if removed.rowcount:
+            self._connection.execute(select(func.close_personal_login(user_id)))
+        return bool(removed.rowcount)
+
+    def _stored(self, kind: LoginKind, query: Select[Any]) -> StoredLogin | None:
+        found = self._connection.execute(query.where(warehouse_logins.c.kind == kind)).first()
+        return None if found is None else StoredLogin(self._name(kind), found.password, found.created_at)
+
+    def _name(self, kind: LoginKind) -> str:
+        return f"tradewind_{kind.value}_{self._tenant_id.hex}"

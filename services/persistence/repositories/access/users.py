@@ -1,0 +1,189 @@
+"""People of a tenant and their sessions."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.access.users import User
+from services.persistence.tables import sign_in_networks, user_identities, user_sessions, users
+from tradewind.errors import Conflict, NotFound
+
+SEEN_EVERY = timedelta(minutes=1)
+"""How often a visit is written down."""
+
+
+class Users:
+    """People of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection, self._tenant_id = connection, tenant_id
+
+    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User:
+        """Add a person who has to change the password first.
+
+        Raises
+        ------
+        Conflict : somebody, of whichever tenant, has this login.
+        """
+        row = self._connection.execute(
+            insert(users)
+            .values(
+                tenant_id=self._tenant_id,
+                login=login,
+                password_hash=password_hash,
+                must_change_password=password_hash is not None,
+                roles=list(roles),
+                created_at=at,
+            )
+            .on_conflict_do_nothing()
+            .returning(users)
+        ).one_or_none()
+        if row is None:
+            raise Conflict(f"the login {login!r} is taken")
+        return _user(row)
+
+    def get(self, user_id: UUID) -> User:
+        """The person.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        row = self._connection.execute(select(users).where(users.c.id == user_id)).one_or_none()
+        if row is None:
+            raise NotFound("no such user")
+        return _user(row)
+
+    def all(self) -> Sequence[User]:
+        """Everybody, by login."""
+        return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
+
+    def hold_all(self) -> None:
+        """Let nobody else change people of the tenant before this transaction ends."""
+        self._connection.execute(select(users.c.id).order_by(users.c.id).with_for_update())
+
+    def link(self, user_id: UUID, issuer: str, subject: str) -> None:
+        """Know the person by an identity at a provider.
+
+        Raises
+        ------
+        Conflict : they are known by another one, or somebody else is by this one.
+        """
+        values = {"user_id": user_id, "tenant_id": self._tenant_id, "issuer": issuer, "subject": subject}
+        linked = self._connection.execute(insert(user_identities).values(**values).on_conflict_do_nothing()).rowcount
+        if not linked:
+            raise Conflict("your account here is of somebody else at the provider")
+
+    def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None:
+        self._change(user_id, roles=list(roles))
+
+    def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None:
+        """Give a person another password, or none; what was counted against the old one is forgotten."""
+        self._change(
+            user_id,
+            password_hash=password_hash,
+            must_change_password=must_change,
+            failed_sign_ins=0,
+            locked_until=None,
+        )
+        self._connection.execute(
+            update(sign_in_networks).where(sign_in_networks.c.user_id == user_id).values(failures=0, locked_until=None)
+        )
+
+    def set_disabled(self, user_id: UUID, at: datetime | None) -> None:
+        self._change(user_id, disabled_at=at)
+
+    def note_failure(self, user_id: UUID) -> int:
+        """Count a failed sign-in; how many there are in a row."""
+        return int(self._change(user_id, failed_sign_ins=users.c.failed_sign_ins + 1).failed_sign_ins)
+
+    def lock(self, user_id: UUID, until: datetime) -> None:
+        self._change(user_id, locked_until=until)
+
+    def note_sign_in(self, user_id: UUID, at: datetime) -> None:
+        self._change(user_id, failed_sign_ins=0, locked_until=None, last_sign_in_at=at)
+
+    def _change(self, user_id: UUID, **values: Any) -> Row[Any]:
+        row = self._connection.execute(
+            update(users).where(users.c.id == user_id).values(**values).returning(users)
+        ).one_or_none()
+        if row is None:
+            raise NotFound("no such user")
+        return row
+
+
+class UserSessions:
+    """Sessions of one tenant's people, by the hash of their secret."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection, self._tenant_id = connection, tenant_id
+
+    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None:
+        """Begin a session, and forget the person's ended ones."""
+        own = user_sessions.c.user_id == user_id
+        self._connection.execute(delete(user_sessions).where(own, user_sessions.c.expires_at < at))
+        self._connection.execute(
+            insert(user_sessions).values(
+                secret_sha256=secret_sha256,
+                tenant_id=self._tenant_id,
+                user_id=user_id,
+                created_at=at,
+                last_seen_at=at,
+                expires_at=expires_at,
+            )
+        )
+
+    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
+        """Whose session it is, if it goes on and its holder may come in."""
+        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        return None if session is None else _user(session)
+
+    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
+        """As `holder`, and write down that it was used."""
+        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        if session is None:
+            return None
+        if session.last_seen_at < at - SEEN_EVERY:
+            self._connection.execute(
+                update(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256).values(last_seen_at=at)
+            )
+        return _user(session)
+
+    def _going_on(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> Row[Any] | None:
+        return self._connection.execute(
+            select(user_sessions.c.last_seen_at, users)
+            .join(users, users.c.id == user_sessions.c.user_id)
+            .where(
+                user_sessions.c.secret_sha256 == secret_sha256,
+                user_sessions.c.expires_at > at,
+                user_sessions.c.last_seen_at > idle_since,
+                users.c.disabled_at.is_(None),
+            )
+        ).one_or_none()
+
+    def end(self, secret_sha256: bytes) -> None:
+        self._connection.execute(delete(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256))
+
+    def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None:
+        """End every session of a person, ``but`` one."""
+        own = delete(user_sessions).where(user_sessions.c.user_id == user_id)
+        self._connection.execute(own if but is None else own.where(user_sessions.c.secret_sha256 != but))
+
+
+def _user(row: Row[Any]) -> User:
+    return User(
+        id=row.id,
+        login=row.login,
+        roles=frozenset(row.roles),
+        must_change_password=row.must_change_password,
+        password_hash=row.password_hash,
+        failed_sign_ins=row.failed_sign_ins,
+        locked_until=row.locked_until,
+        created_at=row.created_at,
+        last_sign_in_at=row.last_sign_in_at,
+        disabled_at=row.disabled_at,
+    )

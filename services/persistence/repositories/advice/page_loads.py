@@ -1,0 +1,185 @@
+"""Loads of web pages and their connections."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.advice.connections import STEPS, Distributions, PageRow, StoredPage
+from services.persistence.tables import page_connections, page_loads
+from tradewind.wire.connections import AnalysedPage, PageConnection
+
+MOST_RTTS = 12
+"""Bins of first objects; what takes longer is no matter of windows."""
+
+_NEWEST_FIRST = (page_loads.c.received_at.desc(), page_loads.c.id.desc())
+"""By when they came last: one that comes again is as new as any."""
+
+_DERIVED = {"id", "connections", "idle_share", "net_transfer_s", "reused"}
+"""Of a page, what follows from the rest or stands elsewhere."""
+
+
+class PageLoads:
+    """The page loads of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
+        """Store a page; one of the same content is replaced and keeps its id.
+
+        Of a tenant one transaction does so at a time: else what one renews another may just be removing as old.
+        """
+        turn = func.hashtextextended(f"page loads of {self._tenant_id}", 0)
+        self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
+        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` knows
+        told = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
+        page_id: UUID = self._connection.execute(
+            insert(page_loads)
+            .values(tenant_id=self._tenant_id, content_sha256=content_sha256, ordinal=ordinal, **told)
+            .on_conflict_do_update(index_elements=["tenant_id", "content_sha256", "ordinal"], set_=told)
+            .returning(page_loads.c.id)
+        ).scalar_one()
+        self._connection.execute(delete(page_connections).where(page_connections.c.page_load_id == page_id))
+        if page.connections:
+            self._connection.execute(
+                insert(page_connections),
+                [
+                    {"tenant_id": self._tenant_id, "page_load_id": page_id, "ordinal": number, **each.model_dump()}
+                    for number, each in enumerate(page.connections)
+                ],
+            )
+        return page_id
+
+    def keep_newest(self, number: int, *, objects: int) -> None:
+        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
+        place = func.row_number().over(order_by=_NEWEST_FIRST).label("place")
+        so_far = func.sum(page_loads.c.objects).over(order_by=_NEWEST_FIRST).label("so_far")
+        ranked = select(page_loads.c.id, place, so_far).subquery()
+        gone = select(ranked.c.id).where(
+            or_(ranked.c.place > number, and_(ranked.c.place > 1, ranked.c.so_far > objects))
+        )
+        self._connection.execute(delete(page_loads).where(page_loads.c.id.in_(gone)))
+
+    def page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
+        """Loads, the newest first."""
+        of_page = page_connections.c.page_load_id == page_loads.c.id
+        connections = select(func.count()).where(of_page).scalar_subquery()
+        chosen = select(page_loads, connections.label("connections")).order_by(*_NEWEST_FIRST).limit(limit)
+        if before is not None:
+            last = page_loads.alias("last")
+            its_time = select(last.c.received_at).where(last.c.id == before).scalar_subquery()
+            chosen = chosen.where(tuple_(page_loads.c.received_at, page_loads.c.id) < tuple_(its_time, before))
+        return [
+            PageRow(
+                id=row.id,
+                name=row.name,
+                tool=row.tool,
+                started_at=row.started_at,
+                load_s=row.load_s,
+                idle_s=_idle_s(row),
+                effective_concurrency=row.effective_concurrency,
+                encryption=row.encryption,
+                connections=row.connections,
+                objects=row.objects,
+                wire_bytes=row.wire_bytes,
+                saved_s=max((each["saved_s"] for each in row.advice), default=None),
+            )
+            for row in self._connection.execute(chosen)
+        ]
+
+    def find(self, page_load_id: UUID) -> StoredPage | None:
+        row = self._connection.execute(select(page_loads).where(page_loads.c.id == page_load_id)).one_or_none()
+        if row is None:
+            return None
+        connections = [PageConnection.model_validate(each) for each in self._connections_of(page_load_id)]
+        idle_s = _idle_s(row)
+        told = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
+            "connections": connections,
+            "idle_s": idle_s,
+            "idle_share": None if idle_s is None or row.load_s <= 0 else idle_s / row.load_s,
+            "net_transfer_s": None if idle_s is None else row.load_s - idle_s,
+            "reused": row.objects - len(connections),
+        }
+        page = AnalysedPage.model_validate(told)
+        return StoredPage(id=row.id, tool=row.tool, received_at=row.received_at, page=page)
+
+    def _connections_of(self, page_load_id: UUID) -> Sequence[dict[str, object]]:
+        rows = self._connection.execute(
+            select(page_connections)
+            .where(page_connections.c.page_load_id == page_load_id)
+            .order_by(page_connections.c.ordinal)
+        )
+        return [dict(row) for row in rows.mappings()]
+
+    def distributions(self, *, newest: int, objects: int) -> Distributions:
+        """Of the newest loads and their connections, of the newest with ``objects`` in all where those are fewer."""
+        bound = {"newest": newest, "objects": objects, "steps": list(STEPS), "most_rtts": MOST_RTTS}
+        spoken = self._connection.execute(_BY_SPEECH, bound).all()
+        paged = self._connection.execute(_BY_ENCRYPTION, bound).all()
+        first = self._connection.execute(_FIRST_OBJECTS, bound).all()
+        caches = self._connection.execute(_CACHES, bound).all()
+        return Distributions(
+            pages=sum(row.pages for row in paged),
+            connections=sum(row.connections for row in spoken if row.speech != "HTTP/2"),
+            volumes_bytes={row.speech: row.volumes for row in spoken},
+            durations_s={row.speech: row.durations for row in spoken if row.durations},
+            idle_shares={row.encryption: row.idle for row in paged if row.idle},
+            concurrencies={row.encryption: row.concurrency for row in paged if row.concurrency},
+            first_objects_bytes={row.rtts: row.largest for row in first},
+            caches={row.kind: row.objects for row in caches},
+            encryption={row.encryption: row.pages for row in paged},
+        )
+
+
+def _idle_s(row: Row[Any]) -> float | None:
+    """Not known where no object has times; the table then has all of the load, as it has no NULL."""
+    return row.idle_s if row.untimed < row.objects else None
+
+
+_NEWEST = """ranked AS (
+        SELECT *, row_number() OVER by_time AS place, sum(objects) OVER by_time AS so_far
+          FROM (SELECT * FROM page_loads ORDER BY received_at DESC, id DESC LIMIT :newest) AS last
+        WINDOW by_time AS (ORDER BY received_at DESC, id DESC)),
+    newest AS (SELECT * FROM ranked WHERE place = 1 OR so_far <= :objects)"""
+
+_BY_SPEECH = text(f"""
+    WITH {_NEWEST}, spoken AS (
+        SELECT CASE WHEN c.encrypted THEN 'encrypted' ELSE 'plain' END AS speech, c.wire_bytes, c.duration_s
+          FROM newest p JOIN page_connections c ON c.page_load_id = p.id
+         UNION ALL
+        SELECT c.http_version, c.wire_bytes, c.duration_s
+          FROM newest p JOIN page_connections c ON c.page_load_id = p.id WHERE c.http_version = 'HTTP/2')
+    SELECT speech, count(*) AS connections,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY wire_bytes) AS volumes,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY duration_s) AS durations
+      FROM spoken GROUP BY speech ORDER BY speech
+""")  # noqa: S608 - a query of ours
+
+_BY_ENCRYPTION = text(f"""
+    WITH {_NEWEST}
+    SELECT coalesce(encryption, 'nothing') AS encryption, count(*) AS pages,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY idle_s / nullif(load_s, 0))
+               FILTER (WHERE untimed < objects) AS idle,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY effective_concurrency)
+               AS concurrency
+      FROM newest GROUP BY encryption ORDER BY encryption
+""")  # noqa: S608 - a query of ours
+
+_FIRST_OBJECTS = text(f"""
+    WITH {_NEWEST}
+    SELECT c.first_object_rtts AS rtts, max(c.first_object_bytes) AS largest
+      FROM newest p JOIN page_connections c ON c.page_load_id = p.id
+     WHERE c.first_object_rtts <= :most_rtts AND c.first_object_bytes IS NOT NULL
+     GROUP BY 1 ORDER BY 1
+""")  # noqa: S608 - a query of ours
+
+_CACHES = text(f"""
+    WITH {_NEWEST}
+    SELECT each.key AS kind, sum(each.value::bigint)::bigint AS objects
+      FROM newest, jsonb_each_text(caches) AS each GROUP BY 1 ORDER BY 1
+""")  # noqa: S608 - a query of ours

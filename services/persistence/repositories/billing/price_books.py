@@ -1,0 +1,204 @@
+"""Price books of a tenant, and the prices in them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_replace
+
+from services.application.billing.price_books import PriceBook
+from services.application.billing.price_list import PriceList, PublishedBook
+from services.persistence.tables import clusters, price_books, prices, release_links, sla_partitions
+from tradewind.errors import NotFound
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.pricing import PriceModel
+
+_PARTS = ("base", "per_gb", "per_kwh", "margin")
+
+_UNTIL = (
+    func.lead(price_books.c.effective_from)
+    .over(partition_by=price_books.c.tenant_id, order_by=price_books.c.effective_from)  # drafts, without one, are last
+    .label("effective_until")
+)
+
+
+class PriceBooks:
+    """Books of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def all(self) -> Sequence[PriceBook]:
+        """Every book, the newest first."""
+        rows = self._connection.execute(select(price_books, _UNTIL)).all()
+        held = self._prices([row.id for row in rows])
+        return [_book(row, held[row.id]) for row in sorted(rows, key=lambda row: row.id, reverse=True)]
+
+    def get(self, book_id: UUID) -> PriceBook:
+        """One book.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        numbered = select(price_books, _UNTIL).subquery()
+        row = self._connection.execute(select(numbered).where(numbered.c.id == book_id)).one_or_none()
+        if row is None:
+            raise NotFound("no such price book")
+        return _book(row, self._prices([book_id])[book_id])
+
+    def claim(self, book_id: UUID) -> PriceBook:
+        """The same, kept from others until the transaction ends; a rival's change is waited for."""
+        self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(book_id), 0))))
+        return self.get(book_id)
+
+    def in_force(self) -> PriceList:
+        """The book in force by the database's clock, and those to come."""
+        rows = self._connection.execute(
+            select(price_books, _UNTIL, func.now().label("read_at")).where(price_books.c.published_at.is_not(None))
+        ).all()
+        standing = sorted(
+            (row for row in rows if row.effective_until is None or row.effective_until > row.read_at),
+            key=lambda row: row.effective_from,
+        )
+        if not standing:
+            return PriceList()
+        held = self._prices([row.id for row in standing])
+        books = tuple(
+            PublishedBook(
+                id=row.id,
+                currency=row.currency,
+                energy_basis=EnergyBasis(row.energy_basis),
+                effective_from=row.effective_from,
+                prices=held[row.id],
+            )
+            for row in standing
+        )
+        return PriceList(books, standing[0].read_at)
+
+    def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID:
+        book_id: UUID = self._connection.execute(
+            insert(price_books)
+            .values(
+                tenant_id=self._tenant_id,
+                name=name,
+                currency=currency,
+                energy_basis=energy_basis.value,
+                created_at=at,
+            )
+            .returning(price_books.c.id)
+        ).scalar_one()
+        return book_id
+
+    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool:
+        """Whether all of these are tiers of the tenant's models."""
+        found = self._connection.execute(
+            select(func.count(sla_partitions.c.tier_id.distinct())).where(sla_partitions.c.tier_id.in_(tier_ids))
+        ).scalar_one()
+        return found == len(set(tier_ids))
+
+    def put(self, book_id: UUID, changed: Mapping[UUID, PriceModel | None]) -> None:
+        """Set these prices, or remove those that are ``None``; the book's version rises."""
+        removed = [tier_id for tier_id, price in changed.items() if price is None]
+        values = [
+            {"tenant_id": self._tenant_id, "book_id": book_id, "tier_id": tier_id}
+            | {part: getattr(price, part) for part in _PARTS}
+            for tier_id, price in changed.items()
+            if price is not None
+        ]
+        if removed:
+            gone = [(book_id, tier_id) for tier_id in removed]
+            self._connection.execute(delete(prices).where(tuple_(prices.c.book_id, prices.c.tier_id).in_(gone)))
+        if values:
+            given = insert_or_replace(prices)
+            parts = {part: given.excluded[part] for part in _PARTS}
+            self._connection.execute(
+                given.on_conflict_do_update(index_elements=["book_id", "tier_id"], set_=parts), values
+            )
+        self._connection.execute(
+            update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1)
+        )
+
+    def priced_but_not_offered(self, release_id: int | None) -> int:
+        """Return how many tiers have a price in the book in force, but are in no model of a release."""
+        book = self.in_force().now()
+        if book is None or release_id is None:
+            return 0
+        offered = (
+            select(sla_partitions.c.tier_id)
+            .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
+            .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
+            .where(release_links.c.release_id == release_id, sla_partitions.c.tier_id == prices.c.tier_id)
+        )
+        count = select(func.count()).where(prices.c.book_id == book.id, ~offered.exists())
+        return int(self._connection.execute(count).scalar_one())
+
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None:
+        """Give each tier the price of the one that it was split from, in every book that prices that one."""
+        for tier_id, origin in origins.items():
+            columns = ("tenant_id", "book_id", *_PARTS)
+            priced = select(*(prices.c[name] for name in columns), literal(tier_id), literal(origin))
+            self._connection.execute(
+                insert_or_replace(prices)
+                .from_select([*columns, "tier_id", "inherited_from"], priced.where(prices.c.tier_id == origin))
+                .on_conflict_do_nothing()
+            )
+
+    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None:
+        """Keep what a kilowatt-hour costs the provider; the book's version rises."""
+        self._connection.execute(
+            update(price_books)
+            .where(price_books.c.id == book_id)
+            .values(version=price_books.c.version + 1, energy_cost_per_kwh=per_kwh)
+        )
+
+    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None:
+        self._connection.execute(
+            update(price_books)
+            .where(price_books.c.id == book_id)
+            .values(version=price_books.c.version + 1, published_at=at, effective_from=effective_from)
+        )
+
+    def withdraw(self, book_id: UUID) -> None:
+        """Make it a draft; the database refuses it once the book is in force."""
+        self._connection.execute(
+            update(price_books)
+            .where(price_books.c.id == book_id)
+            .values(version=price_books.c.version + 1, published_at=None, effective_from=None)
+        )
+
+    def delete(self, book_id: UUID) -> None:
+        """Remove a draft with its prices."""
+        self._connection.execute(delete(price_books).where(price_books.c.id == book_id))
+
+    def starts_at(self, at: datetime) -> bool:
+        """Whether a published book begins at exactly this time."""
+        found = self._connection.execute(select(price_books.c.id).where(price_books.c.effective_from == at))
+        return found.first() is not None
+
+    def _prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
+        found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
+        for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
+            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in _PARTS})
+        return found
+
+
+def _book(row: Row[Any], held: Mapping[UUID, PriceModel]) -> PriceBook:
+    return PriceBook(
+        id=row.id,
+        name=row.name,
+        currency=row.currency,
+        energy_basis=EnergyBasis(row.energy_basis),
+        energy_cost_per_kwh=row.energy_cost_per_kwh,
+        version=row.version,
+        created_at=row.created_at,
+        published_at=row.published_at,
+        effective_from=row.effective_from,
+        effective_until=row.effective_until if row.effective_from is not None else None,
+        prices=held,
+    )

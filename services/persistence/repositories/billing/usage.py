@@ -1,0 +1,172 @@
+"""Logged transfers of a month with what they were offered for, summed up by key or one by one."""
+
+from collections.abc import Generator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from services.application.billing.usage import Billing, Month, Used, UsedTransfer
+from services.persistence.repositories.logs.months_of_logs import MonthSeals
+from tradewind.errors import Conflict
+
+QUOTED_BEFORE = timedelta(days=31)
+"""An offer is joined with transfers that began within so long after it."""
+
+LOGGED_BEFORE = timedelta(days=31)
+"""A transfer is on the statement of a month unless it was logged as one that began within so long before."""
+
+ROWS_AT_ONCE = 1_000
+
+_QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""As `tradewind.sla.pricing.Price` writes one."""
+
+# A transfer is there once for each key that logged it, however often: in the month of its earliest record, as the first
+# one with a quote tells it there, else as the first.
+# What the journal has of its quote counts, if whom the offer was made to has brought the log, or who may bring it for
+# them; where it has none, the log must carry the quote of a published book. So no key is billed by what another tells.
+# ``joined`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
+_LOGGED = """
+    WITH offered AS MATERIALIZED (
+        SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
+               q.energy_basis, q.sla
+          FROM quotes q
+         WHERE q.at >= :quoted_from AND q.at < :ends_at AND q.amount IS NOT NULL
+         ORDER BY q.transfer_id, q.at
+    ), brings AS MATERIALIZED (
+        SELECT owner.id AS owner, bringer.id AS bringer
+          FROM api_keys owner
+          JOIN api_keys bringer
+            ON bringer.id = owner.id OR NOT bringer.scopes <@ ARRAY['agent']
+            OR (owner.revoked_at IS NOT NULL AND owner.name = bringer.name)
+    ), logged AS NOT MATERIALIZED (
+        SELECT l.id, l.transfer_id, l.link_id, l.received_at, l.started_at, l.ended_at, l.status, l.sla, l.quote,
+               l.bytes_moved,
+               CASE WHEN b.key_id IS NULL OR brings.owner IS NOT NULL THEN o.key_id ELSE b.key_id END AS key_id
+          FROM transfer_logs l
+          JOIN batches b ON b.id = l.batch_id
+          LEFT JOIN offered o ON o.transfer_id = l.transfer_id
+          LEFT JOIN brings ON brings.owner = o.key_id AND brings.bringer = b.key_id
+         WHERE l.started_at >= :logged_from AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+    ), earlier AS (
+        SELECT transfer_id, key_id FROM logged WHERE started_at < :begins_at AND transfer_id IS NOT NULL
+    ), once AS (
+        SELECT DISTINCT ON (coalesce(l.transfer_id, l.id), l.key_id) l.transfer_id, l.link_id, l.key_id, l.started_at,
+               l.ended_at, l.status, l.sla, l.bytes_moved,
+               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
+          FROM logged l
+         WHERE l.started_at >= :begins_at
+           AND NOT EXISTS (
+               SELECT FROM earlier
+                WHERE earlier.transfer_id = l.transfer_id AND earlier.key_id IS NOT DISTINCT FROM l.key_id
+           )
+           AND NOT EXISTS (
+               SELECT FROM sealed_transfers sealed
+                WHERE sealed.month >= :sealed_from AND sealed.month < :month AND sealed.transfer_id = l.transfer_id
+           )
+         ORDER BY coalesce(l.transfer_id, l.id), l.key_id, l.quote IS NULL, l.received_at, l.id
+    ), joined AS (
+        SELECT once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,
+               once.key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
+               o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
+               coalesce(o.amount, told.amount) AS amount, coalesce(o.currency, told.currency) AS currency,
+               coalesce(o.energy_basis, told.energy_basis) AS energy_basis, coalesce(o.book_id, told.id) AS book_id,
+               CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept
+          FROM once
+          LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
+          LEFT JOIN transfers t ON t.id = once.transfer_id
+          LEFT JOIN LATERAL (
+              SELECT p.id, p.currency, p.energy_basis, CAST(once.told[1] AS numeric) AS amount
+                FROM price_books p
+               WHERE o.transfer_id IS NULL AND p.id = CAST(once.told[4] AS uuid) AND p.published_at IS NOT NULL
+                 AND p.currency = once.told[2] AND p.energy_basis = once.told[3]
+          ) told ON true
+    ), whose AS (
+        SELECT joined.*, k.name AS key,
+               CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
+                    WHEN status <> 'succeeded' THEN 'not_successful' ELSE 'billed' END AS billing
+          FROM joined LEFT JOIN api_keys k ON k.id = joined.key_id
+    )
+"""
+
+_SUMS = text(
+    _LOGGED  # noqa: S608 - of constants
+    + """
+    SELECT key_id, key, billing, currency,
+           count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
+           count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS missed,
+           count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
+      FROM whose GROUP BY key_id, key, billing, currency
+    """
+)
+
+_EACH = text(
+    _LOGGED  # noqa: S608 - of constants
+    + """
+    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
+      FROM whose
+      JOIN links ON links.id = whose.link_id
+      JOIN endpoints source ON source.id = links.source_id
+      JOIN endpoints destination ON destination.id = links.destination_id
+     ORDER BY key, key_id, started_at, transfer_id
+    """
+)
+
+_ONE_BY_ONE = tuple(name for name in UsedTransfer.__slots__ if name != "billing")
+
+
+class Usage:
+    """Of one tenant."""
+
+    def __init__(self, connection: Connection, seals: MonthSeals) -> None:
+        self._connection = connection
+        self._seals = seals
+
+    def sums(self, month: Month) -> Sequence[Used]:
+        """What began in the month, by key, currency and what becomes of it."""
+        made = [
+            Used(
+                key_id=row.key_id,
+                key=row.key,
+                billing=Billing(row.billing),
+                currency=row.currency,
+                transfers=row.transfers,
+                bytes_moved=int(row.bytes_moved),
+                amount=row.amount,
+                kept=row.kept,
+                missed=row.missed,
+                from_log_alone=row.from_log_alone,
+            )
+            for row in self._connection.execute(_SUMS, _bounds(month))
+        ]
+        # Asked afterwards: were the rows dropped before they were added up, they are sealed now.
+        sealed = self._seals.usage(month)
+        return made if sealed is None else sealed
+
+    def each(self, month: Month) -> Generator[UsedTransfer, None, None]:
+        """The same transfers one by one, by key and in the order of their begin; read as they are taken.
+
+        Raises
+        ------
+        Conflict : the rows of the month are dropped; before the first of them.
+        """
+        as_taken = {"yield_per": ROWS_AT_ONCE}
+        with self._connection.execute(_EACH, _bounds(month), execution_options=as_taken) as rows:
+            # Asked afterwards, as for the sums: what is being read is not dropped until the end of the transaction.
+            if self._seals.usage(month) is not None:
+                raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
+            for row in rows:
+                yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
+
+
+def _bounds(month: Month) -> Mapping[str, Any]:
+    begins_at = month.begins_at
+    return {
+        "begins_at": begins_at,
+        "ends_at": month.ends_at,
+        "quoted_from": begins_at - QUOTED_BEFORE,
+        "logged_from": begins_at - LOGGED_BEFORE,
+        "sealed_from": (begins_at - LOGGED_BEFORE).replace(day=1).date(),
+        "month": begins_at.date(),
+        "quote_form": _QUOTE_FORM,
+    }

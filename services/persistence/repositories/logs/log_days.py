@@ -1,0 +1,120 @@
+"""Days of transfers, heartbeats and quotes: which are to be exported, and what was."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Date, Row, and_, delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.logs.export import ChangedDay, ExportedDay, ExportFailure, View, WrittenDay
+from services.application.logs.long_jobs import Progress
+from services.persistence.tables import closed_months, export_failures, log_days
+
+_TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
+_DAY = log_days.c
+# A day whose rows are dropped is never written again, whatever its versions say: its file is all there is of it.
+_DROPPED = select(closed_months.c.month).where(
+    closed_months.c.month == func.date_trunc("month", _DAY.day).cast(Date), closed_months.c.dropped_at.is_not(None)
+)
+_CHANGED = and_(_DAY.exported_version < _DAY.version, ~_DROPPED.exists())
+
+
+# As days of logs are (see rollups): a mark that is seen was committed with its rows, which the version now stands for.
+_SETTLE = text(
+    """
+    WITH taken AS (DELETE FROM export_marks WHERE tenant_id = :tenant RETURNING view, day)
+    INSERT INTO log_days (tenant_id, view, day, version)
+    SELECT DISTINCT CAST(:tenant AS uuid), view, day, 1 FROM taken ORDER BY view, day
+    ON CONFLICT (tenant_id, view, day) DO UPDATE SET version = log_days.version + 1
+    """
+)
+
+
+class LogDays:
+    """Days of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def settle(self) -> None:
+        """Make new versions of the days whose heartbeats or quotes have changed."""
+        self._connection.execute(_SETTLE, {"tenant": str(self._tenant_id)})
+
+    def next_to_export(self, before: date) -> ChangedDay | None:
+        """The oldest changed day before that one; none while somebody else exports."""
+        if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
+            return None
+        row = self._connection.execute(
+            select(_DAY.view, _DAY.day, _DAY.version)
+            .where(_CHANGED, _DAY.day < before)
+            .order_by(_DAY.day, _DAY.view)
+            .limit(1)
+        ).one_or_none()
+        return None if row is None else ChangedDay(view=View(row.view), day=row.day, version=row.version)
+
+    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
+        """The file holds that version of the day; a failure before it is over."""
+        self._connection.execute(delete(export_failures))
+        self._connection.execute(
+            update(log_days)
+            .where(_DAY.view == changed.view.value, _DAY.day == changed.day)
+            .values(
+                exported_version=changed.version,
+                exported_at=at,
+                rows=written.rows,
+                bytes=written.bytes,
+                sha256=written.sha256,
+            )
+        )
+
+    def failed(self, failure: ExportFailure) -> None:
+        """Keep it in the place of an earlier one."""
+        values = {"failed_at": failure.at, "reason": failure.reason}
+        self._connection.execute(
+            insert(export_failures)
+            .values(tenant_id=self._tenant_id, **values)
+            .on_conflict_do_update(index_elements=["tenant_id"], set_=values)
+        )
+
+    def failure(self) -> ExportFailure | None:
+        """What the last run ended by, until a file is written."""
+        row = self._connection.execute(select(export_failures)).one_or_none()
+        return None if row is None else ExportFailure(row.failed_at, row.reason)
+
+    def to_export(self, before: date) -> int:
+        """How many days before that one are to be exported."""
+        return self._connection.execute(
+            select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
+        ).scalar_one()
+
+    def progress(self, before: date) -> Progress:
+        """How many days before that one (UTC) were written on it, and those with what is left."""
+        written = and_(_DAY.exported_at >= datetime.combine(before, time(), tzinfo=UTC), ~_CHANGED)
+        row = self._connection.execute(
+            select(func.count().filter(written).label("done"), func.count().filter(_CHANGED).label("left"))
+            .select_from(log_days)
+            .where(_DAY.day < before)
+        ).one()
+        return Progress(row.done, row.done + row.left)
+
+    def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
+        """At most ``limit`` exported days of a view before that one, or before none, the newest first."""
+        exported = _DAY.view == view.value, _DAY.exported_at.is_not(None)
+        query = select(log_days).where(*exported).order_by(_DAY.day.desc()).limit(limit)
+        if before is not None:
+            query = query.where(_DAY.day < before)
+        return [exported_day(row) for row in self._connection.execute(query)]
+
+
+def exported_day(row: Row[Any]) -> ExportedDay:
+    """A row of ``log_days`` that has a file."""
+    return ExportedDay(
+        view=View(row.view),
+        day=row.day,
+        exported_at=row.exported_at,
+        file=WrittenDay(rows=row.rows, bytes=row.bytes, sha256=row.sha256),
+        current=row.exported_version == row.version,
+    )

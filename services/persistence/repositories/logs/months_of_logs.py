@@ -1,0 +1,252 @@
+"""Months of logs: of all tenants as they are stored, closed and dropped, and of each what outlives its rows."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import Connection, Engine, delete, func, insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from services.application.billing.usage import Billing, Month, Used
+from services.application.logs.export import View
+from services.application.logs.retain import DaysOfMonth, StoredMonth
+from services.application.logs.retention_page import MonthOfTenant
+from services.persistence.failures import unavailable_when_away
+from services.persistence.repositories.logs.log_days import exported_day
+from services.persistence.tables import (
+    closed_months,
+    daily_rollups,
+    export_marks,
+    log_days,
+    rollup_marks,
+    sealed_months,
+    sealed_transfers,
+    sealed_usage,
+)
+from tradewind.errors import Conflict
+
+_DAY = log_days.c
+
+# Held until the end of the transaction: who closes months waits for it, so that no row of theirs is stored afterwards.
+_HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
+_NEWEST = select(func.max(closed_months.c.month))
+
+_LOGGED_TRANSFERS = text(
+    """
+    INSERT INTO sealed_transfers (tenant_id, month, transfer_id)
+    SELECT DISTINCT tenant_id, CAST(:month AS date), transfer_id FROM transfer_logs
+     WHERE started_at >= :begins_at AND started_at < :ends_at AND transfer_id IS NOT NULL
+       AND (chunk IS NULL OR chunk = 'whole')
+    """
+)
+
+
+class MonthsOfLogs:
+    """Of all tenants, by functions of the owner."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def stored(self) -> Sequence[StoredMonth]:
+        """The oldest first."""
+        with self._begun() as connection:
+            rows = connection.execute(text("SELECT * FROM months_of_logs()")).all()
+        return [
+            StoredMonth(month=_month_of(row.month), rows=row.rows, bytes=row.bytes, closed=row.closed) for row in rows
+        ]
+
+    def oldest_live_transfer(self) -> datetime | None:
+        """When the first of those began that go on."""
+        with self._begun() as connection:
+            began: datetime | None = connection.execute(text("SELECT oldest_live_transfer()")).scalar_one()
+        return began
+
+    def tenants(self, month: Month) -> Sequence[UUID]:
+        """Tenants with days in it."""
+        with self._begun() as connection:
+            query = text("SELECT * FROM tenants_of_month(:month)")
+            return list(connection.execute(query, {"month": first_day(month)}).scalars())
+
+    def close(self, before: Month) -> None:
+        """Take no more rows of months before that one.
+
+        Raises
+        ------
+        Unavailable : somebody stores rows, and takes longer than others should wait for.
+        """
+        with self._begun() as connection:
+            connection.execute(text("SELECT close_months_of_logs(:before)"), {"before": first_day(before)})
+
+    def drop(self, month: Month) -> None:
+        """Drop the rows of a closed month.
+
+        Raises
+        ------
+        Conflict : it is not closed, or what outlives its rows is not what is stored.
+        Unavailable : somebody reads them, and takes longer than others should wait for.
+        """
+        with self._begun() as connection:
+            connection.execute(text("SELECT drop_month_of_logs(:month)"), {"month": first_day(month)})
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        with unavailable_when_away(), _conflicts_as_told(), self._engine.begin() as connection:
+            yield connection
+
+
+class ClosedMonths:
+    """Months that take no more rows, as one transaction sees them that stores some."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._is_held = False
+        self._closed_until: datetime | None = None
+
+    def hold(self) -> datetime | None:
+        """Nothing that began before this time may be stored; it stays so until the end of the transaction."""
+        if not self._is_held:
+            self._connection.execute(_HOLD)
+            newest = self._connection.execute(_NEWEST).scalar_one()
+            self._closed_until, self._is_held = None if newest is None else _month_of(newest).ends_at, True
+        return self._closed_until
+
+
+class MonthSeals:
+    """Months of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def days(self, month: Month) -> DaysOfMonth:
+        """What became of its days so far."""
+        first, after = first_day(month), first_day(month.after)
+        marked = sum(
+            self._connection.execute(
+                select(func.count(marks.c.day.distinct())).where(marks.c.day >= first, marks.c.day < after)
+            ).scalar_one()
+            for marks in (rollup_marks, export_marks)
+        )
+        rows = self._connection.execute(
+            select(log_days).where(_DAY.day >= first, _DAY.day < after).order_by(_DAY.day, _DAY.view)
+        ).all()
+        return DaysOfMonth(
+            marked=marked,
+            to_export=sum(row.exported_version < row.version for row in rows),
+            versions=sum(row.version for row in rows),
+            exported=[exported_day(row) for row in rows if row.exported_at is not None],
+        )
+
+    def is_sealed(self, month: Month, versions: int) -> bool:
+        """Whether it was sealed as its days are now."""
+        sealed = self._connection.execute(
+            select(sealed_months.c.versions).where(sealed_months.c.month == first_day(month))
+        ).scalar_one_or_none()
+        return sealed is not None and int(sealed) == versions
+
+    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[Used], *, at: datetime) -> None:
+        """Keep its statement, and which transfers are on it, in the place of what was kept of it before."""
+        first, own = first_day(month), {"tenant_id": self._tenant_id, "month": first_day(month)}
+        for table in (sealed_months, sealed_usage, sealed_transfers):
+            self._connection.execute(delete(table).where(table.c.month == first))
+        # A statement looks back 31 days, which is two months at most.
+        oldest = first_day(month.before)
+        self._connection.execute(delete(sealed_transfers).where(sealed_transfers.c.month < oldest))
+        self._connection.execute(
+            insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
+        )
+        if used:
+            self._connection.execute(insert(sealed_usage), [{**own, **asdict(line)} for line in used])
+        self._connection.execute(
+            _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
+        )
+
+    def usage(self, month: Month) -> Sequence[Used] | None:
+        """The statement of a month whose rows are dropped; ``None`` while they are not."""
+        first = first_day(month)
+        dropped_at = self._connection.execute(
+            select(closed_months.c.dropped_at).where(closed_months.c.month == first)
+        ).scalar_one_or_none()
+        if dropped_at is None:
+            return None
+        names = Used.__slots__
+        rows = self._connection.execute(
+            select(*(sealed_usage.c[name] for name in names)).where(sealed_usage.c.month == first)
+        )
+        return [
+            Used(**{**row, "billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])})
+            for row in rows.mappings()
+        ]
+
+    def page(self) -> Sequence[MonthOfTenant]:
+        """All months with days, the newest first."""
+        month = func.date_trunc("month", _DAY.day).cast(closed_months.c.month.type)
+        current = _DAY.exported_version == _DAY.version
+        days = (
+            select(
+                month.label("month"),
+                func.count().label("files"),
+                func.count().filter(current).label("exported_files"),
+                func.coalesce(func.sum(_DAY.rows).filter(_DAY.view == View.TRANSFERS.value), 0).label("rows"),
+                func.coalesce(func.sum(_DAY.bytes), 0).label("bytes"),
+                func.min(_DAY.day).filter(~current).label("first_to_export"),
+            )
+            .group_by(month)
+            .subquery()
+        )
+        moved = (
+            select(func.coalesce(func.sum(daily_rollups.c.transfers), 0))
+            .where(daily_rollups.c.day >= days.c.month, daily_rollups.c.day < days.c.month + text("interval '1 month'"))
+            .scalar_subquery()
+        )
+        closed, sealed = closed_months.c, sealed_months.c
+        newest = select(func.max(closed.month)).scalar_subquery()
+        rows = self._connection.execute(
+            select(
+                days,
+                moved.label("transfers"),
+                func.coalesce(days.c.month <= newest, False).label("closed"),
+                closed.dropped_at,
+                sealed.sealed_at,
+            )
+            .outerjoin(closed_months, closed.month == days.c.month)
+            .outerjoin(sealed_months, sealed.month == days.c.month)
+            .order_by(days.c.month.desc())
+        )
+        return [
+            MonthOfTenant(
+                month=_month_of(row.month),
+                files=row.files,
+                exported_files=row.exported_files,
+                first_to_export=row.first_to_export,
+                transfers=int(row.transfers),
+                rows=int(row.rows),
+                bytes=int(row.bytes),
+                closed=row.closed,
+                sealed_at=row.sealed_at,
+                dropped_at=row.dropped_at,
+            )
+            for row in rows
+        ]
+
+
+def first_day(month: Month) -> date:
+    return month.begins_at.date()
+
+
+def _month_of(first: date) -> Month:
+    return Month.of(datetime(first.year, first.month, 1, tzinfo=UTC))
+
+
+@contextmanager
+def _conflicts_as_told() -> Iterator[None]:
+    """What the functions refuse is told in their own words: psycopg counts it with what passes by itself."""
+    try:
+        yield
+    except DBAPIError as error:
+        if isinstance(error.orig, psycopg.errors.ObjectNotInPrerequisiteState):
+            raise Conflict(error.orig.diag.message_primary or str(error.orig)) from error
+        raise

@@ -1,0 +1,105 @@
+"""What was moved and how transfers ended, summed up for pages from the daily rollups."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, and_, func, select, true
+
+from services.application.monitoring.overview import AgreementsKept, Day, MeteredEnds, Tuned
+from services.persistence.tables import daily_rollups, transfers
+from tradewind.units import BITS_PER_BYTE
+
+_DAILY = daily_rollups.c
+
+
+class Outcomes:
+    """Ends of one tenant's transfers, of one of its links where that is named."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def live(self, now: datetime) -> int:
+        """How many transfers are live."""
+        alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
+        return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
+
+    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept:
+        """Agreements of the transfers that began on that day or later, and ended."""
+        counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
+        sums = (func.coalesce(func.sum(each), 0) for each in counted)
+        row = self._connection.execute(select(*sums).where(_wanted(since, link_id))).one()
+        ended, kept, missed, unpromised = map(int, row)
+        return AgreementsKept(kept, missed, unpromised, ended - kept - missed - unpromised)
+
+    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
+        """What was recorded, by day, in order; days without a transfer are left out."""
+        rows = self._connection.execute(
+            select(
+                _DAILY.day,
+                func.sum(_DAILY.transfers).label("transfers"),
+                func.sum(_DAILY.bytes_moved).label("bytes_moved"),
+                func.sum(_DAILY.measured_energy_j).label("measured_energy_j"),
+                func.sum(_DAILY.modelled_energy_j).label("modelled_energy_j"),
+                func.sum(_DAILY.metered_bytes).label("metered_bytes"),
+            )
+            .where(_wanted(since, link_id), _DAILY.transfers > 0)
+            .group_by(_DAILY.day)
+            .order_by(_DAILY.day)
+        )
+        return [
+            Day(
+                day=row.day.isoformat(),
+                transfers=int(row.transfers),
+                bytes_moved=int(row.bytes_moved),
+                measured_energy_j=row.measured_energy_j,
+                modelled_energy_j=row.modelled_energy_j,
+                metered_bytes=int(row.metered_bytes),
+            )
+            for row in rows
+        ]
+
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]:
+        """What transfers of the service reached that succeeded, by link, those that moved most first."""
+        moved = func.sum(_DAILY.tuned_bytes)
+        rows = self._connection.execute(
+            select(
+                _DAILY.link_id,
+                func.sum(_DAILY.tuned_transfers).label("transfers"),
+                moved.label("bytes_moved"),
+                func.sum(_DAILY.tuned_s).label("time_s"),
+                *(
+                    (
+                        func.sum(_DAILY[f"tuned_{ends}_j"]) / func.nullif(func.sum(_DAILY[f"tuned_{ends}_bytes"]), 0)
+                    ).label(ends)
+                    for ends in MeteredEnds
+                ),
+            )
+            .where(_wanted(since, link_id), _DAILY.tuned_transfers > 0)
+            .group_by(_DAILY.link_id)
+            .order_by(moved.desc())
+            .limit(limit)
+        )
+        return [
+            Tuned(
+                link_id=row.link_id,
+                transfers=int(row.transfers),
+                bytes_moved=int(row.bytes_moved),
+                throughput_bps=BITS_PER_BYTE * float(row.bytes_moved) / row.time_s,
+                j_per_byte={ends: float(getattr(row, ends)) for ends in MeteredEnds if getattr(row, ends) is not None},
+            )
+            for row in rows
+        ]
+
+    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]:
+        """Of each link, over all days: how many logs were metered at which ends."""
+        rows = self._connection.execute(
+            select(_DAILY.link_id, *(func.sum(_DAILY[f"metered_{ends}"]).label(ends) for ends in MeteredEnds))
+            .where(_DAILY.link_id.in_(link_ids))
+            .group_by(_DAILY.link_id)
+        )
+        return {row.link_id: {ends: int(getattr(row, ends)) for ends in MeteredEnds} for row in rows}
+
+
+def _wanted(since: date, link_id: UUID | None) -> ColumnElement[bool]:
+    return and_(_DAILY.day >= since, true() if link_id is None else _DAILY.link_id == link_id)

@@ -1,0 +1,181 @@
+"""Days made anew from their rows. A day of a link is made as a whole, so that it counts each row once, however often.
+
+Every change of rows leaves a mark by a trigger, in the same transaction. A mark that a statement sees was committed
+with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next.
+Days whose rows were dropped stay as they were made last.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from sqlalchemy import Connection, TextClause, text
+
+from services.application.monitoring.overview import MeteredEnds
+from services.persistence.tables.transfers import NO_LINK
+
+MOST_BYTES = 2**63 - 1
+"""What a sum of bytes can hold: that much of a day is 850 Tbit/s."""
+
+
+def _sum(value: str, condition: str = "true") -> str:
+    return f"coalesce(sum({value}) FILTER (WHERE {condition}), 0)"
+
+
+def _bytes(condition: str = "true") -> str:
+    return f"least({_sum('bytes_moved', condition)}, {MOST_BYTES})"
+
+
+def _energy(quality: str) -> str:
+    """J of both ends, of each if its quality is as asked."""
+    ends = (_sum(f"{end}_energy_j", f"{end}_energy_quality {quality}") for end in ("source", "destination"))
+    return " + ".join(ends)
+
+
+def _logged_of(ends: MeteredEnds) -> str:
+    """Of a log: these ends were metered, and no other."""
+    return " AND ".join(
+        f"{end}_energy_j IS {'NOT ' if end in ends.hosts else ''}NULL" for end in ("source", "destination")
+    )
+
+
+def _told_of(ends: MeteredEnds) -> str:
+    """Of a transfer that ended: these ends were metered, and no other."""
+    readings = " AND ".join(f"""energy @> '[{{"host": "{end}"}}]'""" for end in ends.hosts)
+    return f"jsonb_array_length(energy) = {len(ends.hosts)} AND {readings}"
+
+
+_LOGGED: Mapping[str, str] = {
+    "transfers": "count(*)",
+    "succeeded": "count(*) FILTER (WHERE status = 'succeeded')",
+    "bytes_moved": _bytes(),
+    "duration_s": _sum("extract(epoch FROM ended_at - started_at)::float8"),
+    "measured_energy_j": _energy("= 'measured'"),
+    "modelled_energy_j": _energy("<> 'measured'"),
+    "metered_bytes": _bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
+    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_of(ends)})" for ends in MeteredEnds},
+}
+_GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
+_PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
+_ENDED: Mapping[str, str] = {
+    "ended": "count(*)",
+    "kept": f"count(*) FILTER (WHERE agreement_kept AND {_PROMISED})",
+    "missed": f"count(*) FILTER (WHERE NOT agreement_kept AND {_PROMISED})",
+    "unpromised": f"count(*) FILTER (WHERE agreement_kept IS NOT NULL AND NOT {_PROMISED})",
+    "tuned_transfers": f"count(*) FILTER (WHERE {_GAINED})",
+    "tuned_bytes": _bytes(_GAINED),
+    "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
+    "tuned_energy_j": _sum("energy_j", _GAINED),
+    "tuned_metered_bytes": _bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
+    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_bytes": _bytes(f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
+}
+_MEASURES = (*_LOGGED, *_ENDED)
+
+
+def _selected(measures: Mapping[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in measures.items())
+
+
+_ON_THE_DAY = """
+    link_id = due.link_id AND started_at >= due.day::timestamp AT TIME ZONE 'UTC'
+    AND started_at < (due.day + 1)::timestamp AT TIME ZONE 'UTC'
+"""
+
+_OLDEST = "SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most"
+
+# Rows are counted up to what is too many already, so that a day of millions costs no more than one of thousands.
+_SMALLEST = f"""
+    SELECT day, link_id FROM (
+        SELECT due.day, due.link_id, sum(logged.rows + closed.rows) OVER (
+                   ORDER BY logged.rows + closed.rows, due.day, due.link_id) AS rows
+          FROM ({_OLDEST}) due,
+            LATERAL (
+                SELECT count(*) AS rows FROM (SELECT FROM transfer_logs WHERE {_ON_THE_DAY} LIMIT :most_rows + 1) r
+            ) logged,
+            LATERAL (
+                SELECT count(*) AS rows FROM (
+                    SELECT FROM transfers
+                     WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL LIMIT :most_rows + 1
+                ) r
+            ) closed
+    ) counted WHERE rows <= :most_rows
+"""  # noqa: S608 - made of the expressions above
+
+
+def _settle(due: str) -> TextClause:
+    return text(
+        f"""
+    WITH due AS MATERIALIZED (
+        {due}
+    ), taken AS (
+        DELETE FROM rollup_marks m USING due
+         WHERE m.tenant_id = :tenant AND m.day = due.day AND m.link_id = due.link_id
+    ), whole AS (
+        SELECT due.day, due.link_id FROM due
+         WHERE NOT EXISTS (
+             SELECT FROM closed_months c
+              WHERE c.month = date_trunc('month', due.day)::date AND c.dropped_at IS NOT NULL
+         )
+    ), fresh AS (
+        SELECT due.day, due.link_id, logged.*, closed.* FROM whole due,
+            LATERAL (
+                SELECT {_selected(_LOGGED)} FROM transfer_logs
+                 WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
+            ) logged,
+            LATERAL (
+                SELECT {_selected(_ENDED)} FROM transfers
+                 WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL
+            ) closed
+    ), emptied AS (
+        DELETE FROM daily_rollups r USING fresh
+         WHERE r.tenant_id = :tenant AND r.day = fresh.day AND r.link_id = fresh.link_id
+           AND fresh.transfers = 0 AND fresh.ended = 0
+    ), changed AS (
+        INSERT INTO log_days (tenant_id, day, version) SELECT DISTINCT :tenant ::uuid, day, 1 FROM whole
+        ON CONFLICT (tenant_id, view, day) DO UPDATE SET version = log_days.version + 1
+    ), made AS (
+        INSERT INTO daily_rollups (tenant_id, day, link_id, {", ".join(_MEASURES)}, rolled_up_at)
+        SELECT :tenant, day, link_id, {", ".join(_MEASURES)}, now() FROM fresh WHERE transfers > 0 OR ended > 0
+        ON CONFLICT (tenant_id, day, link_id) DO UPDATE
+           SET {", ".join(f"{name} = excluded.{name}" for name in _MEASURES)}, rolled_up_at = excluded.rolled_up_at
+    )
+    SELECT count(*) FROM due
+    """  # noqa: S608 - made of the expressions above
+    )
+
+
+_SETTLE_OLDEST, _SETTLE_SMALLEST = _settle(_OLDEST), _settle(_SMALLEST)
+_ANY_MARK = text("SELECT EXISTS (SELECT FROM rollup_marks WHERE tenant_id = :tenant)")
+_TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('daily rollups'), hashtext(:tenant))")
+_WAITING = text(
+    "SELECT count(*) FROM (SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant LIMIT :most) m"
+)
+
+
+class Rollups:
+    """Daily rollups of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant = {"tenant": str(tenant_id)}
+
+    def settle(self, most: int, *, most_rows: int | None = None) -> int:
+        """Make at most ``most`` marked days of links anew, the oldest first; how many.
+
+        With ``most_rows`` only those of them, the smallest first, that have no more rows together: each costs what its
+        rows cost. One at a time: none where somebody else is at it.
+        """
+        if not self._connection.execute(_ANY_MARK, self._tenant).scalar_one():
+            return 0
+        # In a statement of its own: what the next one sees is then not older than what the one before us has made.
+        if not self._connection.execute(_TAKE_TURN, self._tenant).scalar_one():
+            return 0
+        if most_rows is None:
+            made = self._connection.execute(_SETTLE_OLDEST, {**self._tenant, "most": most})
+        else:
+            made = self._connection.execute(_SETTLE_SMALLEST, {**self._tenant, "most": most, "most_rows": most_rows})
+        return int(made.scalar_one())
+
+    def waiting(self, most: int) -> int:
+        """Days of links that are marked, counted up to ``most``."""
+        return int(self._connection.execute(_WAITING, {**self._tenant, "most": most}).scalar_one())

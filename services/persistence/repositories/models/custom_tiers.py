@@ -1,0 +1,81 @@
+"""A provider's own names of tiers and cuts between them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import ARRAY, Connection, Uuid, and_, cast, delete, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_replace
+
+from services.application.models.custom_tiers import OwnCuts
+from services.persistence.tables import own_cuts, sla_partitions, tier_names
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.partitions import PartitionKey
+
+
+class OwnTiers:
+    """Of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]:
+        """The cuts on a link, in the order in which they were made."""
+        rows = self._connection.execute(select(own_cuts).where(own_cuts.c.link_id == link_id).order_by(own_cuts.c.id))
+        return [
+            OwnCuts(
+                PartitionKey(SlaKind(row.kind), row.confidence, EnergyBasis(row.energy_basis)),
+                tuple(row.cuts),
+                tuple(row.tier_ids),
+            )
+            for row in rows
+        ]
+
+    def keep(self, link_id: UUID, own: OwnCuts, *, replacing: Collection[UUID]) -> None:
+        """Keep cuts in place of those that were made for any of these tiers."""
+        self.forget(link_id, own.key, replacing)
+        self._connection.execute(
+            insert(own_cuts).values(
+                tenant_id=self._tenant_id,
+                link_id=link_id,
+                kind=own.key.kind,
+                confidence=own.key.confidence,
+                energy_basis=own.key.energy_basis,
+                cuts=list(own.cuts),
+                tier_ids=list(own.tier_ids),
+            )
+        )
+
+    def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None:
+        """Give up the cuts that were made for any of these tiers."""
+        self._connection.execute(
+            delete(own_cuts).where(
+                and_(
+                    own_cuts.c.link_id == link_id,
+                    own_cuts.c.kind == key.kind,
+                    own_cuts.c.confidence == key.confidence,
+                    own_cuts.c.energy_basis == key.energy_basis,
+                    own_cuts.c.tier_ids.op("&&")(cast(list(tier_ids), ARRAY(Uuid))),
+                )
+            )
+        )
+
+    def names(self) -> Mapping[UUID, str]:
+        """What tiers are called that have a name."""
+        return {row.tier_id: row.name for row in self._connection.execute(select(tier_names))}
+
+    def rename(self, tier_id: UUID, name: str | None) -> None:
+        """Call a tier so, or by its range."""
+        if name is None:
+            self._connection.execute(delete(tier_names).where(tier_names.c.tier_id == tier_id))
+            return
+        given = insert_or_replace(tier_names).values(tenant_id=self._tenant_id, tier_id=tier_id, name=name)
+        self._connection.execute(
+            given.on_conflict_do_update(index_elements=["tenant_id", "tier_id"], set_={"name": given.excluded.name})
+        )
+
+    def accept(self, tier_id: UUID) -> None:
+        """A tier needs no review any more, in whichever model."""
+        self._connection.execute(
+            update(sla_partitions).where(sla_partitions.c.tier_id == tier_id).values(needs_review=False)
+        )

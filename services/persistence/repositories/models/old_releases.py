@@ -1,0 +1,85 @@
+"""Releases that are no longer kept, and the models that none but they hold."""
+
+from uuid import UUID
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from services.application.models.remove_old_releases import Removed
+from services.persistence.tables import current_releases, link_models, release_links, releases
+
+_RETURNABLE = ("published", "superseded")
+
+
+class OldReleases:
+    """Old releases of one tenant. One that has expired is found by nobody any more, and removed bit by bit."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def expire(self, kept: int) -> int:
+        """Give up all but the newest ``kept``; how many.
+
+        Those that one can return to, and those that were rejected or rolled back, are counted apart: a row of the
+        latter shall not push out what a rollback would return to. The release in force, the one that is being built
+        and the one it is built on are kept in any case.
+        """
+        # Who publishes or rolls back takes this lock too: what is given up here cannot come into force meanwhile.
+        in_force = self._connection.execute(
+            select(current_releases.c.release_id).with_for_update()
+        ).scalar_one_or_none()
+        place = func.row_number().over(partition_by=releases.c.state.in_(_RETURNABLE), order_by=releases.c.id.desc())
+        ranked = select(releases.c.id, place.label("place")).where(releases.c.state.not_in(("building", "expired")))
+        newest = ranked.subquery()
+        ground = releases.alias("building")
+        built_on = select(ground.c.parent_id).where(ground.c.state == "building", ground.c.parent_id.is_not(None))
+        expired = self._connection.execute(
+            update(releases)
+            .where(
+                releases.c.id.in_(select(newest.c.id).where(newest.c.place > kept)),
+                releases.c.id.is_distinct_from(in_force),
+                releases.c.id.not_in(built_on),
+            )
+            .values(state="expired")
+        )
+        return int(expired.rowcount)
+
+    def remove_some(self, models: int) -> Removed:
+        """Remove at most so many models of the oldest release that has expired, and the release when it has no more.
+
+        With a model go its clusters, surfaces and partitions. Models that another release holds stay. Rivals wait here
+        for one another, so that they do not remove the same things in different orders.
+        """
+        release_id = self._connection.execute(
+            select(releases.c.id)
+            .where(releases.c.state == "expired")
+            .order_by(releases.c.id)
+            .limit(1)
+            .with_for_update()
+        ).scalar_one_or_none()
+        if release_id is None:
+            return Removed()
+        elsewhere, holder = release_links.alias("elsewhere"), releases.alias("holder")
+        held = (
+            select(elsewhere.c.release_id)
+            .join(holder, holder.c.id == elsewhere.c.release_id)
+            .where(elsewhere.c.link_model_id == release_links.c.link_model_id, holder.c.state != "expired")
+        )
+        doomed = (
+            self._connection.execute(
+                select(release_links.c.link_model_id)
+                .where(
+                    release_links.c.release_id == release_id,
+                    release_links.c.link_model_id.is_not(None),
+                    ~held.exists(),
+                )
+                .limit(models)
+            )
+            .scalars()
+            .all()
+        )
+        self._connection.execute(delete(link_models).where(link_models.c.id.in_(doomed)))
+        if len(doomed) == models:  # there may be more
+            return Removed(models=len(doomed))
+        self._connection.execute(delete(releases).where(releases.c.id == release_id))
+        return Removed(releases=1, models=len(doomed))

@@ -1,0 +1,57 @@
+"""SLA tiers as partitions of a release's models."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, select
+
+from services.application.models.learned_model import Tier
+from services.application.models.sla_tiers import TierOfLink, cluster_in_words
+from services.persistence.repositories.models.model_rows import stored_partition
+from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
+
+
+class SlaTiers:
+    """Tiers of one tenant."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def page(
+        self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None
+    ) -> Sequence[TierOfLink]:
+        """Tiers of a release link by link, in the order of their clusters and bounds."""
+        query = _tiers(release_id).limit(limit).offset(offset)
+        if link_id is not None:
+            query = query.where(release_links.c.link_id == link_id)
+        return self._read(query)
+
+    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[TierOfLink]:
+        """These tiers of a release in the same order, without those that it does not have."""
+        return self._read(_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
+
+    def _read(self, query: Select[Any]) -> Sequence[TierOfLink]:
+        return [
+            TierOfLink(
+                row.link_id,
+                row.cluster_id,
+                Tier(row.tier_id, row.needs_review, row.name),
+                stored_partition(row),
+                cluster_in_words(row.log2_file_count, row.log2_mean_file_bytes, row.load),
+            )
+            for row in self._connection.execute(query)
+        ]
+
+
+def _tiers(release_id: int) -> Select[Any]:
+    centre = (clusters.c.log2_file_count, clusters.c.log2_mean_file_bytes, clusters.c.load)
+    return (
+        select(sla_partitions, release_links.c.link_id, tier_names.c.name, *centre)
+        .select_from(sla_partitions)
+        .outerjoin(tier_names, tier_names.c.tier_id == sla_partitions.c.tier_id)
+        .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
+        .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
+        .where(release_links.c.release_id == release_id)
+        .order_by(release_links.c.link_id, clusters.c.ordinal, sla_partitions.c.ordinal)
+    )

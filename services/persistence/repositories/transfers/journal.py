@@ -1,0 +1,258 @@
+"""Transfers and their samples, as heartbeats and ends bring them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, update
+
+from services.application.transfers.journal import ANY, Journalled, TransferBeats, TransferEnd, TransferNews, Wanted
+from services.persistence.bulk_copy import COLUMNS, record_values
+from services.persistence.month_partitions import MonthPartitions, months_of
+from services.persistence.repositories.logs.months_of_logs import ClosedMonths
+from services.persistence.repositories.transfers import journal_statements as statements
+from services.persistence.repositories.transfers.sample_rows import sample_of, sample_values
+from services.persistence.tables import transfer_samples, transfers
+from tradewind.errors import NotFound
+from tradewind.sla.kinds import Sla
+from tradewind.transfer import Status
+from tradewind.wire.recommendations import WireSla
+from tradewind.wire.records import WireEnergy, WireRecord
+from tradewind.wire.transfers import Expected, TransferSample, TransferState, TransferSummary
+
+
+class TransferJournal:
+    """Transfers of one tenant.
+
+    Parameters
+    ----------
+    closed : months that take no more samples either.
+    partitions : of the table of samples.
+    key_id : of the agent that tells of transfers itself, ``None`` for a worker, who has it from their first heartbeat.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        tenant_id: UUID,
+        closed: ClosedMonths,
+        partitions: MonthPartitions,
+        key_id: UUID | None = None,
+    ) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._closed = closed
+        self._partitions = partitions
+        self._key_id = key_id
+
+    def note(self, news: Collection[TransferNews]) -> None:
+        """Make transfers known, or bring them up to date; their rows are held until the end of the transaction."""
+        # In one order, so that two transactions that note the same transfers do not wait for each other in a circle.
+        ordered = sorted(news, key=lambda each: each.transfer_id)
+        self._connection.execute(statements.NOTE, [self._transfer(each) for each in ordered])
+
+    def add(self, news: Collection[TransferBeats]) -> int:
+        """Store samples of noted transfers; how many sequence numbers were new.
+
+        Of two samples with the same number the one with the later time of its agent stands.
+        """
+        beaten = [each for each in news if each.beats]
+        if not beaten:
+            return 0
+        ids = [each.transfer_id for each in beaten]
+        noted = {row.id: row for row in self._connection.execute(statements.STARTS, {"ids": ids})}
+        beaten = [each for each in beaten if not _is_anothers(each.owner, noted[each.transfer_id].key_id)]
+        started_at = {transfer_id: row.started_at for transfer_id, row in noted.items()}
+        rows = [
+            {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
+            | {"transfer_started_at": started_at[each.transfer_id]}
+            | sample_values(beat)
+            for each in beaten
+            for beat in each.beats.values()
+        ]
+        closed_until = self._closed.hold()
+        if closed_until is not None:
+            rows = [row for row in rows if row["transfer_started_at"] >= closed_until]
+        if not rows:
+            return 0
+        self._partitions.ensure(months_of(row["transfer_started_at"] for row in rows))
+        new = self._connection.execute(statements.ADD, rows, execution_options={"preserve_rowcount": True}).rowcount
+        if new < len(rows):
+            self._replace_older(rows)
+        return new
+
+    def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
+        """Up to which sequence number all samples are stored, by transfer; −1 for none."""
+        ids = sorted(transfer_ids)
+        self._connection.execute(statements.ADVANCE, {"tenant_id": self._tenant_id, "ids": ids})
+        found = self._connection.execute(statements.JOURNALLED, {"ids": ids})
+        return {row.id: row.journalled_sequence for row in found}
+
+    def agreement(self, transfer_id: UUID) -> Sla | None:
+        """What was agreed on for a noted transfer, as far as it is known."""
+        asked = self._connection.execute(statements.AGREED, {"transfer_id": transfer_id}).scalar_one()
+        return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
+
+    def is_logged(self, record: WireRecord) -> bool:
+        """Whether a row of the logs tells how it ended as the record does."""
+        values = record_values(record)
+        told = dict(zip(COLUMNS[-len(values) :], values, strict=True))
+        asked = {"record_id": record.id, **{name: told[name] for name in statements.TELLS_THE_END}}
+        return self._connection.execute(statements.IS_LOGGED, asked).first() is not None
+
+    def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
+        """Mark a noted transfer as ended, as it was told first; when it ended first."""
+        told = {
+            "transfer_id": transfer_id,
+            "at": end.at,
+            "new_status": end.status.value,
+            "new_bytes_moved": end.bytes_moved,
+            "new_throughput_bps": end.throughput_bps,
+            "new_energy_j": end.energy_j,
+            "new_duration_s": end.duration_s,
+            "new_energy": [each.model_dump(mode="json", exclude_none=True) for each in end.energy],
+            "new_agreement_kept": end.agreement_kept,
+            "new_link_id": end.link_id,
+        }
+        ended_at: datetime | None = self._connection.execute(statements.END, told).scalar_one_or_none()
+        if ended_at is None:  # it was told before
+            ended_at = self._connection.execute(statements.ENDED_AT, {"transfer_id": transfer_id}).scalar_one()
+        return ended_at
+
+    def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
+        """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""
+        told = {"transfer_id": transfer_id, "at": at, "new_status": status.value}
+        return self._connection.execute(statements.END_UNLOGGED, told).scalar_one_or_none()
+
+    def page(
+        self,
+        *,
+        now: datetime,
+        limit: int,
+        before: UUID | None = None,
+        wanted: Wanted = ANY,
+    ) -> Sequence[TransferSummary]:
+        """At most ``limit`` transfers that started before the transfer ``before``, or before none, the newest first."""
+        place = tuple_(transfers.c.started_at, transfers.c.id)
+        older = () if before is None else (place < _place_of(before),)
+        newest = transfers.c.started_at.desc(), transfers.c.id.desc()
+        found = select(transfers).where(*older, *_conditions(wanted, now)).order_by(*newest).limit(limit)
+        rows = self._connection.execute(found)
+        return [_summary(row, now) for row in rows]
+
+    def get(self, transfer_id: UUID, *, now: datetime) -> Journalled:
+        """What is stored of the transfer.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
+        if row is None:
+            raise NotFound("no such transfer")
+        return Journalled(
+            summary=_summary(row, now),
+            enquiry=row.enquiry,
+            expected=None if row.expected is None else Expected.model_validate(row.expected),
+            duration_s=row.duration_s,
+            energy=tuple(WireEnergy.model_validate(each) for each in row.energy or ()),
+            owner=row.key_id,
+        )
+
+    def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
+        """At most ``limit`` samples with a sequence above ``after``, in their order."""
+        rows = self._connection.execute(
+            select(transfer_samples)
+            .where(
+                transfer_samples.c.transfer_id == transfer.transfer_id,
+                transfer_samples.c.transfer_started_at == transfer.started_at,
+                transfer_samples.c.sequence > after,
+            )
+            .order_by(transfer_samples.c.sequence)
+            .limit(limit)
+        )
+        return [sample_of(row) for row in rows]
+
+    def _transfer(self, news: TransferNews) -> dict[str, Any]:
+        workload = news.workload
+        last = news.beats[max(news.beats)].heartbeat if news.beats else None
+        return {
+            "tenant_id": self._tenant_id,
+            "id": news.transfer_id,
+            "started_at": news.started_at,
+            "source": workload.link.source,
+            "destination": workload.link.destination,
+            "network": workload.link.network,
+            "mover": workload.link.mover,
+            "sla": workload.sla,
+            "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
+            "expected": news.begun and news.begun.expected.model_dump(mode="json", exclude_none=True),
+            "key_id": news.owner or (news.begun.key_id if news.begun else self._key_id),
+            "file_count": workload.file_count,
+            "total_bytes": workload.total_bytes,
+            "last_heartbeat_at": news.heard_at,
+            "silent_at": news.silent_at,
+            "sequence": last.sequence if last else -1,
+            "journalled_sequence": -1,
+            "bytes_moved": last.bytes_moved if last else 0,
+            "throughput_bps": last.throughput_bps if last else None,
+        }
+
+    def _replace_older(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        key = ("tenant_id", "transfer_id", "transfer_started_at", "sequence")
+        columns = transfer_samples.c
+        self._connection.execute(
+            update(transfer_samples)
+            .where(*(columns[name] == bindparam(f"{name}_") for name in key), columns.at < bindparam("at_"))
+            .values({name: bindparam(f"{name}_") for name in rows[0] if name not in key}),
+            [{f"{name}_": value for name, value in row.items()} for row in rows],
+        )
+
+
+def _is_anothers(owner: UUID | None, noted: UUID | None) -> bool:
+    return owner is not None and noted is not None and owner != noted
+
+
+def _place_of(transfer_id: UUID) -> Any:
+    return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
+
+
+def _conditions(wanted: Wanted, now: datetime) -> Iterator[Any]:
+    known = transfers.c
+    for name in ("source", "destination", "sla"):
+        if (value := getattr(wanted, name)) is not None:
+            yield known[name] == value
+    if wanted.key_ids is not None:
+        yield known.key_id.in_(wanted.key_ids)
+    if wanted.since is not None:
+        yield known.started_at >= wanted.since
+    if wanted.until is not None:
+        yield known.started_at < wanted.until
+    if wanted.state is not None:
+        yield _is_in(wanted.state, now)
+
+
+def _is_in(state: TransferState, now: datetime) -> Any:
+    silent_at, ended = transfers.c.silent_at, transfers.c.ended_at
+    match state:
+        case TransferState.ENDED:
+            return ended.is_not(None)
+        case TransferState.LIVE:
+            return and_(ended.is_(None), silent_at > now)
+        case TransferState.SILENT:
+            return and_(ended.is_(None), or_(silent_at.is_(None), silent_at <= now))
+
+
+def _state(row: Row[Any], now: datetime) -> TransferState:
+    if row.ended_at is not None:
+        return TransferState.ENDED
+    silent_at = row.silent_at
+    return TransferState.LIVE if silent_at is not None and silent_at > now else TransferState.SILENT
+
+
+def _summary(row: Row[Any], now: datetime) -> TransferSummary:
+    made = {"transfer_id", "state", "agreement_promised"}
+    plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - made}
+    promised = None if row.expected is None else row.expected.get("feasible")
+    return TransferSummary(transfer_id=row.id, state=_state(row, now), agreement_promised=promised, **plain)

@@ -1,0 +1,57 @@
+"""PostgreSQL's ``numeric`` as numbers of Arrow: the columnar driver passes them as text of a type of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+
+from services.persistence.warehouse.row_sizes import Column
+
+NUMERIC = 1700
+MOST_DIGITS = 38
+"""Of a decimal that libraries of Arrow and readers of Parquet have in common."""
+
+_HEADER = 4
+_SCALE_BITS, _SCALE_SIGN = 0x7FF, 0x400
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What becomes of the ``numeric`` columns of an answer, by their position.
+
+    One that says how many digits it has is a decimal of so many. One that does not, as sums and averages do not, is a
+    double: as text it would be of no use, and no decimal has room for all that it may be.
+    """
+
+    schema: pa.Schema
+    kinds: dict[int, pa.DataType]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], schema: pa.Schema) -> Self:
+        """``schema`` : as the driver has it."""
+        kinds = {place: _kind(column.modifier) for place, column in enumerate(columns) if column.type == NUMERIC}
+        for place, kind in kinds.items():
+            field = schema.field(place)
+            schema = schema.set(place, pa.field(field.name, kind, field.nullable))
+        return cls(schema, kinds)
+
+    def in_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with numbers in place of their texts.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid : a decimal that is none (``NaN``).
+        """
+        arrays = batch.columns
+        for place, kind in self.kinds.items():
+            arrays[place] = arrays[place].storage.cast(kind)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _kind(modifier: int) -> pa.DataType:
+    """By a column's type modifier, which holds precision and scale, or neither (-1)."""
+    precision, scale = modifier - _HEADER >> 16, (modifier - _HEADER & _SCALE_BITS ^ _SCALE_SIGN) - _SCALE_SIGN
+    if modifier < _HEADER or not 0 <= scale <= precision <= MOST_DIGITS:
+        return pa.float64()
+    return pa.decimal128(precision, scale)

@@ -1,0 +1,130 @@
+"""An analyst's statement with its values as literals, as COPY needs it, which takes no parameters.
+
+Where the parameters are, PostgreSQL itself confirms: each place gets a parameter of its own first, and a statement that
+does not have all of them as parameters is refused. So a value only ever takes the place of a parameter, and cannot be
+read as anything but a literal. What is sent at last is prepared alone too, so that it is one whole statement: it cannot
+end what is put around it, by which its rows are sized and counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import pq
+
+from services.application.warehouse.query import Parameter
+from services.persistence.warehouse.row_sizes import Column, named_apart
+from services.persistence.warehouse.sql_text import SqlText
+from tradewind.errors import QueryRefused
+
+_HINTS = {
+    "42501": "; a reader sees the views of the schema warehouse, see GET /v1/warehouse/schema",
+    "42P01": "; GET /v1/warehouse/schema lists what there is",
+    "25006": "; the warehouse is read-only",
+}
+_UNCLEAR = "parameters, or the end, cannot be told from the rest of the statement; write it more plainly"
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A statement as PostgreSQL prepares it; ``parameter_types`` : numbers in pg_type."""
+
+    parameter_types: Sequence[int]
+    columns: Sequence[Column]
+
+    @property
+    def column_types(self) -> Sequence[int]:
+        return [column.type for column in self.columns]
+
+
+def bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]) -> tuple[str, Sequence[Column]]:
+    """The statement with its parameters as literals and without a semicolon at its end, and its columns by
+    names of their own.
+
+    Raises
+    ------
+    QueryRefused : it is no statement, several, or one without rows, or the values do not suit it.
+    """
+    if "\0" in sql:
+        raise QueryRefused("SQL cannot hold a zero byte", position=sql.index("\0") + 1)
+    asked = _described(connection, sql)
+    types = asked.parameter_types
+    if not asked.columns:
+        raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE or WITH")
+    if len(types) != len(parameters):
+        raise QueryRefused(f"the statement has {len(types)} parameters ($1, …), but {len(parameters)} were given")
+    text = SqlText(sql)
+    if text.parameters and max(text.parameters) > len(types):
+        raise QueryRefused(_UNCLEAR)
+    names = _type_names(connection, types)
+    if text.places:
+        _confirm_places(connection, text, types, names)
+    literals = {number: _literal(connection, value) for number, value in enumerate(parameters, start=1)}
+    filled = text.filled(lambda _, number: f"CAST({literals[number]} AS {names[number - 1]})")
+    if filled != sql:
+        told = _described(connection, filled)
+        if told.parameter_types or told.column_types != asked.column_types:
+            raise QueryRefused(_UNCLEAR)
+    return filled, named_apart(asked.columns)
+
+
+def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequence[int], names: Sequence[str]) -> None:
+    """Have PostgreSQL see a parameter in each place where the text has one.
+
+    Each is numbered behind those of the statement, so that one that was missed does not stand for it, and typed by its
+    own cast alone: PostgreSQL prepares nothing with a number that it does not meet.
+    """
+    probe = text.filled(lambda place, number: f"CAST(${len(types) + place} AS {names[number - 1]})")
+    try:
+        found = len(_described(connection, probe, types).parameter_types)
+    except QueryRefused as refused:
+        raise QueryRefused(_UNCLEAR) from refused
+    if found != len(types) + text.places:
+        raise QueryRefused(_UNCLEAR)
+
+
+def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequence[int] | None = None) -> _Described:
+    """Prepare the statement, which runs nothing.
+
+    Raises
+    ------
+    QueryRefused : it is no statement, or several.
+    """
+    for result in (
+        connection.pgconn.prepare(b"", sql.encode(), parameter_types),
+        described := connection.pgconn.describe_prepared(b""),
+    ):
+        if result.status != pq.ExecStatus.COMMAND_OK:
+            error = psycopg.errors.error_from_result(result)
+            position = error.diag.statement_position
+            raise refusal(error, int(position) if position else None) from error
+    encoding = connection.info.encoding
+    columns = [
+        Column((described.fname(index) or b"").decode(encoding), described.ftype(index), described.fmod(index))
+        for index in range(described.nfields)
+    ]
+    return _Described([described.param_type(index) for index in range(described.nparams)], columns)
+
+
+def refusal(error: psycopg.Error, position: int | None = None) -> QueryRefused:
+    """What PostgreSQL says of a statement, and where."""
+    told = error.diag.message_primary or str(error).partition("\n")[0]
+    hint = f" ({error.diag.message_hint})" if error.diag.message_hint else ""
+    at = f" at character {position}" if position else ""
+    return QueryRefused(
+        f"{told}{at}{hint}{_HINTS.get(error.sqlstate or '', '')}", sqlstate=error.sqlstate, position=position
+    )
+
+
+def _type_names(connection: psycopg.Connection, types: Sequence[int]) -> Sequence[str]:
+    if not types:
+        return ()
+    query = "SELECT format_type(oid, NULL) FROM unnest(%s::oid[]) WITH ORDINALITY AS asked(oid, nth) ORDER BY nth"
+    return [name for (name,) in connection.execute(query, [list(types)])]
+
+
+def _literal(connection: psycopg.Connection, value: Parameter) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
+    return pq.Escaping(connection.pgconn).escape_literal(text.encode()).decode()

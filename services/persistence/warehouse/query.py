@@ -1,0 +1,149 @@
+"""Analysts' SQL, run by logins of their tenant and streamed in flat memory.
+
+A query has a connection of its own on which the tenant's login was authenticated, so that nothing in its text can put
+on another role: not the application's, of which it would be a member, had it come by SET ROLE.
+
+It is prepared as it was written first, which tells errors at their place, that it is one statement, that it has rows,
+and the types of its parameters. Then COPY sends the rows, which takes no parameters: `bound_statement` makes them
+literals.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+from uuid import UUID
+
+import psycopg
+
+from services.application.warehouse.query import (
+    Query,
+    QueryLimits,
+    StoredLogin,
+)
+from services.persistence.roles import login_url
+from services.persistence.warehouse.bound_statement import bound, refusal
+from services.persistence.warehouse.row_streams import ROW_STREAMS, Rows, RowStream
+from tradewind.errors import QueryRefused, TooLarge, Unavailable
+from tradewind.units import format_bytes
+
+CONNECT_PATIENCE_S = 5
+CANCEL_PATIENCE_S = 5.0
+
+_LOGIN_REFUSED = re.compile(r'password authentication failed|role ".*" (does not exist|is not permitted to log in)')
+"""By its words: libpq keeps PostgreSQL's code of what ended a connection that was never made to itself."""
+
+GetLogin = Callable[[bool], StoredLogin]
+"""The login to connect as; made anew if asked to."""
+
+
+class WarehouseQuery:
+    """One query of one tenant; see `QueryRun`.
+
+    Parameters
+    ----------
+    database_url : of the database, for any role.
+    """
+
+    def __init__(
+        self, query: Query, *, tenant_id: UUID, database_url: str, login: GetLogin, limits: QueryLimits
+    ) -> None:
+        self.tenant_id = tenant_id
+        self._query = query
+        self._database_url = database_url
+        self._login = login
+        self._limits = limits
+        self._cancel: Callable[[], None] | None = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._cancel is not None:
+            self._cancel()
+
+    def chunks(self) -> Iterator[bytes]:
+        query, limits = self._query, self._limits
+        rows = min(query.limit or limits.rows, limits.rows)
+        with self._failures_told(), self._connected() as connection:
+            self._cancellable_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
+            statement, columns = bound(connection, query.sql, query.parameters)
+            asked = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
+            stream: RowStream = ROW_STREAMS[query.format](connection, asked)
+            self._cancellable_by(stream.cancel)
+            try:
+                yield from self._within(stream.chunks())
+            finally:
+                stream.close()
+        if stream.cut and query.limit is None:
+            raise TooLarge(f"the query has more than {rows} rows, the limit; aggregate, or ask for fewer with limit")
+
+    def _within(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The answer as far as it may go."""
+        sent = 0
+        for chunk in chunks:
+            sent += len(chunk)
+            if sent > self._limits.answer_bytes:
+                self.cancel()
+                most = format_bytes(self._limits.answer_bytes)
+                raise TooLarge(f"the answer has more than {most}, the limit; ask for fewer columns or rows")
+            yield chunk
+
+    def _cancellable_by(self, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
+        if self._cancelled:
+            raise Unavailable("the query was cancelled")
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection]:
+        try:
+            connection = self._connect(self._login(False))
+        except psycopg.OperationalError as refused:
+            if not _LOGIN_REFUSED.search(str(refused)):
+                raise  # another password would not help, and take the login from the queries that run
+            connection = self._connect(self._login(True))
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _connect(self, login: StoredLogin) -> psycopg.Connection:
+        url = login_url(self._database_url, login.name, password=login.password)
+        options = (
+            f"-c statement_timeout={self._limits.seconds * 1000:.0f} -c default_transaction_read_only=on"
+            " -c standard_conforming_strings=on -c client_encoding=UTF8"
+        )
+        separator = "&" if "?" in url else "?"
+        return psycopg.connect(
+            f"{url}{separator}options={quote(options)}",
+            autocommit=True,
+            connect_timeout=CONNECT_PATIENCE_S,
+            application_name="tradewind warehouse",
+        )
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.errors.QueryCanceled as stopped:
+            raise QueryRefused(
+                f"the query was stopped after {self._limits.seconds:g} s, the limit", sqlstate=stopped.sqlstate
+            ) from stopped
+        except psycopg.errors.OutOfMemory as large:
+            raise QueryRefused(
+                "the query was stopped: it needs more memory than the database gives to one; "
+                "filter or aggregate earlier, or ask in parts",
+                sqlstate=large.sqlstate,
+            ) from large
+        except psycopg.errors.SyntaxError as wrong:  # what was asked is well-formed, and cannot be part of a query
+            raise QueryRefused(
+                "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
+                sqlstate=wrong.sqlstate,
+            ) from wrong
+        except psycopg.errors.ProgramLimitExceeded as large:
+            raise TooLarge(large.diag.message_primary or str(large)) from large
+        except psycopg.OperationalError as away:
+            if away.sqlstate is None or away.sqlstate.startswith(("08", "53300", "57P")):
+                raise Unavailable("the database does not answer now, or is asked too much; try again") from away
+            raise refusal(away) from away
+        except psycopg.Error as error:
+            raise refusal(error) from error

@@ -1,0 +1,78 @@
+"""The warehouse as analysts see it: its views, its address for their tools, and their queries."""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import psycopg
+
+from services.application.warehouse.query import Query, QueryLimits, SchemaColumn, SchemaView, StoredLogin
+from services.persistence.failures import unavailable_when_away
+from services.persistence.roles import login_url, place_of
+from services.persistence.warehouse.query import WarehouseQuery
+
+LOOPBACK = "127.0.0.1"
+
+
+class Warehouse:
+    """The warehouse of every tenant.
+
+    Parameters
+    ----------
+    database_url : of the application's role.
+    login : the login of a tenant for queries of the service; made anew if asked to.
+    reader_address : host and port under which analysts reach the database; None: those that the service uses.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        login: Callable[[UUID, bool], StoredLogin],
+        limits: QueryLimits,
+        reader_address: str | None = None,
+    ) -> None:
+        self._database_url = database_url
+        self._login = login
+        self._reader_address = reader_address
+        self.limits = limits
+
+    def query(self, tenant_id: UUID, query: Query) -> WarehouseQuery:
+        """The query, not begun yet."""
+
+        def login(anew: bool) -> StoredLogin:
+            return self._login(tenant_id, anew)
+
+        return WarehouseQuery(
+            query, tenant_id=tenant_id, database_url=self._database_url, login=login, limits=self.limits
+        )
+
+    def schema(self) -> Sequence[SchemaView]:
+        """The views by name; columns in their own order."""
+        views: dict[tuple[str, str], list[SchemaColumn]] = {}
+        with unavailable_when_away(), psycopg.connect(self._database_url) as connection:
+            for view, view_comment, name, kind, comment in connection.execute(_SCHEMA):
+                columns = views.setdefault((view, view_comment or ""), [])
+                columns.append(SchemaColumn(name=name, type=kind, comment=comment or ""))
+        return [SchemaView(name=name, comment=comment, columns=columns) for (name, comment), columns in views.items()]
+
+    def address_for(self, login: StoredLogin) -> str:
+        """The URL by which a person's tool reaches the database as ``login``."""
+        url = login_url(self._database_url, login.name, password=login.password)
+        if self._reader_address is not None:
+            return place_of(url, self._reader_address)
+        with unavailable_when_away(), psycopg.connect(self._database_url) as connection:
+            host, port = connection.info.host, connection.info.port
+            listens = connection.execute("SHOW listen_addresses").fetchone()
+        # A socket lets in who owns it; others come over TCP, where the login has a password.
+        if host.startswith("/") and listens != ("",):
+            return place_of(url, f"{LOOPBACK}:{port}")
+        return url
+
+
+_SCHEMA = """
+    SELECT c.relname AS view, obj_description(c.oid, 'pg_class') AS view_comment, a.attname AS name,
+           format_type(a.atttypid, a.atttypmod) AS type, col_description(c.oid, a.attnum) AS comment
+      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE c.relnamespace = 'warehouse'::regnamespace AND c.relkind = 'v'
+     ORDER BY c.relname, a.attnum
+"""

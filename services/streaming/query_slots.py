@@ -1,0 +1,158 @@
+"""Queries and other long answers of a process: few at a time, in threads of their own, ended with their clients."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from starlette.types import Receive
+
+from services.application.warehouse.query import QueryLimits, QueryRun
+from tradewind.errors import QueryRefused, TooLarge, Unavailable
+from tradewind.units import format_bytes
+
+
+class ClientLeft(Exception):
+    """The client has closed its connection."""
+
+
+class QueryTurns:
+    """The threads that run the queries of a process: few, and none of those that answer other requests.
+
+    A tenant has some of the turns. Half of all are kept for tenants that have none, so that the long queries of a few
+    leave the others one each.
+    """
+
+    def __init__(self, limits: QueryLimits) -> None:
+        self._threads = ThreadPoolExecutor(limits.in_all, thread_name_prefix="query")
+        self._running: Counter[UUID] = Counter()
+        self._at_once, self._in_all = limits.at_once, limits.in_all
+        self.limits = limits
+
+    def take(self, tenant_id: UUID) -> None:
+        """Take a turn, to be given back.
+
+        Raises
+        ------
+        Unavailable : the tenant has its turns already, or too many others have theirs.
+        """
+        own, running = self._running[tenant_id], self._running.total()
+        if own >= self._at_once:
+            raise Unavailable(f"{own} queries are running already; try again")
+        if running >= (self._in_all // 2 if own else self._in_all):
+            raise Unavailable("too many queries are running already, of others too; try again")
+        self._running[tenant_id] += 1
+
+    def give_back(self, tenant_id: UUID) -> None:
+        self._running[tenant_id] -= 1
+        if not self._running[tenant_id]:
+            del self._running[tenant_id]
+
+    def next_of(self, chunks: Iterator[bytes]) -> asyncio.Future[bytes | None]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, next, chunks, None)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class FollowedQuery:
+    """A query that has its turn, for as long as the context lasts and its client waits and takes the answer.
+
+    What takes longer than the limit within the context is stopped, be it the client, which would keep the turn.
+
+    Parameters
+    ----------
+    turns : of the process; one of the tenant is taken for the context.
+    receive : what the client sends; its body is read already.
+    """
+
+    def __init__(self, query: QueryRun, turns: QueryTurns, receive: Receive) -> None:
+        self._query = query
+        self._turns = turns
+        self._receive = receive
+
+    async def __aenter__(self) -> Self:
+        """Begin.
+
+        Raises
+        ------
+        Unavailable : there is no turn.
+        """
+        limits = self._turns.limits
+        self._turns.take(self._query.tenant_id)
+        self._time = asyncio.timeout(limits.seconds + limits.taking_seconds)
+        await self._time.__aenter__()
+        self._chunks = self._query.chunks()
+        self._leaving = asyncio.create_task(_gone(self._receive))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End.
+
+        Raises
+        ------
+        QueryRefused : the time is over.
+        """
+        try:
+            await self._time.__aexit__(kind, error, trace)
+        except TimeoutError as late:
+            limit_s = self._turns.limits.seconds
+            raise QueryRefused(f"the query was stopped: its answer was not taken in {limit_s:g} s, the limit") from late
+        finally:
+            self._leaving.cancel()
+            await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
+            self._turns.give_back(self._query.tenant_id)
+
+    async def next(self) -> bytes | None:
+        """The next piece; None after the last.
+
+        Raises
+        ------
+        ClientLeft : the client is gone; the query is stopped.
+        QueryRefused, TooLarge, Unavailable : as the query tells.
+        """
+        step = self._turns.next_of(self._chunks)
+        waited: set[asyncio.Future[Any]] = {step, self._leaving}
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not step.done():
+                await self.cancel()
+                await asyncio.wait({step})
+        if self._leaving.done():
+            step.exception()  # it is told to nobody
+            raise ClientLeft
+        return step.result()
+
+    async def whole(self, most_bytes: int) -> bytes:
+        """All pieces together.
+
+        Raises
+        ------
+        TooLarge : there are more bytes than that; the query is stopped.
+        """
+        held: list[bytes] = []
+        size = 0
+        while (chunk := await self.next()) is not None:
+            held.append(chunk)
+            size += len(chunk)
+            if size > most_bytes:
+                await self.cancel()
+                most = format_bytes(most_bytes)
+                raise TooLarge(f"the answer is more than the {most} that a page shows; ask for less, or download it")
+        return b"".join(held)
+
+    async def cancel(self) -> None:
+        """Stop it in the database."""
+        await asyncio.to_thread(self._query.cancel)
+
+
+async def _gone(receive: Receive) -> None:
+    """Return once the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

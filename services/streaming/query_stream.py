@@ -1,0 +1,77 @@
+"""The answer to a query: streamed while it runs in a thread, stopped in the database when the client leaves."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from services.application.warehouse.query import Format, QueryRun
+from services.streaming.query_slots import ClientLeft, FollowedQuery, QueryTurns
+from tradewind.errors import TradewindError
+from tradewind.units import KIB
+
+FIRST_BYTES = 256 * KIB
+"""An answer begins with so much or whole, so that most errors still come as a problem."""
+
+MEDIA_TYPES = {
+    Format.ARROW: "application/vnd.apache.arrow.stream",
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.JSON: "application/json",
+}
+
+
+class QueryStream(Response):
+    """A response that runs ``query``.
+
+    Parameters
+    ----------
+    turns : of the process; one is taken while the query runs.
+    refused : the answer where nothing of this one was sent yet; called in a thread, since it may ask the database.
+    """
+
+    def __init__(
+        self,
+        query: QueryRun,
+        turns: QueryTurns,
+        *,
+        media_type: str,
+        headers: Mapping[str, str],
+        refused: Callable[[TradewindError], Response],
+    ) -> None:
+        super().__init__(media_type=media_type, headers=headers)
+        del self.headers["content-length"]
+        self._query = query
+        self._turns = turns
+        self._refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+        try:
+            async with FollowedQuery(self._query, self._turns, receive) as query:
+                held: list[bytes] = []
+                chunk = await query.next()
+                while chunk is not None and sum(map(len, held)) < FIRST_BYTES:
+                    held.append(chunk)
+                    chunk = await query.next()
+                begun = True
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                await send(_body(b"".join(held)))
+                while chunk is not None:
+                    await send(_body(chunk))
+                    chunk = await query.next()
+            # Whoever has the whole answer may ask again at once: the turn is given back before its end is sent.
+            async with asyncio.timeout(self._turns.limits.taking_seconds):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TradewindError as error:
+            if begun:
+                raise
+            answer = await run_in_threadpool(self._refused, error)
+            await answer(scope, receive, send)
+        except ClientLeft:
+            pass
+
+
+def _body(piece: bytes) -> Message:
+    return {"type": "http.response.body", "body": piece, "more_body": True}

@@ -1,0 +1,146 @@
+"""Rows that were refused and come again: what is right by now is stored, and is theirs who brought it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.application.access.authenticate import Scope
+from services.application.logs import correct_rows
+from services.application.logs.correct_rows import QuarantinedRow, Refusal, retry_all, retry_row
+from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs, store_batch
+from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
+from services.application.shared.audit import Actor, ActorKind
+from tests.conditions import eventually
+from tests.records import ndjson, record
+from tests.stack import Tenant
+
+PERSON = Actor(ActorKind.USER, uuid4())
+
+
+@dataclass(frozen=True)
+class Later:
+    """A clock that runs ahead."""
+
+    hours: int
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(hours=self.hours)
+
+
+def of_the_future() -> dict[str, Any]:
+    """A record that is refused now, and not in two hours."""
+    now = datetime.now(UTC)
+    return record(started_at=now.isoformat(), ended_at=(now + timedelta(hours=2)).isoformat())
+
+
+def refused(api: str, tenant: Tenant, *records: dict[str, Any]) -> list[QuarantinedRow]:
+    """The quarantine once each of the records was uploaded and refused, with a key of its own."""
+    for each in records:
+        with tenant.client(api, Scope.AGENT) as agent:
+            assert agent.post("/v1/logs", content=ndjson([each])).status_code == 422
+    return quarantine(tenant)
+
+
+def quarantine(tenant: Tenant) -> list[QuarantinedRow]:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        return sorted(uow.quarantine.page(limit=10), key=lambda each: each.id)
+
+
+def stored_by(tenant: Tenant) -> list[tuple[str, UUID | None]]:
+    """Ids of the stored records and the keys that brought them."""
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        asked = "SELECT l.id::text, b.key_id FROM transfer_logs l JOIN batches b ON b.id = l.batch_id"
+        return [(row.id, row.key_id) for row in uow.connection.exec_driver_sql(asked)]
+
+
+def batch_of(tenant: Tenant, *records: dict[str, Any]) -> LogBatch:
+    body = UploadedBody(BytesIO(ndjson(records)), Encoding.IDENTITY, BodyLimits())
+    return LogBatch(tenant_id=tenant.id, idempotency_key=None, body=body)
+
+
+def ingested(tenant: Tenant, *records: dict[str, Any], hours: int) -> IngestReceipt:
+    """The receipt of an upload by the newest key, which brought the last refused row, at a later time."""
+    uow = tenant.parts.store.unit_of_work(tenant.id, agent_of(tenant))
+    return ingest_logs(batch_of(tenant, *records), uow=uow, clock=Later(hours))
+
+
+def agent_of(tenant: Tenant) -> Actor:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        return Actor(ActorKind.KEY, max(each.id for each in uow.keys.all()))
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one", "all"])
+def test_a_row_is_looked_at_again_when_it_is_tried_again_as_it_is(api: str, tenant: Tenant, *, together: bool) -> None:
+    told = of_the_future()
+    (row,) = refused(api, tenant, told)
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        if together:
+            retry_all(Refusal(row.field, row.reason), uow=uow, clock=Later(2))
+        else:
+            retry_row(row.id, str(row.raw), uow=uow, clock=Later(2))
+    assert [found for found, _ in stored_by(tenant)] == [told["id"]]
+    assert quarantine(tenant) == []
+
+
+def test_a_batch_of_which_nothing_was_taken_is_looked_at_again(api: str, tenant: Tenant) -> None:
+    told = of_the_future()
+    refused(api, tenant, told)
+    again = ingested(tenant, told, hours=0)
+    assert (again.accepted, again.rejected, len(quarantine(tenant))) == (0, 1, 1)
+    later = ingested(tenant, told, hours=2)
+    assert (later.batch_id, later.accepted, later.rejected) == (again.batch_id, 1, 0)
+    assert quarantine(tenant) == []
+    assert ingested(tenant, told, hours=3) == ingested(tenant, told, hours=4)
+    assert len(stored_by(tenant)) == 1
+
+
+def test_a_batch_that_comes_again_twice_at_once_keeps_the_receipt_of_what_was_stored(api: str, tenant: Tenant) -> None:
+    told = of_the_future()
+    refused(api, tenant, told)
+    agent = agent_of(tenant)
+    with tenant.parts.store.unit_of_work(tenant.id, agent) as uow, ThreadPoolExecutor(1) as threads:
+        batch = batch_of(tenant, told)
+        assert uow.batches.claim(f"sha256:{batch.body.sha256().hex()}", at=Later(2).now()).nothing_valid
+        second = threads.submit(ingested, tenant, told, hours=2)
+        eventually(lambda: tenant.waits_for_a_lock() or second.done())
+        first = store_batch(batch, uow=uow, clock=Later(2))
+        uow.commit()
+        assert (second.result().repeated, second.result().accepted) == (True, 1)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.batches.find(first.batch_id) == first
+
+
+def test_no_more_rows_are_tried_again_than_memory_is_for(
+    api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = refused(api, tenant, *(of_the_future() for _ in range(3)))
+    two = len(str(first.raw).encode()) + len(str(others[0].raw).encode())
+    monkeypatch.setattr(correct_rows, "MOST_RETRIED_BYTES", two)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        retried = retry_all(Refusal(first.field, first.reason), uow=uow, clock=Later(2))
+    assert (retried.stored, retried.left) == (2, 1)
+
+
+def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenant) -> None:
+    first, second, third = refused(api, tenant, *(of_the_future() for _ in range(3)))
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        retry_row(third.id, str(third.raw), uow=uow, clock=Later(2))
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        assert retry_all(Refusal(first.field, first.reason), uow=uow, clock=Later(2)).stored == 2
+    brought_by = [key_id for _, key_id in stored_by(tenant)]
+    assert len({*brought_by}) == 3
+    assert {*brought_by} == {first.key_id, second.key_id, third.key_id}
+    assert None not in brought_by
+
+
+def test_a_process_whose_clock_is_behind_takes_what_ended_just_now(tenant: Tenant) -> None:
+    now = datetime.now(UTC)
+    row = record(started_at=(now - timedelta(seconds=40)).isoformat(), ended_at=now.isoformat())
+    receipt = ingested(tenant, row, hours=-2)
+    assert (receipt.accepted, receipt.rejected) == (1, 0)
+    assert receipt.received_at >= now

@@ -1,0 +1,103 @@
+"""The fair split of a cap by the weights of the keys that its transfers come with."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from benchmarks.api.cases import SOURCE
+from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
+from tests.stack import Tenant
+
+__all__ = ["client", "learned"]
+
+CAP = 8
+
+
+class Weighted:
+    """A transfer that wants all of the cap, under a key of its own."""
+
+    def __init__(self, client: httpx.Client, key_id: str) -> None:
+        self.key_id = key_id
+        self.transfer = Transfer(client)
+        self.sequence, self.holds = 0, 0
+
+    def beat(self) -> None:
+        """Tell that what was granted is in use, and take what is granted now."""
+        wanted = {"concurrency": CAP, "streams": CAP}
+        told = self.transfer.beat(self.sequence, wanted=wanted, chunks=[], parameters={"concurrency": self.holds or 1})
+        self.sequence += told["granted"]
+        self.holds = told["share"]["concurrency"]
+
+
+@pytest.fixture
+def operator(learned: Tenant, api: str) -> Iterator[httpx.Client]:
+    place = {"scope": "link", "source": SOURCE, "destination": DESTINATION}
+    with learned.client(api) as opened:
+        opened.put("/v1/limits", json={**place, "concurrency": CAP}).raise_for_status()
+        yield opened
+        opened.put("/v1/limits", json=place).raise_for_status()
+
+
+@pytest.fixture
+def weighted(operator: httpx.Client, api: str) -> Iterator[Any]:
+    """Makes a transfer under a key of the weight given, which ends with the test."""
+    with ExitStack() as stack:
+
+        def make(weight: float) -> Weighted:
+            new = {"name": f"weight {weight}", "scopes": ["agent"], "weight": weight}
+            created = operator.post("/v1/keys", json=new)
+            assert created.status_code == 201, created.text
+            headers = {"Authorization": f"Bearer {created.json()['secret']}"}
+            agent = stack.enter_context(httpx.Client(base_url=api, headers=headers, timeout=60))
+            made = Weighted(agent, created.json()["id"])
+            stack.callback(agent.post, f"/v1/transfers/{made.transfer.id}/complete", json={})
+            return made
+
+        yield make
+
+
+def settled(*transfers: Weighted) -> tuple[int, ...]:
+    """Shares after three rounds, in each of which no more than the cap is held."""
+    for _ in range(3):
+        for each in transfers:
+            each.beat()
+            assert sum(other.holds for other in transfers) <= CAP
+    return tuple(each.holds for each in transfers)
+
+
+def test_a_transfer_of_weight_three_gets_three_times_as_much_as_one_of_weight_one(weighted: Any) -> None:
+    assert settled(weighted(1), weighted(3)) == (2, 6)
+
+
+def test_a_weight_changed_meanwhile_holds_from_the_next_heartbeat_on(weighted: Any, operator: httpx.Client) -> None:
+    light, heavy = weighted(1), weighted(3)
+    settled(light, heavy)
+    changed = operator.patch(f"/v1/keys/{light.key_id}", json={"weight": 3})
+    assert (changed.status_code, changed.json()["weight"]) == (200, 3)
+    assert settled(light, heavy) == (4, 4)
+
+
+def test_a_key_weighs_one_unless_told_otherwise(operator: httpx.Client) -> None:
+    created = operator.post("/v1/keys", json={"name": "usual", "scopes": ["agent"]}).json()
+    assert created["weight"] == 1
+    assert {each["id"]: each["weight"] for each in operator.get("/v1/keys").json()}[created["id"]] == 1
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1e9, "heavy", None])
+def test_an_impossible_weight_is_refused_by_name(operator: httpx.Client, weight: object) -> None:
+    key_id = operator.get("/v1/keys").json()[0]["id"]
+    for answer in (
+        operator.patch(f"/v1/keys/{key_id}", json={"weight": weight}),
+        operator.post("/v1/keys", json={"name": "odd", "scopes": ["agent"], "weight": weight}),
+    ):
+        assert answer.status_code == 422
+        assert "weight" in str(answer.json()["errors"])
+
+
+def test_no_key_of_another_tenant_is_weighed(operator: httpx.Client, tenant: Tenant, api: str) -> None:
+    with tenant.client(api) as stranger:
+        theirs = stranger.get("/v1/keys").json()[0]["id"]
+    assert operator.patch(f"/v1/keys/{theirs}", json={"weight": 2}).status_code == 404

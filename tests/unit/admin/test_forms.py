@@ -1,0 +1,44 @@
+"""What is typed into the forms of the pages, before anything is done with it."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from services.admin.formatting.form_numbers import exact_number
+from services.admin.formatting.price_forms import instant_of, price_of
+from tradewind.errors import InvalidValue
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0.25", "0.25"), ("3", "3"), (".5", "0.5"), ("-1", "-1"), ("1e-3", "0.001")]
+)
+def test_a_number_is_as_exact_as_it_is_written(text: str, number: str):
+    assert exact_number("margin", text, example="0.25") == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    "text", ["5" + 39 * " " + "abc", "1_000", "\uff11\uff12", "1,5", "NaN", "Infinity", "0x10", "", "9" * 41]
+)
+def test_a_number_and_something_else_is_none(text: str):
+    with pytest.raises(InvalidValue, match="is not a number"):
+        exact_number("margin", text, example="0.25")
+
+
+def test_a_price_names_the_tier_and_the_part_that_is_wrong():
+    with pytest.raises(InvalidValue) as wrong:
+        price_of({"base": "0", "per_gb": "1_0", "per_kwh": "0", "margin": "0"}, "fast")
+    assert wrong.value.field == "fast, per_gb"
+
+
+def test_a_date_is_in_utc_whatever_offset_it_was_written_with():
+    assert instant_of("2026-12-01T00:00") == datetime(2026, 12, 1, tzinfo=UTC)
+    assert instant_of("2026-12-01T00:00+05:00") == datetime(2026, 11, 30, 19, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00+10:00", "9999-12-31T23:00-10:00", "1990-01-01T00:00+00:01", "2100-01-01T00:00"]
+)
+def test_a_date_that_the_api_would_refuse_is_refused(text: str):
+    with pytest.raises(InvalidValue, match="effective_from: must be in the years 1990 to 2099"):
+        instant_of(text)

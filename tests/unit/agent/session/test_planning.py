@@ -1,0 +1,203 @@
+from uuid import UUID
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.agent.service.fake_service import answering, problem
+from tradewind.dataset import ChunkKind, SizeBin, bins_of_sizes
+from tradewind.errors import Unauthenticated
+from tradewind.parameters import Caps, Parameters
+from tradewind.path import Path
+from tradewind.recommendation import ChunkPlan
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.plan import plan_sizes
+from tradewind_agent.copy.report import describe, plan_document
+from tradewind_agent.resources.limits import Limits
+from tradewind_agent.service.retries import NO_RETRIES
+from tradewind_agent.session.planning import (
+    Plan,
+    ask,
+    chunk_of_size,
+    plan_by_rules,
+    plan_given,
+    with_overrides,
+)
+from tradewind_agent.tuning.lone_controller import basis_of
+
+ID = UUID(int=1)
+WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
+MIXED = bins_of_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2)
+REQUEST = RecommendRequest(
+    source="alpha",
+    destination="beta",
+    dataset=WireWorkload(file_count=10, total_bytes=10_000_000),
+    sla=WireSla(kind=SlaKind.MAX_THROUGHPUT),
+)
+ANSWER = {
+    "transfer_id": str(UUID(int=5)),
+    "parameters": {"concurrency": 8, "parallelism": 2, "pipelining": 4},
+    "chunks": [{"chunk": "whole", "parameters": {"concurrency": 8, "parallelism": 2, "pipelining": 4}}],
+    "predicted": {"throughput_bps": {"mean": 9e8, "low": 8e8, "high": 1e9}},
+    "sla": {
+        "kind": "max_throughput",
+        "confidence": 0.9,
+        "energy_basis": "total",
+        "probability": 0.9,
+        "feasible": True,
+    },
+    "table": {},
+    "rationale": "cluster 3",
+    "source": "release",
+    "release": 7,
+    "flags": {},
+}
+
+
+def test_the_services_plan_is_taken_over():
+    service = answering(httpx.Response(200, json=ANSWER))
+    with service.client() as client:
+        plan = ask(client, REQUEST)
+    assert isinstance(plan, Plan)
+    assert plan.transfer_id == UUID(int=5)
+    assert plan.source == "release"
+    assert plan.chunks == (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=2, pipelining=4)),)
+    assert plan.predicted.throughput_bps.low == 8e8
+
+
+def test_what_the_service_promises_and_asks_for_it_is_told():
+    price = {"amount": "0.012264", "currency": "EUR", "basis": "total", "book_id": str(UUID(int=9)), "quote": "q"}
+    promised = ANSWER["sla"] | {"tier": "15 Mbit/s to 33 Mbit/s", "price": price}
+    service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
+    with service.client() as client:
+        plan = ask(client, REQUEST)
+    assert (
+        "tier 15 Mbit/s to 33 Mbit/s, kept with a probability of 90%, price 0.012264 EUR on total energy"
+        in describe(plan).splitlines()
+    )
+    told = plan_document(plan)["sla"]
+    assert (told["probability"], told["tier"], told["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
+
+
+@pytest.mark.parametrize("answer", [httpx.ConnectError("refused"), problem(503), problem(500), problem(422)])
+def test_a_service_that_gives_no_plan_is_a_reason_not_an_error(answer):
+    service = answering(answer)
+    with service.client(NO_RETRIES) as client:
+        assert isinstance(ask(client, REQUEST), str)
+
+
+def test_a_plan_that_leaves_files_without_a_home_is_not_followed():
+    chunks = [{"chunk": "small", "max_file_bytes": 1000, "parameters": {"concurrency": 2}}]
+    service = answering(httpx.Response(200, json=ANSWER | {"chunks": chunks}))
+    with service.client() as client:
+        assert "no chunk" in ask(client, REQUEST)
+
+
+def test_a_refused_key_is_the_users_to_mend():
+    service = answering(problem(401))
+    with service.client() as client, pytest.raises(Unauthenticated):
+        ask(client, REQUEST)
+
+
+def test_without_a_service_it_is_said():
+    assert "no service" in ask(None, REQUEST)
+
+
+@pytest.mark.parametrize("kind", ["max_throughput", "min_energy", "energy_efficiency"])
+def test_rules_give_every_size_class_its_own_parameters(kind):
+    plan = plan_by_rules(ID, MIXED, WAN, Sla(kind=SlaKind(kind)), because="away")
+    assert [chunk.chunk for chunk in plan.chunks] == [ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE]
+    small, _, large = plan.chunks
+    assert small.parameters.pipelining > large.parameters.pipelining
+    assert large.max_file_bytes is None
+    assert plan.source == "heuristic"
+    assert plan.rationale.startswith("away; closed-form rule")
+    assert 0 < plan.predicted.throughput_bps.mean <= 1e9
+
+
+@pytest.mark.parametrize(
+    "sla",
+    [
+        Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.5),
+        Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e8),
+        Sla(kind=SlaKind.DEADLINE, target=60),
+        Sla(kind=SlaKind.ENERGY_AT_MOST, target=4000),
+        Sla(kind=SlaKind.POWER_AT_MOST, target=15),
+    ],
+)
+def test_rules_serve_every_kind_of_agreement_within_the_caps(sla):
+    caps = Caps(concurrency=3, pipelining=5)
+    plan = plan_by_rules(ID, MIXED, WAN, sla, caps, because="away")
+    assert all(caps.allow(chunk.parameters) for chunk in plan.chunks)
+    assert sum(chunk.parameters.concurrency for chunk in plan.chunks) <= 3
+
+
+def test_caps_too_narrow_for_a_channel_a_size_class_leave_one_class():
+    sla = Sla(kind=SlaKind.MAX_THROUGHPUT)
+    (whole,) = plan_by_rules(ID, MIXED, WAN, sla, Caps(streams=2), because="away").chunks
+    assert (whole.chunk, whole.parameters.streams) == (ChunkKind.WHOLE, 2)
+
+
+def test_what_others_use_of_the_path_is_not_planned_with():
+    sla = Sla(kind=SlaKind.MAX_THROUGHPUT)
+    idle, loaded = (plan_by_rules(ID, MIXED, WAN, sla, load=load, because="away") for load in (None, 0.6))
+    assert loaded.predicted.throughput_bps.mean <= 0.4e9 < idle.predicted.throughput_bps.mean
+    assert loaded.chunks[0].parameters.pipelining < idle.chunks[0].parameters.pipelining
+    assert "at load 0.60" in loaded.rationale
+
+
+def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
+    options = CopyOptions(resources=Limits(nic_bps=2e7, disk_bps=8e7))
+    planned = plan_sizes([5_000_000] * 40, WAN, ("alpha", "beta"), options, None, mover="tradewind")
+    assert planned.enquiry.rate_limit_bps == 2e7
+    assert planned.plan.predicted.throughput_bps.high <= 2e7
+    assert "no more than 20 Mbit/s, as set" in planned.plan.rationale
+    basis = basis_of(planned.plan, planned.enquiry, bins_of_sizes([5_000_000] * 40))
+    assert basis.ceiling_bps == 2e7
+
+
+def test_rules_admit_what_they_assume():
+    plan = plan_by_rules(ID, MIXED, Path(), Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
+    assert "assuming bandwidth 1 Gbit/s and RTT 50 ms" in plan.rationale
+
+
+def test_an_empty_file_and_a_path_within_one_machine_have_a_plan_too():
+    path = Path(rtt_s=2e-5)
+    plan = plan_by_rules(ID, (SizeBin(1, 1, 0),), path, Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
+    assert plan.parameters.concurrency == 1
+
+
+def test_what_the_user_sets_wins_in_every_chunk_and_concurrency_is_shared_out():
+    plan = plan_by_rules(ID, MIXED, WAN, Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
+    tuned = with_overrides(plan, Parameters(concurrency=5, io_block_bytes=65536))
+    assert sum(chunk.parameters.concurrency for chunk in tuned.chunks) == 5
+    assert {chunk.parameters.io_block_bytes for chunk in tuned.chunks} == {65536}
+    assert [c.parameters.pipelining for c in tuned.chunks] == [c.parameters.pipelining for c in plan.chunks]
+    assert "set by hand" in tuned.rationale
+
+
+def test_nothing_set_by_hand_changes_nothing():
+    plan = plan_given(ID, Parameters(concurrency=4, parallelism=1, pipelining=1))
+    assert with_overrides(plan, Parameters()) is plan
+
+
+@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=30), st.integers(1, 40))
+def test_every_file_has_a_chunk_and_every_chunk_a_channel(sizes, concurrency):
+    plan = plan_by_rules(ID, bins_of_sizes(sizes), WAN, Sla(kind=SlaKind.MIN_ENERGY), because="away")
+    plan = with_overrides(plan, Parameters(concurrency=concurrency))
+    assert all(chunk_of_size(plan.chunks, size) for size in sizes)
+    channels = [chunk.parameters.concurrency for chunk in plan.chunks]
+    assert min(channels) >= 1
+    assert sum(channels) == max(concurrency, len(channels))
+
+
+def test_the_plan_carries_the_quote_of_the_answer():
+    price = {"amount": "0.012300", "currency": "EUR", "basis": "total", "book_id": str(ID), "quote": "0.012300 EUR"}
+    service = answering(httpx.Response(200, json=ANSWER | {"sla": ANSWER["sla"] | {"price": price}}))
+    with service.client() as client:
+        assert ask(client, REQUEST).quote == "0.012300 EUR"
+    with answering(httpx.Response(200, json=ANSWER)).client() as client:
+        assert ask(client, REQUEST).quote is None

@@ -1,0 +1,148 @@
+import json
+import math
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from services.application.recommend.assumed_load import AssumedLoad, LoadOrigin
+from services.application.recommend.model_cache import Shelf
+from tests.unit.application.recommend.models import LINK, PATH, snapshot
+from tests.unit.application.recommend.requests import HTML, LEARNED, VIDEO, answer, enquiry
+from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.load_effect import LoadEffect
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.wire.recommendations import WireTable
+
+EFFECT = LoadEffect(loads=(0.1, 0.3, 0.7), log_throughput=(0.0, -0.25, -1.1), log_power=(0.0, -0.01, -0.04))
+LOADED_LEAVES = tuple(replace(leaf, load_effect=EFFECT) for leaf in (HTML, VIDEO))
+LOADED = snapshot(*LOADED_LEAVES)
+MIXED = {
+    "bins": (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 4, 160_000_000)),
+    "dataset": DataSet(file_count=304, total_bytes=190_000_000),
+}
+
+
+def mean_bps(load, learned=LOADED, **changes):
+    return answer(enquiry(load=load, **changes), learned).recommendation.predicted.throughput_bps.mean
+
+
+@pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY])
+def test_less_is_predicted_where_others_take_more(kind):
+    assert mean_bps(0.6, kind=kind) / mean_bps(0.1, kind=kind) == pytest.approx(
+        math.exp(EFFECT.at(0.6).log_throughput), rel=1e-6
+    )
+
+
+def test_all_chunks_together_are_held_below_what_the_load_leaves():
+    learned = snapshot(*LOADED_LEAVES, path=replace(PATH, bandwidth_bps=2e8))
+    loads = (0.1, 0.3, 0.5, 0.7)
+    rates = [mean_bps(load, learned, **MIXED) for load in loads]
+    assert rates == sorted(rates, reverse=True)
+    fastest = max(s.log_throughput_mean for leaf in LOADED_LEAVES for s in leaf.table.settings)
+    for load, rate in zip(loads, rates, strict=True):
+        ceiling = max(math.exp(fastest + EFFECT.at(load).log_throughput), 2e8 * (1 - load))
+        assert rate <= ceiling * (1 + 1e-9)
+
+
+def test_an_agreement_that_an_idle_path_keeps_is_doubtful_on_a_busy_one():
+    target = 0.8 * mean_bps(0.1)
+    idle, busy = (
+        answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target, load=load), LOADED).recommendation.sla
+        for load in (0.1, 0.6)
+    )
+    assert idle.feasible
+    assert idle.probability > 0.9
+    assert not busy.feasible
+    assert busy.probability < 0.1
+
+
+def test_energy_rises_as_load_makes_a_transfer_last_longer():
+    idle, busy = (
+        answer(enquiry(kind=SlaKind.MIN_ENERGY, load=load), LOADED).recommendation.predicted.energy_j.mean
+        for load in (0.1, 0.6)
+    )
+    shift = EFFECT.at(0.6)
+    assert busy / idle == pytest.approx(math.exp(shift.log_power - shift.log_throughput), rel=1e-6)
+
+
+def test_dynamic_energy_is_solved_on_the_shifted_lattice():
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
+    made = answer(replace(enquiry(load=0.6), sla=sla), LOADED).recommendation
+    shifted = LOADED_LEAVES[0].table.under(EFFECT.at(0.6))
+    best = shifted.settings[shifted.best_first(shifted.objective(sla.kind), EnergyBasis.DYNAMIC)[0]]
+    assert made.plan[0].parameters == best.parameters
+    assert made.predicted.throughput_bps.low < math.exp(best.log_throughput_mean) < made.predicted.throughput_bps.high
+
+
+def test_dynamic_energy_under_another_load_stays_in_its_tier():
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
+    (total,) = (each for each in LOADED_LEAVES[0].partitions if each.kind is SlaKind.MIN_ENERGY)
+    dynamic = replace(total, energy_basis=EnergyBasis.DYNAMIC)
+    learned = snapshot(replace(LOADED_LEAVES[0], partitions=(dynamic,)))
+    idle, busy = (answer(replace(enquiry(load=load), sla=sla), learned).recommendation.sla for load in (0.1, 0.6))
+    assert idle.tier_id is not None
+    assert (busy.tier_id, busy.tier) == (idle.tier_id, idle.tier)
+
+
+def test_the_table_that_goes_out_is_that_of_the_load():
+    def sent(load):
+        made = answer(enquiry(load=load), LOADED).table_json[ChunkKind.SMALL]
+        return WireTable.model_validate(json.loads(made)).to_table().predicted.settings
+
+    for idle, busy in zip(sent(0.1), sent(0.6), strict=True):
+        assert busy.parameters == idle.parameters
+        shift = EFFECT.at(0.6)
+        assert busy.log_throughput_mean - idle.log_throughput_mean == pytest.approx(shift.log_throughput, abs=1e-3)
+
+
+def test_without_a_load_the_last_known_one_counts_and_then_the_median():
+    def served(**known):
+        learned = snapshot(*LOADED_LEAVES)
+        model_id = learned.index.models[LINK].id
+        learned.shelf.put(model_id, replace(learned.shelf.get(model_id), **known))
+        return answer(enquiry(), learned).recommendation
+
+    assert "at load 0.40 (last known);" in served(unknown_bps=4e7).rationale
+    assert served(unknown_bps=4e7).predicted.throughput_bps.mean == pytest.approx(mean_bps(0.4))
+    assert "at load 0.20 (median);" in served(load_median=0.2).rationale
+    assert served(load_median=0.2).predicted.throughput_bps.mean == pytest.approx(mean_bps(0.2))
+
+
+def test_the_rationale_tells_whose_load_it_is_and_what_no_log_knows_of_it():
+    assert "at load 0.30 (as asked);" in answer(enquiry(load=0.3), LOADED).recommendation.rationale
+    assert "(as asked; no log saw more than 0.70)" in answer(enquiry(load=0.9), LOADED).recommendation.rationale
+    assert "(as asked; no log tells its effect)" in answer(enquiry(load=0.3), LEARNED).recommendation.rationale
+
+
+def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
+    shelf = Shelf(shifted=2)
+    leaf, other = LOADED.model(LOADED.index.models[LINK]).leaves
+
+    def under(each, share):
+        return shelf.under(each, AssumedLoad(share, LoadOrigin.ASKED))
+
+    first, second = under(leaf, 0.301), under(other, 0.3)
+    assert first is not second
+    assert under(leaf, 0.299) is first, "used again, and the same to a hundredth"
+    under(leaf, 0.4)
+    assert under(leaf, 0.3) is first
+    assert under(other, 0.3) is not second, "given up for the third"
+
+
+def test_leaves_under_a_load_go_with_their_model():
+    shelf, load = Shelf(), AssumedLoad(0.3, LoadOrigin.ASKED)
+    learned = (snapshot(*LOADED_LEAVES) for _ in range(2))
+    models = {UUID(int=number): each.model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
+    for model_id, model in models.items():
+        shelf.put(model_id, model)
+    shifted = {model_id: shelf.under(model.leaves[0], load) for model_id, model in models.items()}
+    shelf.give_up({UUID(int=1), UUID(int=3)})
+    assert not shelf.has(UUID(int=1))
+    assert shelf.under(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
+    assert shelf.under(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
+
+
+def test_a_leaf_whose_logs_know_nothing_of_load_is_the_same_under_any():
+    leaf = LEARNED.model(LEARNED.index.models[LINK]).leaves[0]
+    assert Shelf().under(leaf, AssumedLoad(0.8, LoadOrigin.ASKED)) is leaf

@@ -1,0 +1,43 @@
+"""What the log of changes says of each kind of change."""
+
+import ast
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from services.admin.formatting.audit_entries import KINDS, detail_in_words
+from services.application.shared.audit import ActorKind, AuditEntry
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def noted() -> set[str]:
+    """The actions, or their beginnings, that the code notes."""
+    found = set()
+    for path in (*ROOT.glob("services/**/*.py"), *ROOT.glob("workers/**/*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "note":
+                texts = (each.value for each in ast.walk(call.args[0]) if isinstance(each, ast.Constant))
+                found |= {text for text in texts if isinstance(text, str) and "." in text}
+    return found
+
+
+def test_each_kind_of_change_can_be_chosen_in_the_log() -> None:
+    assert {action.partition(".")[0] for action in noted()} == set(KINDS)
+
+
+def entry(**detail: str) -> AuditEntry:
+    at = datetime(2026, 11, 24, tzinfo=UTC)
+    return AuditEntry(
+        id=1, at=at, actor_kind=ActorKind.USER, actor="ada", action="tier.renamed", subject="gold", detail=detail
+    )
+
+
+@pytest.mark.parametrize("name", ["0001-01-01T00:00+10:00", "9999-12-31T23:00-10:00", "2026-13-01"])
+def test_a_name_like_a_time_that_utc_does_not_have_is_told_as_it_is(name: str) -> None:
+    assert detail_in_words(entry(name=name)) == [("name", name)]
+
+
+def test_a_time_is_told_in_utc() -> None:
+    assert detail_in_words(entry(until="2026-11-24T12:30:00+02:00")) == [("until", "2026-11-24 10:30 UTC")]

@@ -1,0 +1,28 @@
+"""Passwords cost their checkers dear, so not everybody is checked at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from services.application.access.passwords import AT_ONCE, MOST_WAITING, Passwords
+from tradewind.errors import Unavailable
+
+CROWD = 10 * (AT_ONCE + MOST_WAITING)
+
+
+def test_a_crowd_is_refused_before_it_takes_every_thread():
+    passwords = Passwords()
+    kept = passwords.hashed("a password of my own")
+    together = Barrier(CROWD)
+
+    def guess(_: int) -> bool | None:
+        together.wait()
+        try:
+            return passwords.matches("a password of my own", kept)
+        except Unavailable:
+            return None
+
+    with ThreadPoolExecutor(CROWD) as threads:
+        answers = list(threads.map(guess, range(CROWD)))
+    assert set(answers) == {True, None}
+    assert answers.count(True) >= AT_ONCE + MOST_WAITING
+    assert passwords.matches("a password of my own", kept)

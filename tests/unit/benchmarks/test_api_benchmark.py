@@ -1,0 +1,69 @@
+"""The figures of the API benchmark, from the rounds they are made of."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.api.__main__ import summary
+from benchmarks.api.cases import (
+    DESTINATIONS,
+    FAMILIES,
+    ROWS_A_FAMILY,
+    live_enquiries,
+    log_lines,
+    requests,
+)
+from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer, filled
+from benchmarks.support.http_load import Load, LoadError, Measured
+from tradewind.wire.heartbeats import Heartbeat
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.records import parse_row
+
+
+def test_the_ratio_is_taken_round_by_round() -> None:
+    def measured(echo: float, recommend: float) -> dict[str, Measured]:
+        return {
+            "echo": Measured(echo, 1.0),
+            "direct_echo": Measured(echo * 2, 0.5),
+            "recommend": Measured(recommend, 2.0),
+            "echo_redis": Measured(echo / 2, 3.0),
+            "direct_echo_redis": Measured(echo, 2.0),
+            "heartbeat": Measured(echo / 4, 4.0),
+        }
+
+    figures = summary([measured(1000, 800), measured(100, 90), measured(2000, 1000)])
+    assert figures["recommend_ratio"] == 0.8
+    assert figures["recommend_ratio_direct"] == 0.4
+    assert (figures["heartbeat_ratio"], figures["heartbeat_ratio_direct"]) == (0.5, 0.25)
+    assert figures["recommend_rps"] == 800
+    assert (figures["echo_p99_ms"], figures["recommend_p99_ms"], figures["echo_redis_p99_ms"]) == (1.0, 2.0, 3.0)
+
+
+def test_all_that_is_asked_and_uploaded_is_valid() -> None:
+    lines = list(log_lines(1))
+    assert len({parse_row(line).id for line in lines}) == len(DESTINATIONS) * len(FAMILIES) * ROWS_A_FAMILY
+    asked = [RecommendRequest.model_validate(body) for body in requests()]
+    assert len({body.model_dump_json() for body in asked}) == len(asked)
+
+
+def test_a_missing_load_generator_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LoadError, match="apt-get install wrk"):
+        Load(tmp_path, [], "tw_x")
+
+
+def test_a_live_transfer_does_what_it_is_told() -> None:
+    for enquiry in live_enquiries():
+        transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **told(2)})
+        sent = transfer.settle(lambda body: told(4))
+        beats = [Heartbeat.model_validate_json(body) for body in (*sent, filled(transfer.goes_on().body, 99))]
+        assert [beat.to_sample().sequence for beat in beats] == [*range(SETTLING_TICKS), 99]
+        assert [beat.chunks[0].parameters.concurrency for beat in beats] == [2] + SETTLING_TICKS * [4]
+        assert (beats[0].throughput_bps, beats[0].interval_s) == (0, 0)
+        assert beats[-1].throughput_bps > 0
+
+
+def told(concurrency: int) -> dict[str, Any]:
+    plan = {"concurrency": concurrency, "parallelism": 2}
+    return {"parameters": plan, "chunks": [{"chunk": "large", "max_file_bytes": None, "parameters": plan}]}

@@ -1,0 +1,264 @@
+"""The lessons of the mobile benchmark on made-up runs."""
+
+import math
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks.mobile.cells import DATA_SETS, PATHS, Setting, grid
+from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, verdicts
+from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
+from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
+from benchmarks.mobile.running import Ground
+from benchmarks.support.report import here, judge
+from benchmarks.support.sources import Sources, SourcesChanged
+from benchmarks.wan.runs import RunLog
+
+MB = 10**6
+
+
+def run(concurrency, parallelism, rate_bps, cpu_s=0.5):
+    return {
+        "concurrency": concurrency,
+        "parallelism": parallelism,
+        "duration_s": 10.0,
+        "bytes_done": round(rate_bps * 10 / 8),
+        "total_bytes": 200 * MB,
+        "cpu_s": cpu_s,
+    }
+
+
+HTML = [run(1, 1, 2.6e6), run(1, 4, 2.0e6), run(16, 1, 42e6), run(16, 4, 30e6)]
+LARGE = [run(1, 1, 24e6), run(1, 8, 86e6)]
+WIFI = as_published("wifi")
+
+
+def held(grounds, fresh=None):
+    energy = partial(energy_j, constants=WIFI)
+    return {verdict.lesson: verdict.held for verdict in verdicts(grounds, fresh or {}, energy, energy)}
+
+
+def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
+    split = split_of(run(1, 1, 80e6, cpu_s=5.0), WIFI)  # 100 MB in 10 s; 20 s of a phone's four cores: half of them
+    assert split.base_j == pytest.approx(10 * (0.3 + 0.6 + 0.005))
+    assert split.dynamic_j == pytest.approx(10 * (0.13286 - 0.005 + 3.2 * 0.5) + 0.8e9 * 1.3701e-7)
+    assert split.tail_j == pytest.approx((0.1193 - 0.005) * 0.2381 / 2)
+    assert energy_j(run(1, 1, 0.0), WIFI) == math.inf
+
+
+@pytest.mark.parametrize(("phone", "busy"), [("nexus-s", 0.8), ("galaxy-nexus", 0.4), ("galaxy-s4", 0.2)])
+def test_a_phone_is_as_busy_as_its_own_cores_make_it(phone, busy):
+    constants = as_published("wifi", phone)
+    idle, ran = (split_of(run(1, 1, 80e6, cpu_s=cpu_s), constants).dynamic_j for cpu_s in (0.0, 2.0))
+    assert ran - idle == pytest.approx(10 * busy * constants.device.component_w["cpu"].value)
+
+
+def afresh(rows):
+    """Each contest's settings run again as they were, and again."""
+    pairs = contests("html", rows, partial(energy_j, constants=WIFI))
+    return {name: ([less] * 4, [more] * 4) for name, (less, more) in pairs.items()}
+
+
+def test_lessons_are_judged_by_the_runs_not_by_the_paper():
+    energy = partial(energy_j, constants=WIFI)
+    saved, best = saving(HTML, energy, along="concurrency")
+    assert (saved > 0.6, best["concurrency"]) == (True, 16)
+    told = held({"290ms/html": HTML, "290ms/large": LARGE}, {"290ms/html": afresh(HTML)})
+    assert told["290ms, html: concurrency cuts energy by 60% or more"]
+    assert told["290ms, html: streams a file do not help one file at a time"]
+    assert told["290ms, large: streams a file help one file at a time"]
+    slow = [run(1, 1, 2.6e6), run(1, 4, 20e6), run(16, 1, 3e6)]
+    assert set(held({"290ms/html": slow}, {"290ms/html": afresh(slow)}).values()) == {False}
+
+
+def test_what_concurrency_saves_is_told_by_runs_made_afresh_not_by_the_best_of_many():
+    lucky = afresh(HTML) | {Contest.CONCURRENCY: (again(16, 1, 6, 5, 42, 6), again(1, 1, 2.6, 2.6, 2.6, 2.6))}
+    lesson = "290ms, html: concurrency cuts energy by 60% or more"
+    assert not held({"290ms/html": HTML}, {"290ms/html": lucky})[lesson]
+    assert not held({"290ms/html": HTML})[lesson]
+    assert saving_afresh(lucky[Contest.CONCURRENCY], partial(energy_j, constants=WIFI)) < 0.6
+
+
+def test_the_best_setting_is_run_again_beside_one_file_and_stream_of_every_data_set():
+    for name, rows in {"html": HTML, "image": VIDEO, "video": VIDEO, "large": LARGE}.items():
+        best, start = contests(name, rows, partial(energy_j, constants=WIFI))[Contest.SAVING]
+        assert (start["concurrency"], start["parallelism"]) == (1, 1)
+        assert energy_j(best, WIFI) == min(energy_j(row, WIFI) for row in rows)
+
+
+LONGER = "html: the longer the path, the more concurrency saves"
+
+
+def test_paths_are_compared_by_their_round_trip_in_whatever_order_they_were_asked_for():
+    near = [run(1, 1, 20e6), run(16, 1, 60e6)]
+    fresh = {"59ms/html": afresh(near), "290ms/html": afresh(HTML)}
+    assert held({"59ms/html": near, "290ms/html": HTML}, fresh)[LONGER]
+    assert held({"290ms/html": HTML, "59ms/html": near}, fresh)[LONGER]
+    turned = {"59ms/html": afresh(HTML), "290ms/html": afresh(near)}
+    assert not held({"290ms/html": near, "59ms/html": HTML}, turned)[LONGER]
+
+
+VIDEO = [run(1, 1, 13e6), run(1, 4, 40e6), run(8, 1, 46e6), run(16, 1, 45e6), run(8, 4, 61e6)]
+INTERIOR = "290ms, video: the least energy is at fewer files at once than the most"
+COMBINED = "290ms, video: both parameters together save more than either alone"
+
+
+def again(cc, p, *rates_mbps):
+    return [run(cc, p, 1e6 * rate) for rate in rates_mbps]
+
+
+def test_one_setting_beats_another_by_runs_made_afresh_that_noise_does_not_mix():
+    pairs = contests("video", VIDEO, partial(energy_j, constants=WIFI))
+    assert {name: [each["concurrency"] for each in pair] for name, pair in pairs.items()} == {
+        Contest.SAVING: [8, 1],
+        Contest.INTERIOR: [8, 16],
+        Contest.COMBINED: [8, 8],
+    }
+    apart = (again(8, 1, 46, 47, 46, 45), again(16, 1, 40, 39, 41, 40))
+    mixed = (again(8, 4, 61, 60, 62, 45), again(8, 1, 46, 47, 46, 45))
+    told = held({"290ms/video": VIDEO}, {"290ms/video": {Contest.INTERIOR: apart, Contest.COMBINED: mixed}})
+    assert (told[INTERIOR], told[COMBINED]) == (True, False)
+
+
+def test_a_difference_too_small_to_matter_is_no_lesson_however_surely_it_is_measured():
+    close = (again(8, 1, 46, 46, 46, 46), again(16, 1, 45.9, 45.9, 45.9, 45.9))
+    assert not held({"290ms/video": VIDEO}, {"290ms/video": {Contest.INTERIOR: close}})[INTERIOR]
+
+
+def test_where_the_most_files_take_least_there_is_no_interior_optimum():
+    rising = [run(1, 1, 13e6), run(8, 1, 45e6), run(16, 1, 60e6)]
+    assert contests("video", rising, partial(energy_j, constants=WIFI)).keys() == {Contest.SAVING}
+    assert not held({"290ms/video": rising})[INTERIOR]
+
+
+def test_groups_of_constants_are_varied_one_by_one():
+    groups = {each.name: energy_j(HTML[0], each) for each in varied("lte", 0.5)}
+    whole_j = energy_j(HTML[0], as_published("lte"))
+    assert set(groups) == {"base", "cpu", "radio", "tail"}
+    assert all(whole_j / 2 < energy < whole_j for energy in groups.values())
+
+
+def test_short_transfers_save_most_of_their_tails_back_to_back():
+    assert 0.5 < tail_saving(HTML, as_published("lte")) < 0.9
+    lte = as_published("lte")
+    no_bits = replace(lte, radio=replace(lte.radio, receive_j_per_bit=replace(lte.radio.receive_j_per_bit, value=0.0)))
+    assert tail_saving(HTML, no_bits) > tail_saving(HTML, lte)  # which are spent either way
+
+
+def test_of_one_large_file_there_is_nothing_to_send_at_once():
+    large = grid(DATA_SETS["large"], quick=False)
+    assert {each.concurrency for each in large} == {1}
+    assert [each.parallelism for each in large] == [1, 2, 4, 8]
+    assert {each.concurrency for each in grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
+
+
+def test_paths_carry_what_the_paper_saw_over_them():
+    assert [(round(1e3 * path.rtt_s), path.rate_bps / 1e6) for path in PATHS.values()] == [
+        (59, 124),
+        (115, 55),
+        (290, 104),
+    ]
+
+
+def test_what_is_judged_of_one_large_file_needs_no_concurrency():
+    assert contests("large", LARGE, partial(energy_j, constants=WIFI)).keys() <= {Contest.SAVING}
+    assert held({"290ms/large": LARGE}) == {"290ms, large: streams a file help one file at a time": True}
+
+
+def kept(rows, ground, turn=None):
+    """As a log of runs has them."""
+    return [
+        row
+        | {
+            "key": f"{ground} {number} {turn}",
+            "ground": ground,
+            "io_block_bytes": row.get("io_block_bytes"),
+            "cut": False,
+        }
+        for number, row in enumerate(rows)
+    ]
+
+
+def measured_html(most_mbps=42):
+    html = kept(HTML, "290ms/html")
+    best, one = kept(again(16, 1, *[most_mbps] * 4), "290ms/html", 1), kept(again(1, 1, *[2.6] * 4), "290ms/html", 2)
+    fresh = {Contest.SAVING: (best, one), Contest.CONCURRENCY: (best, one)}
+    blocks = kept([run(8, 1, 40e6) | {"io_block_bytes": 4096}], "290ms/html", 3)
+    return Measured(grounds={"290ms/html": html}, fresh={"290ms/html": fresh}, blocks=blocks)
+
+
+def test_every_lesson_and_every_run_is_written_down():
+    measured = measured_html()
+    results = results_of(measured)
+    told = [each for each in results if each["sort"] == "lesson"]
+    assert [each["case"] for each in told] == [
+        lesson.verdict.lesson for radio in RADIOS for lesson in lessons_of(measured, radio)
+    ]
+    assert all(
+        {"held", "figures", "papers", "held_at"} <= each.keys() and each["other_constants"] == 8 for each in told
+    )
+    assert {name: sum(each["sort"] == name for each in results) for name in ("grid", "afresh", "io_block")} == {
+        "grid": 2 * len(HTML),
+        "afresh": 2 * 8,
+        "io_block": 2,
+    }
+    assert summary_of(measured)["runs"] == len(HTML) + 8 + 1
+
+
+@pytest.mark.parametrize(("most_mbps", "code"), [(42, 0), (4, 1)])
+def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
+    assert judge(summary_of(measured_html(most_mbps)), {}, AT_LEAST) == code
+
+
+def test_html_that_was_not_asked_for_is_not_missed():
+    other = Measured(grounds={"59ms/html": kept(HTML, "59ms/html")}, fresh={"59ms/html": {}}, blocks=kept(HTML, "b"))
+    summary = summary_of(other)
+    assert summary["html_saving"] is None
+    assert judge(summary, {}, AT_LEAST, whole=False) == 0
+    assert judge(summary, {}, AT_LEAST) == 1
+
+
+AS_THEY_ARE = Sources.of({"mobile": ("benchmarks/mobile/cells.py",)})
+
+
+def standing(folder, sources):
+    return Standing(
+        bed=SimpleNamespace(path=PATHS["59ms"]),
+        url="",
+        name="59ms/html",
+        total_bytes=MB,
+        folder=folder,
+        cut_s=1.0,
+        ahead=False,
+        sources=sources,
+    )
+
+
+class Standing(Ground):
+    """One on which nothing is transferred."""
+
+    def _sound(self, _setting):
+        return SimpleNamespace(duration_s=1.0, bytes_done=MB, cpu_s=0.1, cut=False, exit_code=0, throughput_bps=8e6)
+
+
+def test_a_run_during_which_the_sources_changed_is_not_kept(tmp_path):
+    log = RunLog(tmp_path / "runs.ndjson")
+    others = Sources(AS_THEY_ARE.parts, {"mobile": "another digest"}, {"mobile": "other contents"})
+    with pytest.raises(SourcesChanged):
+        standing(tmp_path, others).run(Setting(4, 1), log)
+    assert log.rows() == []
+    standing(tmp_path, AS_THEY_ARE).run(Setting(4, 1), log)
+    assert len(log.rows()) == 1
+
+
+def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
+    log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
+    ground = standing(tmp_path, AS_THEY_ARE)
+    elsewhere = ground.key(setting).replace(here(), "5.10.0, another processor, 64 cores")
+    assert elsewhere != ground.key(setting)
+    log.add(elsewhere, {"duration_s": 1.0})
+    assert log.find(ground.key(setting)) is None
+    known = log.add(ground.key(setting), {"duration_s": 2.0})
+    assert ground.run(setting, log) == known  # nothing is transferred

@@ -1,0 +1,88 @@
+"""Which kept rows claims are judged by, and which are made again."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks.papers.measuring import UNNAMED, Bench
+from benchmarks.papers.trials.loss_trials import LONGEST_S, held_up
+from benchmarks.support.sources import Sources, SourcesChanged
+from benchmarks.wan.runs import RunLog
+
+HERE, OTHER = "6.18, ours, 2 cores", "5.10, another, 64 cores"
+PARTS = {"pages": ("benchmarks/papers/trials/page_trials.py",)}
+AS_THEY_ARE = Sources.of(PARTS)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One that measures nothing."""
+
+    name: str = "a trial"
+    sort: str = "pages"
+
+    def conditions(self, _facts):
+        return "of 1 s"
+
+    def measured(self, _yard):
+        return {"disturbed": None}
+
+
+FIRST, SECOND = Trial(), Trial("another trial")
+
+
+def on(machine, log, sources=AS_THEY_ARE):
+    return Bench(facts={}, log=log, folder=log.path.parent, cut_s=1.0, machine=machine, sources=sources)
+
+
+def test_rows_of_another_machine_are_a_record_that_names_it_and_are_made_again_here(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    here, other = on(HERE, log), on(OTHER, log)
+    assert here.record([FIRST]) is None
+    other.measure([FIRST])
+    assert here.rows([FIRST]) == {}
+    assert here.record([FIRST]).machine == OTHER
+    here.measure([FIRST])
+    assert here.record([FIRST]).machine == HERE
+    assert {row["machine"] for row in RunLog(log.path).rows()} == {HERE, OTHER}
+
+
+def test_rows_kept_before_they_had_a_machine_are_a_record_of_one_without_a_name(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    bench = on(HERE, log)
+    log.add(bench.current_key(FIRST).removesuffix(f"; {HERE}"), {"disturbed": None})
+    assert bench.rows([FIRST]) == {}
+    assert bench.record([FIRST]).machine == UNNAMED
+
+
+def test_a_claim_is_judged_by_rows_of_one_machine_alone(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    here, other = on(HERE, log), on(OTHER, log)
+    here.measure([FIRST])
+    other.measure([SECOND])
+    assert here.record([FIRST, SECOND]) is None
+    other.measure([FIRST])
+    assert here.record([FIRST, SECOND]).machine == OTHER
+
+
+def test_of_several_other_machines_the_one_that_measured_last_is_the_record(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    for machine in ("b", "c", "a"):
+        on(machine, log).measure([FIRST])
+    assert on(HERE, log).record([FIRST]).machine == "a"
+    on("b", log).measure([SECOND])
+    assert on(HERE, log).record([FIRST]).machine == "b"
+    assert on(HERE, RunLog(log.path)).record([FIRST]).machine == "b"
+
+
+def test_a_row_during_which_the_sources_changed_ends_the_command_and_is_not_kept(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    others = Sources(PARTS, {"pages": "another digest"}, {"pages": "other contents"})
+    with pytest.raises(SourcesChanged, match=r"^the sources changed while they were measured; start again$"):
+        on(HERE, log, others).measure([FIRST])
+    assert log.rows() == []
+
+
+@pytest.mark.parametrize(("lasted_s", "disturbed"), [(0.006, False), (LONGEST_S, False), (2 * LONGEST_S, True)])
+def test_a_loss_that_was_held_up_between_acknowledgements_is_made_again(lasted_s, disturbed):
+    assert (held_up(lasted_s) is not None) is disturbed

@@ -1,0 +1,68 @@
+"""Rows by the million are drawn from the law that single records are drawn from."""
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from benchmarks.scale.growth import kept_figures
+from benchmarks.scale.rows import COLUMNS, Laws, Span, csv_blocks
+from benchmarks.scale.stored import MAKERS
+from benchmarks.support.kept_database import is_of_today, makers_of
+from benchmarks.support.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, link_laws
+from services.persistence.schema import head_revision
+
+SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in PIPELININGS]
+
+
+def test_the_law_for_arrays_is_the_law_of_single_records():
+    law = link_laws(1, seed=3)[0]
+    for mean_file_bytes in MEAN_FILE_BYTES:
+        alone = [law.throughput_bps(*setting, mean_file_bytes, 0.2) for setting in SETTINGS]
+        columns = np.array(SETTINGS, dtype=float).T
+        assert Laws.of([law]).throughput_bps(*columns, mean_file_bytes, np.array(0.2)) == pytest.approx(
+            alone, rel=1e-12
+        )
+
+
+def test_rows_begin_in_order_in_their_span_on_the_links_that_are_given():
+    ids, begins_at = [UUID(int=1), UUID(int=2)], datetime(2026, 3, 1, tzinfo=UTC)
+    span = Span(begins_at, timedelta(days=2))
+    blocks = csv_blocks(
+        500, laws=link_laws(2, 1), link_ids=ids, span=span, tenant_id=UUID(int=7), batch_id=UUID(int=8), seed=1
+    )
+    rows = list(csv.DictReader(StringIO(b"".join(blocks).decode()), COLUMNS))
+    started = [datetime.fromisoformat(row["started_at"]) for row in rows]
+    assert len(rows) == len({row["id"] for row in rows}) == 500
+    assert {UUID(row["link_id"]) for row in rows} == set(ids)
+    assert started == sorted(started)
+    assert begins_at == started[0] < started[-1] < begins_at + span.lasts
+    assert all(float(row["throughput_bps"]) > 0 for row in rows)
+
+
+def test_figures_are_taken_over_from_the_same_commit_and_never_from_a_changed_tree(tmp_path):
+    file = tmp_path / "kept.json"
+    assert kept_figures(file, of="a1") is None
+    for commit in ("a1", "a1-dirty", "unknown"):
+        file.write_text(json.dumps({"commit": commit}))
+        assert (kept_figures(file, of=commit) is not None) == (commit == "a1")
+    assert kept_figures(file, of="b2") is None
+
+
+def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
+    file, makers = tmp_path / "made-by", {"2026_01_01_0000": "a", "rows": "1"}
+    assert not is_of_today(file, makers)
+    file.write_text(json.dumps(makers))
+    assert is_of_today(file, makers | {"2026_01_02_0000": "b"})
+    assert not is_of_today(file, makers | {"rows": "2"})
+    assert not is_of_today(file, {"rows": "1"})
+
+
+def test_rows_depend_on_their_seed_and_on_every_migration():
+    makers = makers_of(MAKERS, "1")
+    assert head_revision() in makers
+    assert makers_of(MAKERS, "2").items() != makers.items()

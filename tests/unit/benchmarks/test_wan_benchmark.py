@@ -1,0 +1,300 @@
+"""The wide-area table: its search, its memory of finished runs, its summary."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmarks.support.sources import digests, python_code
+from benchmarks.testbed.data_sets import Kind
+from benchmarks.testbed.path_spec import PathCounters, PathSpec
+from benchmarks.testbed.peers import PEERS
+from benchmarks.wan.cell_row import Plan
+from benchmarks.wan.cells import ALL_CELLS, cells_named
+from benchmarks.wan.duration import expected_s
+from benchmarks.wan.knowledge import Knowledge, learned_digest
+from benchmarks.wan.lessons import lesson_sizes
+from benchmarks.wan.measuring import judge_of
+from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
+from benchmarks.wan.search import (
+    AXES,
+    FIRST_BYTES,
+    GIVEN_UP_BELOW,
+    MOST_STREAMS,
+    PAYLOAD_SHARE,
+    Heat,
+    coarse,
+    leading_settings,
+    neighbours,
+)
+from benchmarks.wan.summary import missing, result, summary
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+
+ALL = tuple(AXES)
+
+
+def ridge(best: Parameters):
+    """A score with one peak, falling by the distance in steps of the lattice."""
+
+    def score(setting: Parameters) -> float:
+        steps = (AXES[axis].index(getattr(setting, axis)) - AXES[axis].index(getattr(best, axis)) for axis in ALL)
+        return -float(sum(step * step for step in steps))
+
+    return score
+
+
+@pytest.mark.parametrize("values", [(1, 1, 1), (16, 2, 8), (64, 2, 32), (2, 16, 1), (32, 4, 2)])
+def test_the_search_finds_the_peak_wherever_it_is_with_few_of_all_settings(values):
+    peak = Parameters(**dict(zip(ALL, values, strict=True)))
+    tried: list[Parameters] = []
+
+    def score(setting: Parameters) -> float:
+        tried.append(setting)
+        return ridge(peak)(setting)
+
+    assert leading_settings(ALL, score)[0] == peak
+    assert len(tried) == len(set(tried)) < 0.5 * 7 * 5 * 6
+
+
+def test_a_mover_is_asked_only_for_what_it_lets_its_users_set():
+    settings = coarse(("concurrency",))
+    assert [setting.concurrency for setting in settings] == [16, 4, 64, 1]
+    assert all(setting.parallelism is setting.pipelining is None for setting in settings)
+
+
+def test_neither_lattice_has_more_streams_than_the_most():
+    corner = Parameters(concurrency=64, parallelism=2, pipelining=1)
+    assert all(setting.streams <= MOST_STREAMS for setting in [*coarse(ALL), *neighbours(corner, ALL)])
+
+
+def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
+    path = tmp_path / "runs.ndjson"
+    log = RunLog(path)
+    log.add("b", {"value": 1})
+    log.add("a", {"value": 2})
+    log.add("b", {"value": 3})
+    with path.open("a") as file:
+        file.write('{"key": "c", "val')
+    again = RunLog(path)
+    assert again.find("b") == {"key": "b", "value": 3}
+    assert again.find("c") is None
+    again.rewrite()
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
+
+
+def test_digests_tell_the_parts_apart_and_repeat():
+    first = hashes()
+    assert first == hashes()
+    assert set(first) == {"engine", "controller", "testbed", "harness"}
+    assert all(a != b for a, b in pairwise(first.values()))
+
+
+def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: float):
+    def figures(mbps: float, j_per_gb: float):
+        return {
+            "setting": None,
+            "throughput_bps": mbps * 1e6,
+            "modelled_j_per_gb": j_per_gb,
+            "dynamic_j_per_gb": j_per_gb,
+            "duration_s": 30.0,
+            "failed": 0,
+        }
+
+    contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in PEERS}
+    contenders |= {"best tradewind": figures(oracle_mbps, 50.0), "best aria2": figures(oracle_mbps / 2, 50.0)}
+    contenders |= {"tuned": figures(tuned_mbps, 60.0), "tuned min_energy": figures(tuned_mbps, 40.0)}
+    contenders |= {"tuned min_energy, dynamic basis": figures(tuned_mbps, 40.0)}
+    contenders |= {"tuned unseen": figures(0.9 * tuned_mbps, 60.0)}
+    least = {"dynamic_j_per_gb": 30.0, "of_fastest_j_per_gb": 60.0 if oracle_mbps > 50 else 31.0}
+    return {"cell": name, "contenders": contenders, "least_dynamic_energy": least}
+
+
+def test_the_summary_compares_with_the_oracle_and_the_best_default():
+    rows = [
+        a_cell("100M-60ms/html", 80.0, 100.0, wget=10.0, rclone=20.0, aria2=50.0),
+        a_cell("50M-20ms/video", 45.0, 45.0, wget=46.0),
+    ]
+    figures = summary(rows)
+    assert figures["oracle_fraction_min"] == pytest.approx(0.8)
+    assert figures["oracle_fraction_median"] == pytest.approx(0.9)
+    assert figures["unseen_fraction_min"] == pytest.approx(0.9 * 0.8)
+    assert figures["vs_best_default_min"] == pytest.approx(45 / 46)
+    assert figures["cells_above_best_default"] == 1
+    assert figures["html_60ms_vs_rclone"] == pytest.approx(4.0)
+    assert figures["html_60ms_vs_wget"] == pytest.approx(8.0)
+    assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
+    assert figures["energy_vs_rclone_median"] == pytest.approx(0.4)
+    assert figures["cells_with_30_percent_to_save"] == 1
+    assert figures["cells_saving_30_percent"] == 0
+    assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
+    assert figures["unseen_ticks_max"] == pytest.approx(6.0)
+    assert figures["cells_missing"] == len(ALL_CELLS) - 2
+    [unmeasured] = missing(rows)
+    assert "100M-60ms/video" in unmeasured
+    assert "100M-60ms/html" not in unmeasured
+    assert result(rows[0])["vs_best_default"] == pytest.approx(1.6)
+
+
+def test_a_run_of_ours_that_failed_is_counted_and_a_peers_is_not():
+    row = a_cell("50M-20ms/video", 45.0, 45.0)
+    row["contenders"]["tuned"]["failed"] = 2
+    row["contenders"]["rclone"]["failed"] = 1
+    assert summary([row])["failed_runs"] == 2
+
+
+def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
+    row = a_cell("100M-60ms/html", 80.0, 100.0, rclone=0.0)
+    row["contenders"]["rclone"]["modelled_j_per_gb"] = None
+    figures = summary([row])
+    assert missing([row])[1] == "no figure yet: energy_vs_rclone_median, html_60ms_vs_rclone"
+    assert figures["html_60ms_vs_rclone"] is None
+    assert figures["energy_vs_rclone_median"] is None
+    assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
+
+
+def a_heat(wanted_bps: float, least_bps: float = 0.0) -> Heat:
+    return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps, least_bps=least_bps)
+
+
+def test_a_run_is_watched_from_its_first_file_on_whatever_its_program_took_to_start():
+    late, soon = a_heat(0.0), a_heat(0.0)
+    assert not any(late.over(age_s, 50e6) for age_s in (0.5, 5.0, 20.0))
+    assert late.score_bps(20.0, 50_000) == 0.0
+    for heat, started_s in ((late, 21.0), (soon, 0.5)):
+        heat.begin(started_s, 1e6, 0.5e6)
+        assert not heat.over(started_s, 1e6)
+        assert not heat.over(started_s + 11.9, 1e6 + 10e6)
+        assert heat.over(started_s + 12.0, 1e6 + 12e6)
+        assert heat.carried_bps == pytest.approx(8e6)
+        assert not heat.hopeless
+        assert heat.score_bps(started_s + 12.0, 0.5e6 + 9e6) == pytest.approx(6e6)
+
+
+def test_what_the_link_still_carries_for_the_run_before_and_lists_of_files_begin_none(tmp_path: Path):
+    heat = a_heat(wanted_bps=90e6)
+    enough = judge_of(heat, tmp_path)
+    link = "forwarded=0 bytes=5000000 dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
+    carried = PathCounters.parse(f"down {link} up {link}")
+    assert not any(enough(age_s, carried) for age_s in (0.1, 1.0, 3.0))
+    assert not heat.begun
+    (tmp_path / "one").write_bytes(bytes(FIRST_BYTES))
+    assert not enough(3.1, carried)
+    assert heat.begun
+    assert enough(6.0, carried)  # three seconds without a byte cannot be made up for
+    assert heat.hopeless
+
+
+def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better():
+    thrifty, wasteful = a_heat(0.0), a_heat(0.0)
+    for heat in (thrifty, wasteful):
+        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
+        assert heat.over(13.0, FIRST_BYTES + 12 * 100e6 / 8)
+    assert thrifty.carried_bps == wasteful.carried_bps
+    assert thrifty.score_bps(13.0, 140e6) > wasteful.score_bps(13.0, 130e6)
+
+
+@pytest.mark.parametrize(
+    "limit", [{"wanted_bps": PAYLOAD_SHARE * 90e6 / GIVEN_UP_BELOW}, {"wanted_bps": 0.0, "least_bps": 90e6}]
+)
+def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
+    most_bytes = 12.0 * 90e6 / 8
+    for missing_bytes, hopeless in ((-1, False), (2, True)):
+        heat = a_heat(**limit)
+        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
+        carried_bytes = FIRST_BYTES + most_bytes - 6.0 * 100e6 / 8 - missing_bytes
+        assert heat.over(7.0, carried_bytes) is heat.hopeless is hopeless
+
+
+def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
+    brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6 / GIVEN_UP_BELOW)
+    brisk.begin(1.0, FIRST_BYTES, 0.0)
+    assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
+    assert brisk.carried_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
+    assert brisk.score_bps(2.0, 2 * 101e6 / 8) == pytest.approx(PAYLOAD_SHARE * brisk.carried_bps)
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        (["html/60ms"], ["100M-60ms/html"]),
+        (["100M-60ms/html"], ["100M-60ms/html"]),
+        (["290ms"], [f"100M-290ms/{kind}" for kind in Kind]),
+        (
+            ["video", "50M/image"],
+            [cell.name for cell in ALL_CELLS if cell.kind is Kind.VIDEO or cell.name == "50M-20ms/image"],
+        ),
+    ],
+)
+def test_cells_are_asked_for_by_what_tells_them_apart(names: list[str], meant: list[str]):
+    assert sorted(cell.name for cell in cells_named(ALL_CELLS, names)) == sorted(meant)
+
+
+def test_a_name_that_means_no_cell_is_refused():
+    with pytest.raises(InvalidValue, match="'html/61ms' means none of"):
+        cells_named(ALL_CELLS, ["html/60ms", "html/61ms"])
+    assert cells_named(ALL_CELLS, None) == list(ALL_CELLS)
+
+
+def test_lessons_are_short_and_of_other_files_than_what_is_compared():
+    lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
+    for cell in ALL_CELLS:
+        sizes = lesson_sizes(cell, lists, seed=1)
+        assert sizes == lesson_sizes(cell, lists, seed=1)
+        assert len(sizes) >= 2
+        shortest_s = 8 * sum(sizes) / cell.path.rate_bps
+        assert 30 * cell.path.rtt_s < shortest_s < max(10.0, 50 * cell.path.rtt_s)
+
+
+def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
+    plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=PEERS[2:], hashes={})
+    path = PathSpec(rate_bps=100e6, rtt_s=0.06)
+    short, long, endless = (expected_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
+    assert 600 < short < long < endless < 7200
+
+
+def test_what_rules_choose_is_told_apart_from_what_a_service_that_has_learned_chooses():
+    learned, by_rules = hashes(), hashes_of_rules()
+    assert {part for part in learned if learned[part] != by_rules[part]} == {"controller"}
+
+
+def test_a_source_that_is_gone_is_no_digest():
+    with pytest.raises(FileNotFoundError):
+        digests({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
+
+
+def test_what_is_said_about_code_is_no_part_of_its_digest_but_every_word_of_it_is():
+    first = python_code(
+        '"""What it is."""\n\nLIMIT = 3  # s\n"""Why."""\n\n\ndef f():\n    """Tell."""\n    return "# 1"\n'
+    )
+    again = python_code('LIMIT = 3\n\n\ndef f():\n    # so that\n    return "# 1"\n')
+    assert first == again == 'LIMIT = 3\ndef f():\n    return "# 1"'
+    assert python_code('LIMIT = 3\ndef f():\n    return "# 2"\n') != again
+
+
+def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
+    lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
+    cell, elsewhere = ALL_CELLS[0], ALL_CELLS[-1]
+    hashes = {"engine": "a", "testbed": "b"}
+
+    def of(cell, seed=1, **changed):
+        return Knowledge.of(cell, lists, seed, hashes=hashes | changed, folder=tmp_path)
+
+    log = of(cell).own / "0-00.ndjson"
+    log.parent.mkdir(parents=True)
+    log.write_text("{}\n")
+    assert of(cell).own_logs() == of(elsewhere).foreign_logs() == [log]
+    assert of(cell).foreign_logs() == []
+    for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
+        assert of(cell, **other).own_logs() == of(elsewhere, **other).foreign_logs() == []
+    assert learned_digest([log]) != learned_digest([])
+
+
+def test_a_forgotten_run_is_measured_again_and_kept_once(tmp_path):
+    log = RunLog(tmp_path / "runs.ndjson")
+    log.add("a", {"value": 1})
+    log.forget("a")
+    assert log.find("a") is None
+    log.add("a", {"value": 2})
+    assert RunLog(log.path).rows() == [{"key": "a", "value": 2}]

@@ -1,0 +1,267 @@
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.lattices import tables
+from tradewind.errors import InvalidValue
+from tradewind.learning.partition import solve_partitions
+from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, probability_of, z_of
+from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose, unit_target
+
+DATASET_BYTES = 1e9
+SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
+CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(parallelism=2), Caps(streams=4), Caps(concurrency=1)))
+
+
+@st.composite
+def agreements(draw):
+    kind = draw(st.sampled_from(list(SlaKind)))
+    confidence = draw(st.sampled_from(CONFIDENCES))
+    basis = draw(st.sampled_from(list(EnergyBasis)))
+    if kind in SINGLE:
+        return Sla(kind=kind, confidence=confidence, energy_basis=basis)
+    if kind is SlaKind.THROUGHPUT_AT_LEAST and draw(st.booleans()):
+        return Sla(kind=kind, fraction=draw(st.floats(0.05, 1.0)), confidence=confidence, energy_basis=basis)
+    ranges = {
+        SlaKind.THROUGHPUT_AT_LEAST: (1e6, 1e10),
+        SlaKind.DEADLINE: (1.0, 1e4),
+        SlaKind.ENERGY_AT_MOST: (0.1, 1e5),
+        SlaKind.POWER_AT_MOST: (5.0, 400.0),
+    }
+    low, high = map(math.log, ranges[kind])
+    return Sla(kind=kind, target=math.exp(draw(st.floats(low, high))), confidence=confidence, energy_basis=basis)
+
+
+def keeps(table, setting, sla, *, slack=0.0):
+    """The chance constraint, written out."""
+    quantity = QUANTITY_OF[sla.kind]
+    target = unit_target(
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+    )
+    own = merit(setting, quantity, sla.energy_basis, table.base_power_w)
+    if not target:
+        return True
+    needed = merit_of_target(target, quantity, sla.energy_basis)
+    return own.mean - z_of(sla.confidence) * own.sd >= needed - slack * (1.0 if abs(needed) > 1 else abs(needed))
+
+
+def cost(table, setting, sla):
+    if sla.kind in {SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST}:
+        return -setting.log_throughput_mean
+    return -merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
+
+
+@given(tables(), agreements(), CAPS)
+def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    permitted = [one for one in table.settings if caps.allow(one.parameters)]
+    if not permitted:
+        assert choice is None
+        return
+    assert caps.allow(choice.setting.parameters)
+    if choice.feasible:
+        assert choice.setting.certified
+        if sla.kind not in SINGLE:
+            assert keeps(table, choice.setting, sla, slack=1e-6)
+            assert choice.probability >= sla.confidence - 1e-6
+
+
+@given(tables(), agreements(), CAPS)
+def test_no_permitted_certified_setting_that_keeps_the_target_costs_less(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    rivals = [
+        one
+        for one in table.settings
+        if one.certified and caps.allow(one.parameters) and (sla.kind in SINGLE or keeps(table, one, sla))
+    ]
+    if choice is None or not choice.feasible:
+        return
+    least = min(cost(table, rival, sla) for rival in rivals)
+    assert cost(table, choice.setting, sla) <= least + slack_of(sla, least) + 1e-12
+
+
+def slack_of(sla, least):
+    """What an agreement without a target may cost more than the least, written out."""
+    if sla.kind not in {SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY}:
+        return 0.0
+    return math.log(1.05) if sla.energy_basis is EnergyBasis.TOTAL else 0.05 * max(least, 0.0)
+
+
+@given(tables(), CAPS, st.sampled_from(list(EnergyBasis)))
+def test_of_the_settings_about_as_frugal_as_the_least_the_fastest_is_chosen(table, caps, basis):
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=basis)
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    if choice is None:
+        return
+    permitted = [one for one in table.settings if caps.allow(one.parameters)]
+    sure = [one for one in permitted if one.certified] or permitted
+    least = min(cost(table, one, sla) for one in sure)
+    alike = [one for one in sure if cost(table, one, sla) <= least + slack_of(sla, least) - 1e-12]
+    assert all(choice.setting.log_throughput_mean >= one.log_throughput_mean for one in alike)
+
+
+def setting_of(concurrency, mbps, watts, *, certified=True):
+    return PredictedSetting(
+        parameters=Parameters(concurrency=concurrency, parallelism=2, pipelining=8),
+        log_throughput_mean=math.log(1e6 * mbps),
+        log_throughput_sd=0.2,
+        log_power_mean=math.log(watts),
+        certified=certified,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rival", "chosen"),
+    [
+        (setting_of(3, 95, 95 * 0.80), 3),  # 2 % more energy, a third faster
+        (setting_of(3, 95, 95 * 0.84), 2),  # 7 % more energy
+        (setting_of(3, 65, 65 * 0.80), 2),  # slower and less frugal
+        (setting_of(3, 95, 95 * 0.80, certified=False), 2),
+    ],
+)
+def test_two_percent_of_energy_are_given_for_a_third_more_throughput(rival, chosen):
+    table = SettingTable((setting_of(2, 70, 70 * 0.784), rival), 20.0)
+    choice = choose(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=DATASET_BYTES)
+    assert choice.setting.parameters.concurrency == chosen
+    partition = next(part for part in solve_partitions(table) if part.kind is SlaKind.MIN_ENERGY)
+    assert partition.parameters.concurrency == chosen
+
+
+@given(tables(), agreements(), CAPS)
+def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    if choice is None or choice.feasible or sla.kind in SINGLE:
+        return
+    quantity = QUANTITY_OF[sla.kind]
+    target = unit_target(
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+    )
+    if not target:
+        return
+    needed = merit_of_target(target, quantity, sla.energy_basis)
+    permitted = [one for one in table.settings if caps.allow(one.parameters)]
+    ranked = [one for one in permitted if one.certified] or permitted
+    best = max(probability_of(merit(one, quantity, sla.energy_basis, table.base_power_w), needed) for one in ranked)
+    assert choice.probability == pytest.approx(best, abs=1e-6)
+    assert choice.probability < sla.confidence or not choice.setting.certified
+
+
+@given(tables(largest=12), st.sampled_from(list(Quantity)), st.sampled_from(list(EnergyBasis)), st.floats(-3, 3))
+def test_whatever_is_needed_one_of_the_contenders_is_the_likeliest_to_reach_it(table, quantity, basis, spreads):
+    merits = table.merits(quantity, basis)
+    certified = [i for i, setting in enumerate(table.settings) if setting.certified] or range(len(merits))
+    for mean, sd in merits:
+        needed = mean + spreads * sd
+        best = max(probability_of(merits[i], needed) for i in certified)
+        among_few = max(probability_of(merits[i], needed) for i in table.contenders(quantity, basis))
+        assert among_few == pytest.approx(best, abs=1e-9)
+
+
+def test_a_target_out_of_reach_of_all_settings_gets_the_fastest_and_not_the_least_known():
+    slow_and_vague = replace(one(1, throughput=50e6), log_throughput_sd=0.5)
+    fast_and_known = replace(one(8, throughput=65e6), log_throughput_sd=0.05)
+    table = SettingTable((slow_and_vague, fast_and_known))
+    for target, concurrency in ((100e6, 1), (4e9, 8)):
+        choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=DATASET_BYTES)
+        assert not choice.feasible
+        assert choice.setting.parameters.concurrency == concurrency
+
+
+def test_of_many_settings_few_are_contenders():
+    similar = tuple(one(cc, throughput=cc * 1e6) for cc in range(1, 65))
+    (fastest,) = SettingTable(similar).contenders(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
+    assert fastest == 63
+
+
+@given(tables(), agreements(), CAPS)
+def test_higher_confidence_never_gives_a_laxer_setting(table, sla, caps):
+    if sla.kind in SINGLE or sla.fraction is not None:
+        return
+    choices = [
+        choose(
+            table,
+            Sla(kind=sla.kind, target=sla.target, confidence=confidence, energy_basis=sla.energy_basis),
+            caps,
+            dataset_bytes=DATASET_BYTES,
+        )
+        for confidence in CONFIDENCES
+    ]
+    if choices[0] is None:
+        return
+    feasible = [choice for choice in choices if choice.feasible]
+    assert [choice.feasible for choice in choices] == sorted((choice.feasible for choice in choices), reverse=True)
+    probabilities = [choice.probability for choice in feasible]
+    assert all(later >= sooner - 1e-9 for sooner, later in pairwise(probabilities))
+    costs = [cost(table, choice.setting, sla) for choice in feasible]
+    assert all(later >= sooner for sooner, later in pairwise(costs))
+
+
+def one(cc, *, throughput=1e9, power=None, certified=True):
+    return PredictedSetting(
+        parameters=Parameters(concurrency=cc, parallelism=1),
+        log_throughput_mean=math.log(throughput),
+        log_throughput_sd=0.1,
+        log_power_mean=None if power is None else math.log(power),
+        log_power_sd=0.05,
+        certified=certified,
+    )
+
+
+def test_without_power_the_fewest_streams_that_keep_the_rate_are_taken():
+    table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8), one(2, throughput=2e8)))
+    sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8)
+    assert choose(table, sla, dataset_bytes=1e9).setting.parameters.concurrency == 4
+
+
+def test_an_energy_agreement_without_power_is_refused_even_after_a_rate_was_solved():
+    table = SettingTable((one(16), one(4)))
+    choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8), dataset_bytes=1e9)
+    with pytest.raises(InvalidValue, match="not metered"):
+        choose(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=1e9)
+
+
+def test_a_deadline_is_the_rate_that_keeps_it():
+    table = SettingTable((one(16, throughput=9e8, power=150), one(4, throughput=6e8, power=80)))
+    by_rate = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e8), dataset_bytes=1e9)
+    by_deadline = choose(table, Sla(kind=SlaKind.DEADLINE, target=16.0), dataset_bytes=1e9)
+    assert by_rate.setting == by_deadline.setting
+    assert by_rate.probability == pytest.approx(by_deadline.probability)
+
+
+def test_energy_is_that_of_the_whole_data_set():
+    table = SettingTable((one(16, throughput=9e8, power=200), one(4, throughput=6e8, power=50)))
+    joules = 8 * 60 / 6e8
+    sla = Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules * 1e10, confidence=0.5)
+    assert choose(table, sla, dataset_bytes=1e10).setting.parameters.concurrency == 4
+    assert not choose(table, sla, dataset_bytes=1e12).feasible
+
+
+def test_the_whole_of_the_certifiable_maximum_is_feasible():
+    table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8)))
+    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
+    assert choice.feasible
+    assert choice.probability == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_setting_outside_the_hull_is_never_promised():
+    table = SettingTable((one(16, throughput=9e9, certified=False), one(4, throughput=6e8)))
+    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9).setting.parameters.concurrency == 4
+    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e9), dataset_bytes=1e9)
+    assert not choice.feasible
+    assert choice.probability < 0.01
+
+
+def test_caps_below_every_setting_give_no_choice():
+    table = SettingTable((one(16), one(4)))
+    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), Caps(concurrency=2), dataset_bytes=1e9) is None
+
+
+def test_an_empty_data_set_meets_any_deadline():
+    table = SettingTable((one(16, power=100), one(4, power=80)))
+    assert choose(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible

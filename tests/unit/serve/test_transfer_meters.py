@@ -1,0 +1,232 @@
+"""Accounts of transfers at a server: opened, shared, bounded, forgotten; counters and clock are the test's."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind_agent.meters import (
+    BatteryMeter,
+    CpuModelMeter,
+    HostCounters,
+    MeterChoice,
+    MeterUnavailable,
+    calibrated_profile,
+)
+from tradewind_agent.serve.transfer_meters import KEPT_S, LIVE_S, MOST_TRANSFERS, TransferMeters
+from tradewind_agent.session.metering import HostMeter
+
+A, B = UUID(int=1), UUID(int=2)
+WATTS = 15.0
+"""What the model makes of the readings below: 10 W idle, 40 W more for an eighth of the processors."""
+
+
+class Readings:
+    """Each reading is a second after the last one, in which half a second of CPU time was used."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def read(self) -> HostCounters:
+        self.count += 1
+        return HostCounters(
+            at_s=float(self.count), logical_cpus=4, busy_cpu_s=0.0, tree_cpu_s=0.5 * self.count, memory=0.1
+        )
+
+
+class Clock:
+    now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class FailingMeter(CpuModelMeter):
+    """A meter that can no longer be read."""
+
+    def energy_j(self, counters: HostCounters) -> float:
+        raise MeterUnavailable("the counter is gone")
+
+
+PROFILE = calibrated_profile(10.0, 50.0, source="made up")
+
+
+def run(
+    story: Callable[[TransferMeters, Clock], Awaitable[None]], meter: CpuModelMeter | BatteryMeter | None = None
+) -> None:
+    async def main() -> None:
+        clock = Clock()
+        host = HostMeter(MeterChoice(meter or CpuModelMeter(PROFILE), ()), Readings(), base_power_s=0.0)
+        meters = TransferMeters(host, clock)
+        await meters.start()
+        try:
+            await story(meters, clock)
+        finally:
+            await meters.close()
+
+    asyncio.run(main())
+
+
+def test_what_a_running_transfer_has_taken_is_reported_and_goes_on_being_counted():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        account = meters.begin(str(A))
+        account.moved_bytes += 1000
+        first = await meters.report(A, is_over=False)
+        second = await meters.report(A, is_over=False)
+        assert 0 < first.duration_s < second.duration_s
+        assert second.total_j - first.total_j == pytest.approx(WATTS * (second.duration_s - first.duration_s))
+        meters.end(account)
+        last = await meters.report(A)
+        assert last.duration_s >= second.duration_s
+        assert last.total_j == pytest.approx(WATTS * last.duration_s)
+
+    run(story)
+
+
+def test_a_transfer_alone_is_told_what_the_host_took():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        account = meters.begin(str(A))
+        account.moved_bytes += 1000
+        meters.end(account)
+        report = await meters.report(A)
+        assert (report.transfer_id, report.moved_bytes, report.logical_cpus) == (A, 1000, 4)
+        assert report.total_j == pytest.approx(WATTS * report.duration_s)
+        assert report.dynamic_j == pytest.approx(5.0 * report.duration_s)
+        assert report.cpu_s == pytest.approx(0.5 * report.duration_s)
+        assert report.base_w == 10.0
+        assert (report.method, report.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
+
+    run(story)
+
+
+def test_two_transfers_share_idle_and_dynamic_power_by_their_bytes_and_call_that_assumed():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        for transfer_id, moved_bytes in ((A, 1000), (B, 3000)):
+            account = meters.begin(str(transfer_id))
+            account.moved_bytes += moved_bytes
+        small, large = await asyncio.gather(meters.report(A), meters.report(B))
+        assert small.total_j + large.total_j == pytest.approx(WATTS * large.duration_s)
+        assert large.total_j == pytest.approx(3 * small.total_j)
+        assert (small.base_w, large.base_w) == pytest.approx((2.5, 7.5))
+        assert small.quality is large.quality is EnergyQuality.ASSUMED
+
+    run(story)
+
+
+def test_what_others_moved_before_the_transfer_came_is_none_of_its_business():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        nameless = meters.begin(None)
+        nameless.moved_bytes += 10**9
+        meters.end(nameless)
+        meters.begin(str(A)).moved_bytes += 1000
+        report = await meters.report(A)
+        assert report.total_j == pytest.approx(WATTS * report.duration_s)
+        assert report.quality is EnergyQuality.CALIBRATED
+
+    run(story)
+
+
+def test_a_transfer_that_was_reported_leaves_the_host_to_the_others():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        for transfer_id in (A, B):
+            account = meters.begin(str(transfer_id))
+            account.moved_bytes += 1000
+            meters.end(account)
+        first = await meters.report(A)
+        again = await meters.report(A)
+        assert again == first
+        last = await meters.report(B)
+        alone_s = last.duration_s - first.duration_s
+        assert last.total_j == pytest.approx(first.total_j + WATTS * alone_s)
+
+    run(story)
+
+
+def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path: Path):
+    battery = tmp_path / "class" / "power_supply" / "BAT0"
+    battery.mkdir(parents=True)
+    for name, text in {"type": "Battery", "status": "Discharging", "power_now": "7000000"}.items():
+        (battery / name).write_text(text)
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.begin(str(A))
+        report = await meters.report(A)
+        assert report.total_j == pytest.approx(7.0 * report.duration_s)
+        assert report.dynamic_j is report.base_w is None
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, BatteryMeter(tmp_path))
+
+
+def test_a_transfer_that_never_came_by_is_unknown_and_a_name_that_is_no_id_opens_no_account():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        assert await meters.report(A) is None
+        nameless = meters.begin(None)
+        spelled_otherwise = str(UUID(int=2**128 - 1)).upper()
+        for name in ("", "1", "x" * 5000, spelled_otherwise, f"{{{A}}}", A.hex):
+            assert meters.begin(name) is nameless
+        assert await meters.report(A) is None
+
+    run(story)
+
+
+def test_the_table_is_bounded_and_the_transfer_silent_for_longest_makes_room():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        names = [uuid4() for _ in range(MOST_TRANSFERS + 10)]
+        busy = meters.begin(str(A))
+        for name in names:
+            clock.now_s += 0.001
+            meters.end(meters.begin(str(name)))
+        assert [await meters.report(name) is None for name in names[:11]] == [True] * 11
+        assert await meters.report(names[11]) is not None
+        assert await meters.report(A) is not None
+        assert meters.begin(str(A)) is busy
+
+    run(story)
+
+
+def test_while_every_place_is_in_use_further_transfers_are_served_unmetered():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        for _ in range(MOST_TRANSFERS):
+            meters.begin(str(uuid4()))
+        assert meters.begin(str(A)) is meters.begin(None)
+        assert await meters.report(A) is None
+
+    run(story)
+
+
+def test_accounts_are_forgotten_after_a_while():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.end(meters.begin(str(A)))
+        assert await meters.report(A) is not None
+        clock.now_s += KEPT_S + 1
+        meters.begin(str(B))
+        assert await meters.report(A) is None
+
+    run(story)
+
+
+def test_a_transfer_that_pauses_is_not_charged_for_its_pause():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.end(meters.begin(str(A)))
+        before = await meters.report(A)
+        clock.now_s += LIVE_S + 1
+        other = meters.begin(str(B))
+        other.moved_bytes += 1
+        await meters.report(B)
+        after = await meters.report(A)
+        assert after.duration_s == before.duration_s
+        assert after.total_j == before.total_j
+
+    run(story)
+
+
+def test_a_meter_that_fails_gives_its_reason_instead_of_a_figure():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.begin(str(A))
+        assert await meters.report(A) == "the counter is gone"
+
+    run(story, FailingMeter(PROFILE))

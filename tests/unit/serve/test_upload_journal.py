@@ -1,0 +1,133 @@
+"""Ranges of bytes and the journal that remembers them across crashes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.ranges import declared_part, requested_range
+from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
+from tradewind_agent.serve.uploads.journal import Journal, read_journal
+
+RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], pair[0] + pair[1])))
+
+
+@given(RANGES)
+def test_ranges_are_the_set_of_their_positions(ranges: list[tuple[int, int]]):
+    held = ByteRanges(ranges)
+    positions = {position for first, last in ranges for position in range(first, last + 1)}
+    assert {position for first, last in held for position in range(first, last + 1)} == positions
+    assert held.count_bytes == len(positions)
+    merged = list(held)
+    assert all(later[0] > earlier[1] + 1 for earlier, later in pairwise(merged))
+
+
+@given(RANGES, st.integers(1, 90))
+def test_a_file_is_covered_when_every_position_is_there(ranges: list[tuple[int, int]], total: int):
+    positions = {position for first, last in ranges for position in range(first, last + 1)}
+    inside = [(first, min(last, total - 1)) for first, last in ranges if first < total]
+    assert ByteRanges(inside).cover(total) is (set(range(total)) <= positions)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    journal = Journal(descriptor, total_bytes=1000, boot="boot-1", inode=7)
+    journal.begin(ByteRanges(), ByteRanges(), None)
+    yield journal
+    journal.close()
+
+
+def test_within_one_boot_everything_written_counts(journal: Journal, path: Path):
+    journal.wrote(0, 99)
+    journal.synced([(0, 99)])
+    journal.wrote(200, 299)
+    journal.must_be("ab")
+    state = read_journal(path.read_text(), boot="boot-1", inode=7)
+    assert state is not None
+    assert (state.total_bytes, state.received.as_lists(), state.sha256) == (1000, [[0, 99], [200, 299]], "ab")
+
+
+@pytest.mark.parametrize("boot", ["boot-2", ""])
+def test_after_another_boot_only_what_was_synced_counts(journal: Journal, path: Path, boot: str):
+    journal.wrote(0, 99)
+    journal.synced([(0, 99)])
+    journal.wrote(200, 299)
+    state = read_journal(path.read_text(), boot=boot, inode=7)
+    assert state is not None
+    assert state.received.as_lists() == [[0, 99]]
+
+
+def test_a_journal_of_another_part_file_is_not_believed(journal: Journal, path: Path):
+    journal.wrote(0, 999)
+    assert read_journal(path.read_text(), boot="boot-1", inode=8) is None
+
+
+def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
+    journal.wrote(0, 99)
+    journal.wrote(100, 199)
+    text = path.read_text()
+    for cut in range(len(text)):
+        state = read_journal(text[:cut], boot="boot-1", inode=7)
+        assert state is None or state.received.as_lists() in ([], [[0, 99]])
+        state = read_journal(text[:cut] + "w 500 599\n", boot="boot-1", inode=7)
+        if state is not None:
+            held = [pair for pair in state.received.as_lists() if pair != [500, 599]]
+            assert held in ([], [[0, 99]], [[0, 199]])
+
+
+def test_writing_anew_keeps_what_is_known(journal: Journal, path: Path):
+    for first in range(0, 1000, 2):
+        journal.wrote(first, first)
+    journal.begin(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")
+    state = read_journal(path.read_text(), boot="boot-1", inode=7)
+    assert state is not None
+    assert (state.received.as_lists(), state.sha256) == ([[0, 49]], "cd")
+    assert len(path.read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "nonsense\n", "tradewind-parts 2 10 b 7\n", "tradewind-parts 1 x b 7\n", "tradewind-parts 1 ² b 7\n"],
+)
+def test_what_is_no_journal_is_none(text: str):
+    assert read_journal(text, boot="b", inode=7) is None
+
+
+@given(st.integers(0, 2000), st.integers(0, 2000), st.integers(0, 1500))
+def test_a_requested_range_lies_in_the_file_or_is_refused(first: int, last: int, size: int):
+    field = f"bytes={first}-{last}"
+    if last < first:
+        assert size <= first or requested_range(field, size) is None
+    elif first < size:
+        assert requested_range(field, size) == (first, min(last, size - 1))
+    else:
+        with pytest.raises(Refused, match=f"{size} bytes"):
+            requested_range(field, size)
+
+
+@given(st.text(max_size=30))
+def test_no_text_breaks_the_range_parsers(text: str):
+    for field in (text, f"bytes={text}", f"bytes=1-{text}"):
+        with suppress(Refused):
+            requested_range(field, 1000)
+    for field in (text, f"bytes 1-{text}", f"bytes 1-2/{text}"):
+        with suppress(Refused):
+            declared_part(field)
+
+
+def test_numbers_longer_than_any_file_are_no_range():
+    assert requested_range("bytes=0-" + "9" * 5000, 1000) is None
+    with pytest.raises(Refused):
+        declared_part("bytes 0-1/" + "9" * 5000)

@@ -1,0 +1,63 @@
+"""What a worker says of its tasks."""
+
+import io
+import json
+from types import SimpleNamespace
+
+import pytest
+from celery import Celery
+
+from services.observability.telemetry import logger
+from workers.metrics import WorkerMetrics
+from workers.task import TimedTask
+from workers.tasks import export, journal_heartbeats, journal_quotes, roll_up, sweep
+
+
+@pytest.fixture
+def output() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def app(output: io.StringIO) -> Celery:
+    app = Celery(set_as_current=False)
+    app.parts = SimpleNamespace(metrics=WorkerMetrics.create(), log=logger("worker", output=output), tracing=None)
+    return app
+
+
+def nothing(_: object) -> None:
+    """The body of a task that finds nothing to do."""
+
+
+def outcomes(app: Celery) -> dict[str, float]:
+    """Tasks counted by outcome."""
+    (family,) = app.parts.metrics.task_seconds.collect()
+    return {each.labels["outcome"]: each.value for each in family.samples if each.name.endswith("_count")}
+
+
+def test_a_task_that_is_done_is_told_of_and_counted(app: Celery, output: io.StringIO) -> None:
+    app.task(nothing, bind=True, base=TimedTask, name="once")()
+    assert json.loads(output.getvalue())["event"] == "task.done"
+    assert outcomes(app) == {"done": 1}
+
+
+def test_a_task_of_the_clock_that_is_done_is_counted_and_does_not_fill_the_log(
+    app: Celery, output: io.StringIO
+) -> None:
+    app.task(nothing, bind=True, base=TimedTask, name="again and again", by_clock=True)()
+    assert output.getvalue() == ""
+    assert outcomes(app) == {"done": 1}
+
+
+def test_a_task_of_the_clock_that_fails_is_told_of(app: Celery, output: io.StringIO) -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        app.task(fails, bind=True, base=TimedTask, name="again and again", by_clock=True)()
+    assert json.loads(output.getvalue())["event"] == "task.failed"
+
+
+@pytest.mark.parametrize("task", [export, journal_heartbeats, journal_quotes, roll_up, sweep])
+def test_what_runs_by_the_clock_is_known_as_such(task: TimedTask) -> None:
+    assert task.by_clock

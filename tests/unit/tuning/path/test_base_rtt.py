@@ -1,0 +1,82 @@
+"""When a delay that a cut has left is taken for a longer path."""
+
+import pytest
+
+from tests.unit.tuning.next_ticks import parameters_of, sample, stepped
+from tests.unit.tuning.transfers import BIG, warm
+from tradewind.parameters import Parameters
+from tradewind.tuning import DecisionKind, TuningState
+from tradewind.tuning.path.base_rtt import FULL_BETWEEN, BaseRtt
+
+FULL_BPS = 58e6
+COSTLY_BPS = 50e6
+NO_CUT = 0.0
+
+
+def seen(*ticks, cut_bps=FULL_BPS):
+    transfer = warm(BIG)
+    base = BaseRtt()
+    for rtt_s, throughput_bps in ticks:
+        base = base.seen(sample(transfer, rtt_s=rtt_s, throughput_bps=throughput_bps), cut_bps)
+    return base
+
+
+@pytest.mark.parametrize("full", range(FULL_BETWEEN + 1))
+def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_paths(full):
+    between = [(0.19, FULL_BPS)] * full
+    assert seen((0.1504, COSTLY_BPS), *between, (0.15, COSTLY_BPS)).found_s == 0.15
+
+
+@pytest.mark.parametrize(
+    ("ticks", "cut_bps"),
+    [
+        ([(0.15, COSTLY_BPS)], FULL_BPS),  # one may be luck
+        ([(0.15, COSTLY_BPS), (0.165, COSTLY_BPS)], FULL_BPS),  # a queue swings
+        ([(0.15, FULL_BPS), (0.15, FULL_BPS)], FULL_BPS),  # the pipe is full
+        ([(0.15, COSTLY_BPS), *[(0.15, FULL_BPS)] * (FULL_BETWEEN + 1), (0.15, COSTLY_BPS)], FULL_BPS),  # long ago
+        ([(0.15, COSTLY_BPS), (0.165, COSTLY_BPS), (0.15, COSTLY_BPS)], FULL_BPS),  # a queue may swing back
+        ([(0.15, COSTLY_BPS), (0.15, COSTLY_BPS)], NO_CUT),  # others may have taken it
+        ([(None, COSTLY_BPS), (None, COSTLY_BPS)], FULL_BPS),
+    ],
+)
+def test_what_may_be_a_queue_is_none(ticks, cut_bps):
+    assert seen(*ticks, cut_bps=cut_bps).found_s == 0
+
+
+def test_a_path_that_becomes_shorter_again_is_seen_at_once():
+    long = seen((0.15, COSTLY_BPS), (0.15, COSTLY_BPS))
+    transfer = warm(BIG)
+    assert long.seen(sample(transfer, rtt_s=0.09), NO_CUT).found_s == 0.09
+    assert long.shown_in(sample(transfer, min_rtt_s=0.06)).min_rtt_s == 0.15
+    assert long.shown_in(sample(transfer, min_rtt_s=0.2)).min_rtt_s == 0.2
+    assert long.shown_in(sample(transfer, min_rtt_s=None)).min_rtt_s is None
+
+
+def transfer_cut_for_delay():
+    """One whose path went from 60 to 150 ms, and that gave up four of twelve streams for it."""
+    transfer = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4))
+    for rtt_s in (0.2, 0.203):
+        transfer.state, transfer.decision = stepped(transfer, sample(transfer, rtt_s=rtt_s, throughput_bps=FULL_BPS))
+    assert transfer.decision.kind is DecisionKind.CONGESTION
+    assert transfer.decision.streams < 12
+    return transfer
+
+
+def test_streams_given_up_for_a_longer_path_come_back_at_once():
+    transfer = transfer_cut_for_delay()
+    for rtt_s in (0.1504, 0.15):
+        transfer.state, transfer.decision = stepped(transfer, sample(transfer, rtt_s=rtt_s, throughput_bps=COSTLY_BPS))
+    assert transfer.decision.kind is DecisionKind.RESTORE
+    assert transfer.decision.reason == "150 ms behind no queue: the path has become longer"
+    assert sum(each.streams for each in parameters_of(transfer.decision)) == 12
+    transfer.state = TuningState.from_dict(transfer.state.to_dict())
+    _, after = stepped(transfer, sample(transfer, rtt_s=0.2, throughput_bps=FULL_BPS))
+    assert after.streams == 12, "a queue of 50 ms is usual on a path of 150 ms"
+
+
+def test_a_queue_that_rivals_keep_swings():
+    transfer = transfer_cut_for_delay()
+    for rtt_s in (0.165, 0.178, 0.172):
+        transfer.state, transfer.decision = stepped(transfer, sample(transfer, rtt_s=rtt_s, throughput_bps=COSTLY_BPS))
+        assert transfer.state.base_rtt.found_s == 0
+        assert transfer.decision.streams <= 9
