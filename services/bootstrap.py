@@ -22,14 +22,14 @@ from services.application.access.refused_sign_ins import RefusedSignIn, RefusedS
 from services.application.access.single_sign_on import Provider, SignOnRules
 from services.application.advice.compression import Histories
 from services.application.limits.live_shares import LiveShares
-from services.application.limits.rate_limits import CallLimits, RateLimits, Refused
+from services.application.limits.rate_limits import CallLimits, RateLimits, RefusedCalls
 from services.application.logs.lines import BodyLimits
 from services.application.monitoring.watch_service import ServiceWatch
 from services.application.recommend.snapshot import Snapshots
 from services.application.shared.audit import SERVICE
 from services.application.shared.ports import Clock
 from services.application.shared.single_flight import SingleFlight
-from services.application.shared.slots import Turns
+from services.application.shared.slots import Slots
 from services.application.transfers.owners import OwnerLookups
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
@@ -114,11 +114,11 @@ class Container:
     snapshots: Snapshots
     histories: Histories
     lookups: SingleFlight
-    unseen_turns: asyncio.Lock
-    analysis_turns: Turns
-    completion_turns: Turns
-    upload_turns: Turns
-    planning_turns: Turns
+    unknown_path_lock: asyncio.Lock
+    analysis_slots: Slots
+    completion_slots: Slots
+    upload_slots: Slots
+    planning_slots: Slots
     spools: Spools
     client: redis.Redis
     session_client: redis.asyncio.Redis
@@ -181,11 +181,11 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=lookups,
-            unseen_turns=asyncio.Lock(),
-            analysis_turns=Turns("logs of browsers", done="analysed", at_once=1),
-            completion_turns=Turns("ends of transfers"),
-            upload_turns=Turns("uploads"),
-            planning_turns=Turns("queues of jobs", done="planned", at_once=1),
+            unknown_path_lock=asyncio.Lock(),
+            analysis_slots=Slots("logs of browsers", done="analysed", at_once=1),
+            completion_slots=Slots("ends of transfers"),
+            upload_slots=Slots("uploads"),
+            planning_slots=Slots("queues of jobs", done="planned", at_once=1),
             spools=Spools(),
             client=client,
             session_client=session_client,
@@ -239,7 +239,7 @@ def _watch(options: Options, store: Store, client: redis.Redis) -> ServiceWatch:
     )
 
 
-def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
+def _tell_refused(log: FilteringBoundLogger, refused: RefusedCalls) -> None:
     log.warning(
         Event.CALLS_REFUSED,
         tenant_id=str(refused.tenant_id),

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key, register_tenant
-from services.application.access.users import ROLES, add_user, let_in_again
+from services.application.access.users import ROLES, add_user, unlock_user
 from services.bootstrap import Container, container
 from services.persistence.condition import condition_of
 from services.persistence.migrate import prepare_database
@@ -101,7 +101,7 @@ def new_login(parts: Container, *, tenant: str, login: str) -> str:
     found = parts.store.registry.find_user(login)
     with parts.store.unit_of_work(tenant_id) as uow:
         if found is not None and found.tenant_id == tenant_id:
-            return let_in_again(found.id, passwords=parts.passwords, uow=uow)
+            return unlock_user(found.id, passwords=parts.passwords, uow=uow)
         return add_user(login, ROLES, passwords=parts.passwords, uow=uow, clock=parts.clock)[1]
 
 

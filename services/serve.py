@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from services.application.access.authenticate import Scope, sha256_of
+from services.application.access.authenticate import Scope, hash_secret
 from services.bootstrap import Container, container
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
 from services.embedded.backends import Backends, backends
@@ -159,7 +159,7 @@ def first_key(parts: Container, kept_in: Path) -> str:
     """Return a key with every scope of the tenant that this machine serves; made, and kept in a file, on first use."""
     if kept_in.exists():
         secret = kept_in.read_text(encoding="utf-8").strip()
-        if parts.store.registry.find_key(sha256_of(secret)) is not None:
+        if parts.store.registry.find_key(hash_secret(secret)) is not None:
             return secret
     created = new_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     kept_in.touch(mode=0o600)

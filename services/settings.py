@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
 from services.application.access.single_sign_on import Provider, SignOnRules
-from services.application.limits.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
+from services.application.limits.rate_limits import USUAL_CALLS_PER_S, CallLimits, parse_call_rates
 from services.application.transfers.sessions import KEYS_AT_ONCE, MOST_LIVE_OF_KEY, SessionLimits
 from services.listening import MAX_PORT, proxies_from
 from services.openid.settings import sign_on_from
@@ -195,8 +195,8 @@ class Settings:
             except ValueError as error:
                 raise InvalidValue(variable, str(error)) from None  # without the text: URLs hold passwords
 
-        limits = CallLimits.usual(read("TRADEWIND_CALLS", calls_from, USUAL_CALLS_PER_S))
-        of_tenant = partial(calls_from, usual=limits.of_tenant)
+        limits = CallLimits.usual(read("TRADEWIND_CALLS", parse_call_rates, USUAL_CALLS_PER_S))
+        of_tenant = partial(parse_call_rates, usual=limits.of_tenant)
         live = read("TRADEWIND_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),

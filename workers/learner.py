@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from services.application.models.learned_model import Curve, KnownDuring, StoredModel
+from services.application.models.learned_model import EndpointLoad, KnownLoadCurve, StoredModel
 from services.application.models.refresh import EndCurves
 from tradewind.learning.current_model import InForce
 from tradewind.learning.link import fit_link
@@ -37,13 +37,13 @@ class Learner:
         self._seed = seed
         self._ends = _KeptCurves(most_kept_bytes)
 
-    def curve(self, rows: Iterable[pa.RecordBatch]) -> Curve:
+    def curve(self, rows: Iterable[pa.RecordBatch]) -> KnownLoadCurve:
         """Known bytes of the rows, as breakpoints and steps of the rate."""
         whole = KnownBytesCurve.empty()
         for batch in rows:
             start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
             whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
-        return Curve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
+        return KnownLoadCurve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
 
     def fit(
         self,
@@ -71,7 +71,7 @@ class _KeptCurves:
         self._most_bytes = most_bytes
         self._curves: OrderedDict[tuple[UUID, tuple[tuple[datetime, int], ...]], KnownBytesCurve] = OrderedDict()
 
-    def of(self, known: KnownDuring) -> KnownBytesCurve:
+    def of(self, known: EndpointLoad) -> KnownBytesCurve:
         key = known.endpoint_id, known.rows_by_month
         if key not in self._curves:
             whole = KnownBytesCurve.empty()
@@ -87,7 +87,7 @@ class _KeptCurves:
         return BYTES_A_BREAKPOINT * sum(len(each.times_s) for each in self._curves.values())
 
 
-def _known(curve: Curve) -> KnownBytesCurve:
+def _known(curve: KnownLoadCurve) -> KnownBytesCurve:
     return KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
 
 

@@ -12,10 +12,10 @@ from services.application.logs.export import Export
 from services.application.logs.retain import LogRetention
 from services.application.logs.roll_up import RollUp
 from services.application.models.refresh import Refresh
-from services.application.models.remove_old_releases import Retention
+from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
 from services.application.transfers.journal_heartbeats import HeartbeatJournal
-from services.application.transfers.stream_journal import Entry, HandedOver
+from services.application.transfers.stream_journal import Entry, EntryStream
 from services.observability.tracing import Tracing
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
@@ -40,7 +40,7 @@ class WorkerParts:
     dispatcher: Dispatcher
     client: redis.Redis
     refresh: Refresh
-    retention: Retention
+    retention: ReleaseRetention
     roll_up: RollUp
     export: Export
     log_retention: LogRetention | None
@@ -76,7 +76,7 @@ class WorkerParts:
             stale_after=timedelta(seconds=settings.sweep_interval_s),
             reporter=reporter,
         )
-        retention = Retention(store.unit_of_work, settings.kept_releases, reporter)
+        retention = ReleaseRetention(store.unit_of_work, settings.kept_releases, reporter)
 
         journal = _heartbeats(client, store, reporter, tracing)
         quotes = _quotes(client, store, reporter)
@@ -116,7 +116,7 @@ class WorkerParts:
 
 
 def _heartbeats(client: redis.Redis, store: Store, reporter: Reporter, tracing: Tracing | None) -> HeartbeatJournal:
-    stream: HandedOver = JournalStream(client)
+    stream: EntryStream = JournalStream(client)
     if tracing is not None:
         stream = TracedStream(stream, tracing)
 

@@ -7,7 +7,6 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.shared.events import (
     DaysRolledUp,
-    Fact,
     HeartbeatDropped,
     HeartbeatsJournalled,
     JournalWaits,
@@ -15,7 +14,7 @@ from services.application.shared.events import (
     LinkRefused,
     LogsDropped,
     LogsExported,
-    LogsKept,
+    LogsRetained,
     LongReadsEnded,
     OldReleasesRemoved,
     QuotesDropped,
@@ -23,6 +22,7 @@ from services.application.shared.events import (
     ReleasePublished,
     ReleaseRefused,
     Swept,
+    WorkEvent,
 )
 from services.application.shared.jobs import RefreshModels, RemoveOldReleases
 from services.observability.telemetry import Event
@@ -37,7 +37,7 @@ EVENT_OF = {
     DaysRolledUp: Event.DAYS_ROLLED_UP,
     LogsExported: Event.LOGS_EXPORTED,
     LogsDropped: Event.LOGS_DROPPED,
-    LogsKept: Event.LOGS_KEPT,
+    LogsRetained: Event.LOGS_KEPT,
     LongReadsEnded: Event.LONG_READS_ENDED,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
@@ -55,11 +55,11 @@ class Reports:
         self._metrics = metrics
         self._log = log
 
-    def report(self, fact: Fact) -> None:
+    def report(self, fact: WorkEvent) -> None:
         self._count(fact)
         self._log.info(EVENT_OF[type(fact)], **_told(fact))
 
-    def _count(self, fact: Fact) -> None:
+    def _count(self, fact: WorkEvent) -> None:
         metrics = self._metrics
         match fact:
             case LinkFitted():
@@ -86,7 +86,7 @@ class Reports:
             case _:
                 self._count_entries(fact)
 
-    def _count_entries(self, fact: Fact) -> None:
+    def _count_entries(self, fact: WorkEvent) -> None:
         """Of the streams whose entries are journalled."""
         metrics = self._metrics
         match fact:
@@ -98,13 +98,20 @@ class Reports:
             case QuotesJournalled():
                 metrics.quotes.labels("stored").inc(fact.stored)
                 metrics.quotes.labels("dropped").inc(fact.dropped)
-            case HeartbeatDropped() | QuotesDropped() | JournalWaits() | LogsDropped() | LogsKept() | LongReadsEnded():
+            case (
+                HeartbeatDropped()
+                | QuotesDropped()
+                | JournalWaits()
+                | LogsDropped()
+                | LogsRetained()
+                | LongReadsEnded()
+            ):
                 pass  # counted with the run, as an outcome of its task, or too rare to be
 
 
-def _told(fact: Fact) -> dict[str, Any]:
+def _told(fact: WorkEvent) -> dict[str, Any]:
     """The fact's fields as a log line has them: identifiers as text, a verdict as its figures."""
     told = {name: str(value) if name in ("tenant_id", "link_id") else value for name, value in asdict(fact).items()}
     if isinstance(fact, LinkFitted | LinkRefused):
-        told["verdict"] = fact.verdict.figures() if fact.verdict else None
+        told["verdict"] = fact.verdict.metrics() if fact.verdict else None
     return told

@@ -39,7 +39,7 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         return parts
 
     @property
-    def goes_on(self) -> bool:
+    def is_retry(self) -> bool:
         """Whether this is a retry: nothing ended the worker that tried before, which asked for it itself."""
         return self.request.retries > 0 and not (self.request.delivery_info or {}).get("redelivered")
 

@@ -26,7 +26,7 @@ def refresh_models(self: TimedTask, tenant_id: str) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=FitLink.name)
 def fit_link(self: TimedTask, tenant_id: str, release_id: int, link_id: str) -> None:
-    self.parts.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)), goes_on=self.goes_on)
+    self.parts.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)), is_retry=self.is_retry)
 
 
 @shared_task(bind=True, base=TimedTask, name=RemoveOldReleases.name)

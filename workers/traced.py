@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import Entry, HandedOver
+from services.application.transfers.stream_journal import Entry, EntryStream
 from services.observability.tracing import TENANT, Tracing
 
 TRACE = "trace"
@@ -14,7 +14,7 @@ TRACE = "trace"
 class TracedStream:
     """A stream of heartbeats that tells of each batch that was stored."""
 
-    def __init__(self, stream: HandedOver, tracing: Tracing) -> None:
+    def __init__(self, stream: EntryStream, tracing: Tracing) -> None:
         self._stream = stream
         self._tracing = tracing
         self._taken_ns = 0
@@ -30,5 +30,5 @@ class TracedStream:
             told: dict[str, str | int] = {"tradewind.heartbeats": len(entries), TENANT: entries[0].told("tenant")}
             self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=told)
 
-    def give_back(self, entries: Sequence[Entry]) -> None:
-        self._stream.give_back(entries)
+    def release(self, entries: Sequence[Entry]) -> None:
+        self._stream.release(entries)

@@ -16,7 +16,13 @@ from services.api.routes.recommend import recommend_parameters
 from services.api.routes.transfers import heartbeat
 from services.api.routing import StrictRoute
 from services.app import app_from_environment
-from services.application.transfers.sessions import Exchanged, Outcome, SessionsAway, Tick, TransferKey
+from services.application.transfers.sessions import (
+    ExchangeOutcome,
+    ExchangeResult,
+    SessionsUnreachable,
+    Tick,
+    TransferKey,
+)
 from services.application.transfers.tune import Tuner
 from services.bootstrap import Container
 from services.queue.sessions import RedisSessions
@@ -106,7 +112,7 @@ class _Recording(RedisSessions):
         super().__init__(client)
         self.sent: dict[TransferKey, Tick] = {}
 
-    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+    async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
         self.sent[key] = tick
         return await super().exchange(key, tick)
 
@@ -150,9 +156,11 @@ class HeartbeatEcho:
         )
         try:
             exchanged = await self._sending.exchange(echoed.key, sent)
-        except SessionsAway as away:  # a real heartbeat is answered all the same; an echo that sent nothing is none
+        except (
+            SessionsUnreachable
+        ) as away:  # a real heartbeat is answered all the same; an echo that sent nothing is none
             raise HTTPException(503, f"nothing was sent: {away}") from away
-        assert exchanged.outcome is Outcome.STORED
+        assert exchanged.outcome is ExchangeOutcome.STORED
         return Response(echoed.answer, media_type="application/json")
 
     async def _decided(self, transfer_id: UUID, beat: Heartbeat, principal: AgentKey) -> Response:

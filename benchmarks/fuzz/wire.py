@@ -7,7 +7,7 @@ from hashlib import sha256
 from zlib import crc32
 
 from benchmarks.api.cases import live_enquiries
-from services.application.transfers.journal_heartbeats import read as read_heartbeat_entry
+from services.application.transfers.journal_heartbeats import parse_entry as read_heartbeat_entry
 from services.application.transfers.stream_journal import Entry
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.errors import TradewindError

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.sample.behind import Behind
-from services.application.transfers.journal import Begun, TransferNews, Workload
+from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import Expected
 
@@ -36,7 +36,7 @@ def _news(offer: Offered, now: datetime) -> TransferNews:
         heard_at=None,
         silent_at=None,
         beats={},
-        begun=Begun(
+        begun=TransferStart(
             expected=Expected.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
         ),
     )

@@ -20,7 +20,7 @@ from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.billing.price_books import draft_book, publish_book, set_prices
-from services.application.recommend.lookup import answer
+from services.application.recommend.lookup import answer_request
 from services.bootstrap import Container
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla.pricing import PriceModel
@@ -101,12 +101,12 @@ async def _quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, 
     for row, sla in zip(logged, cycle(AGREEMENTS), strict=False):
         transfer_id = UUID(row["transfer_id"])
         enquiry = enquiry_of(_asked(row, sla))
-        offer = await answer(
+        offer = await answer_request(
             enquiry,
             tenant_id,
             snapshots=parts.snapshots,
             lookups=parts.lookups,
-            unseen_turns=parts.unseen_turns,
+            unknown_path_lock=parts.unknown_path_lock,
             new_transfer_id=lambda each=transfer_id: each,  # type: ignore[misc]
         )
         site = row["destination"]

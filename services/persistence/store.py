@@ -44,7 +44,7 @@ class Store:
             keys = {link.id: link.key for link in uow.links.all()}
             endpoints = uow.endpoints.all()
             limits = Limits(uow.limits.all())
-            prices, tier_names = uow.price_books.in_force(), uow.own_tiers.names()
+            prices, tier_names = uow.price_books.in_force(), uow.custom_tiers.names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))

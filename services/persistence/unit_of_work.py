@@ -36,7 +36,7 @@ from services.persistence.repositories.logs.log_days import LogDays
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths, MonthSeals
 from services.persistence.repositories.logs.outcomes import Outcomes
 from services.persistence.repositories.logs.rollups import Rollups
-from services.persistence.repositories.models.custom_tiers import OwnTiers
+from services.persistence.repositories.models.custom_tiers import CustomTiers
 from services.persistence.repositories.models.models import Models
 from services.persistence.repositories.models.old_releases import OldReleases
 from services.persistence.repositories.models.release_differences import ReleaseDifferences
@@ -170,8 +170,8 @@ class UnitOfWork:
         return PriceBooks(self.connection, self.tenant_id)
 
     @cached_property
-    def own_tiers(self) -> OwnTiers:
-        return OwnTiers(self.connection, self.tenant_id)
+    def custom_tiers(self) -> CustomTiers:
+        return CustomTiers(self.connection, self.tenant_id)
 
     @cached_property
     def submissions(self) -> Submissions:

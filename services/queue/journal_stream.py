@@ -75,7 +75,7 @@ class JournalStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
-    def give_back(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[Entry]) -> None:
         """Let the next taker have what is not settled of these at once, as if it had been left behind long ago.
 
         Raises

@@ -8,7 +8,7 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from services.application.billing.journal_quotes import StoredQuote, as_fields
+from services.application.billing.journal_quotes import StoredQuote, to_stream_fields
 from services.application.transfers.sessions import TransferKey
 
 QUOTES = "tradewind:quotes"
@@ -103,7 +103,7 @@ class QuoteRecorder:
             async with self._client.pipeline(transaction=False) as pipeline:
                 for tenant_id, quotes in by_tenant.items():
                     for first in range(0, len(quotes), QUOTES_AN_ENTRY):
-                        fields = as_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
+                        fields = to_stream_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
                         pipeline.xadd(QUOTES, fields, maxlen=ENTRIES_KEPT)  # type: ignore[arg-type]  # invariant there
                     keys = self._keys_of(tenant_id)
                     pipeline.hset(keys, mapping={each.transfer_id.bytes: each.key_id.bytes for each in quotes})

@@ -9,13 +9,13 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import NoScriptError, RedisError
 
-from services.application.limits.live_shares import Held
-from services.application.transfers.first_heartbeats import ToldFirst
+from services.application.limits.live_shares import ScopeUsage
+from services.application.transfers.first_heartbeats import FirstHeartbeat
 from services.application.transfers.sessions import (
-    Exchanged,
-    Outcome,
+    ExchangeOutcome,
+    ExchangeResult,
     SessionLimits,
-    SessionsAway,
+    SessionsUnreachable,
     Share,
     Tick,
     TransferKey,
@@ -73,7 +73,7 @@ class RedisSessions:
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())
 
-    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+    async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
         counted = (_live_key(key.tenant_id, tick.owner), _live_key(key.tenant_id))
         keys = [
@@ -111,25 +111,30 @@ class RedisSessions:
         try:
             outcome, *told = await self._exchanged(keys, arguments)
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
-        match Outcome(outcome.decode()):
-            case Outcome.ENDED:
-                return Exchanged(outcome=Outcome.ENDED)
-            case Outcome.ANOTHERS:
-                return Exchanged(outcome=Outcome.ANOTHERS, owner=UUID(told[0].decode()))
-            case Outcome.FULL:
+            raise SessionsUnreachable(str(away)) from away
+        match ExchangeOutcome(outcome.decode()):
+            case ExchangeOutcome.ENDED:
+                return ExchangeResult(outcome=ExchangeOutcome.ENDED)
+            case ExchangeOutcome.OTHER_KEY:
+                return ExchangeResult(outcome=ExchangeOutcome.OTHER_KEY, owner=UUID(told[0].decode()))
+            case ExchangeOutcome.FULL:
                 whose, free_in_ms = told
-                return Exchanged(
-                    outcome=Outcome.FULL, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
+                return ExchangeResult(
+                    outcome=ExchangeOutcome.FULL, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
                 )
-            case Outcome.OVERTAKEN:
+            case ExchangeOutcome.OVERTAKEN:
                 state, journalled, *granted = told
-                return Exchanged(
-                    outcome=Outcome.OVERTAKEN, state=state, journalled_sequence=int(journalled), share=_share(*granted)
+                return ExchangeResult(
+                    outcome=ExchangeOutcome.OVERTAKEN,
+                    state=state,
+                    journalled_sequence=int(journalled),
+                    share=_share(*granted),
                 )
-            case Outcome.STORED:
+            case ExchangeOutcome.STORED:
                 _, journalled, *granted = told
-                return Exchanged(outcome=Outcome.STORED, journalled_sequence=int(journalled), share=_share(*granted))
+                return ExchangeResult(
+                    outcome=ExchangeOutcome.STORED, journalled_sequence=int(journalled), share=_share(*granted)
+                )
 
     async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
         """What the script gives; a store that does not know it is told it first."""
@@ -145,18 +150,18 @@ class RedisSessions:
         try:
             found = await self._client.hget(session_key(key), "enquiry")
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
+            raise SessionsUnreachable(str(away)) from away
         return found.encode() if isinstance(found, str) else found
 
-    async def told_first(self, key: TransferKey) -> ToldFirst | None:
+    async def find_first_heartbeat(self, key: TransferKey) -> FirstHeartbeat | None:
         try:
             told = await self._client.hmget(session_key(key), list(_TOLD_FIRST))
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
+            raise SessionsUnreachable(str(away)) from away
         if any(each is None for each in told):
             return None
         enquiry, heartbeat, begun, began_ms, heard_ms = (cast("bytes", each) for each in told)
-        return ToldFirst(
+        return FirstHeartbeat(
             enquiry=enquiry, heartbeat=heartbeat, begun=begun, began_at=_at(began_ms), heard_at=_at(heard_ms)
         )
 
@@ -164,21 +169,21 @@ class RedisSessions:
         try:
             await self._watch(keys=[WATCH], args=[_LONGEST_GAP_MS])
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
+            raise SessionsUnreachable(str(away)) from away
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[Held]:
+    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         try:
             told = await self._held(keys=[_scope_key(tenant_id, scope) for scope in scopes])
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
-        return [Held(transfers, float(weight), files, streams) for transfers, weight, files, streams in told]
+            raise SessionsUnreachable(str(away)) from away
+        return [ScopeUsage(transfers, float(weight), files, streams) for transfers, weight, files, streams in told]
 
     async def end(self, key: TransferKey) -> None:
         try:
             live = _live_key(key.tenant_id)
             await self._end(keys=[session_key(key), live], args=[str(key.transfer_id), ENDED_TTL_S])
         except (RedisError, OSError) as away:
-            raise SessionsAway(str(away)) from away
+            raise SessionsUnreachable(str(away)) from away
 
 
 def session_key(key: TransferKey) -> str:

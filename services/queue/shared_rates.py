@@ -6,7 +6,7 @@ from importlib.resources import files
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from services.application.limits.rate_limits import Taken
+from services.application.limits.rate_limits import TakenCalls
 from tradewind.errors import Unavailable
 
 _SCRIPT = files("services.queue") / "scripts" / "rates.lua"
@@ -18,7 +18,7 @@ class RedisLevels:
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self._take = client.register_script(_SCRIPT.read_text())
 
-    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+    async def take(self, taken: Sequence[TakenCalls]) -> Sequence[float]:
         keys = [f"tradewind:rate:{each.holder_id}:{each.kind}" for each in taken]
         arguments = [number for each in taken for number in (each.calls, each.per_s, each.burst)]
         try:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from services.application.billing.usage import Month, UsageFile, UsageUnitOfWork, csv_name
+from services.application.billing.usage import Month, UsageFile, UsageUnitOfWork, usage_file_name
 from services.streaming.query_slots import QueryTurns
 from services.streaming.query_stream import QueryStream
 from tradewind.errors import TradewindError
@@ -25,6 +25,6 @@ def usage_stream(
         UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work),
         turns,
         media_type="text/csv",
-        headers={**(headers or {}), "Content-Disposition": f"attachment; filename={csv_name(month)}"},
+        headers={**(headers or {}), "Content-Disposition": f"attachment; filename={usage_file_name(month)}"},
         refused=refused,
     )

@@ -22,7 +22,7 @@ from services.application.access.passwords import MAX_LENGTH, MIN_LENGTH
 from services.application.access.sign_in import LONGEST_SESSION
 from services.application.access.sign_in_networks import network_of
 from services.application.access.users import MAX_LOGIN_LENGTH, READING_ROLES
-from services.application.warehouse.database_accounts import make_personal_login, revoke_personal_login
+from services.application.warehouse.database_accounts import create_personal_login, revoke_personal_login
 from services.bootstrap import Container
 from services.statuses import status_of
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
@@ -134,7 +134,7 @@ def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
 def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Response:
     """A login of one's own for psql and notebooks, shown this once; the one before is gone."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        login = make_personal_login(visit.visitor, uow=uow, clock=parts.clock)
+        login = create_personal_login(visit.visitor, uow=uow, clock=parts.clock)
     return page(
         request,
         "secret.html",

@@ -7,7 +7,12 @@ from fastapi import Query, Request, Response
 from services.admin.access.account import begin_session, not_signed_in
 from services.admin.rendering import go_to, page_router
 from services.admin.visitors import HOME, Parts, own_address
-from services.application.access.pending_sign_ins import KEPT_S, PendingSignIn, keep, take
+from services.application.access.pending_sign_ins import (
+    KEPT_S,
+    PendingSignIn,
+    store_pending_sign_in,
+    take_pending_sign_in,
+)
 from services.application.access.single_sign_on import SingleSignOn
 from services.bootstrap import Container, SignOn
 from tradewind.errors import NotFound, Unauthenticated, Unavailable
@@ -28,7 +33,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
     try:
         begun = sign_on.provider.begin(_callback(request))
         pending = PendingSignIn(nonce=begun.nonce, verifier=begun.verifier, next=own_address(next))
-        browser = keep(pending, begun.state, parts.pending_sign_ins)
+        browser = store_pending_sign_in(pending, begun.state, parts.pending_sign_ins)
     except Unavailable as away:
         return not_signed_in(request, parts, next, away)
     response = go_to(request, begun.address)
@@ -50,7 +55,7 @@ def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "",
     """Begin a session of whoever the provider says it is; nothing is changed where that is not to be believed."""
     sign_on, next_page = _configured(parts), HOME
     try:
-        pending = take(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
+        pending = take_pending_sign_in(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
         next_page = pending.next
         secret = _signed_in(request, parts, sign_on, pending, code="" if error else code)
     except (Unauthenticated, Unavailable) as refused:

@@ -1,7 +1,7 @@
 """What codecs are expected to reach on paths of several rates."""
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
-from services.application.advice.codec_outlook import RATES_BPS, Outlook
+from services.application.advice.codec_outlook import RATES_BPS, CodecOutlook
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.units import MBIT
 
@@ -11,7 +11,7 @@ GZIP_6 = Setting(Codec.GZIP, 6)
 MOST_LINES = 5
 
 
-def by_rate(found: Outlook) -> Options:
+def by_rate(found: CodecOutlook) -> Options:
     """Expected throughput by the rate of the path: of what is advised at any of them, of gzip -6, and raw."""
     advised = dict.fromkeys(setting for setting in found.best if setting is not None)
     shown = list(dict.fromkeys([*list(advised)[: MOST_LINES - 1], *([GZIP_6] if GZIP_6 in found.expected else [])]))

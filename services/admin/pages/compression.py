@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from services.admin.charts.codecs import by_rate
 from services.admin.rendering import chart, page, page_router
 from services.admin.visitors import Parts, Signed
-from services.application.advice.codec_outlook import RATES_BPS, outlook
+from services.application.advice.codec_outlook import RATES_BPS, estimate_outlook
 from tradewind.compression.content import Kind
 from tradewind.compression.prior_table import CPU_CLASS
 
@@ -27,7 +27,7 @@ def compression_page(
         learned = uow.compression.learned()
         machines = [*uow.compression.machines(), CPU_CLASS]
     chosen = machine if machine in machines else machines[0]
-    found = outlook(history, kind, chosen)
+    found = estimate_outlook(history, kind, chosen)
     return page(
         request,
         "compression.html",

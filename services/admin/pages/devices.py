@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from services.admin.charts.energy import Bar, stacked
 from services.admin.rendering import chart, page, page_router
 from services.admin.visitors import Parts, Signed, Visit
-from services.application.advice.devices import KnownDevice, known_devices
+from services.application.advice.devices import KnownDevice, list_known_devices
 from services.bootstrap import Container
 from tradewind.errors import NotFound, Unavailable
 from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
@@ -108,7 +108,7 @@ async def _planned(
 ) -> BatchPlan | None:
     """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
     try:
-        async with parts.planning_turns.turn(tenant_id):
+        async with parts.planning_slots.turn(tenant_id):
             return await run_in_threadpool(plan_batches, queue, terms)
     except Unavailable:
         return None
@@ -116,7 +116,7 @@ async def _planned(
 
 def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return known_devices(shipped_catalogue(), uow=uow)
+        return list_known_devices(shipped_catalogue(), uow=uow)
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:

@@ -7,8 +7,8 @@ from fastapi import Request, Response
 from services.admin.events import following
 from services.admin.rendering import done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
-from services.application.logs.export import View, ask_for_export, folder_of
-from services.application.logs.long_jobs import LongWork, export_work
+from services.application.logs.export import View, folder_of, request_export
+from services.application.logs.long_jobs import LongJob, describe_export
 
 router = page_router("/logs/exports")
 
@@ -47,11 +47,11 @@ def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignIns
 def start(request: Request, visit: Operator, parts: Parts) -> Response:
     """Have the days that have changed written now."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
+        to_export = request_export(parts.options.export_place, uow=uow, clock=parts.clock)
     said = f"The export has begun: {to_export} to write." if to_export else "Every day that is over is written already."
     return done(request, HERE, said)
 
 
-def _work(visit: Visit, parts: Parts) -> LongWork:
+def _work(visit: Visit, parts: Parts) -> LongJob:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return export_work(uow, now=parts.clock.now(), is_exporting=parts.options.export_place is not None)
+        return describe_export(uow, now=parts.clock.now(), is_exporting=parts.options.export_place is not None)

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from services.admin.rendering import ONE_LINE, done, page, page_router
 from services.admin.visitors import Parts, Provider, Visit
-from services.application.limits.caps import Limit, LimitScope, limit_of, put_limit
-from services.application.limits.live_shares import Held
-from services.application.transfers.sessions import SessionsAway
+from services.application.limits.caps import Limit, LimitScope, limit_from_wire, put_limit
+from services.application.limits.live_shares import ScopeUsage
+from services.application.transfers.sessions import SessionsUnreachable
 from services.bootstrap import Container
 from tradewind.wire.base import MAX_NAME_LENGTH, reason_of
 from tradewind.wire.limits import WireLimit
@@ -27,10 +27,10 @@ Cap = Annotated[str, Form(max_length=10)]
 async def limits_page(request: Request, visit: Provider, parts: Parts) -> Response:
     """All limits, with what live transfers hold of them."""
     limits = await run_in_threadpool(_stored, parts, visit)
-    held: Sequence[Held | None]
+    held: Sequence[ScopeUsage | None]
     try:
         held = await parts.sessions.held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
-    except SessionsAway:
+    except SessionsUnreachable:
         held = [None] * len(limits)
     return page(request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope))
 
@@ -54,7 +54,7 @@ def put(
         asked = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
     except ValidationError as error:
         raise reason_of(error.errors()[0]) from None
-    limit = limit_of(asked)
+    limit = limit_from_wire(asked)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         put_limit(limit, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)

@@ -12,9 +12,9 @@ from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, 
 from services.admin.rendering import WITH_SHADERS, chart, page, page_router
 from services.admin.visitors import Parts, Signed
 from services.application.logs.roll_up import RollUp
-from services.application.models.current_cluster import cluster_in_force
+from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
-from services.application.monitoring.metrics import figures
+from services.application.monitoring.metrics import read_overview_metrics
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.partitions import Partition, tier_name
 
@@ -45,7 +45,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         release = uow.releases.current()
         model = None if release is None else uow.models.outline(release, link_id)
         fit = LastFit() if release is None else uow.models.last_fit(release, link_id)
-        told = figures(uow, release, now, link_id)
+        told = read_overview_metrics(uow, release, now, link_id)
     return page(
         request,
         "link.html",
@@ -74,7 +74,7 @@ def cluster_page(
 ) -> Response:
     """A cluster's surface, its slices with the data points, the trade-off and the tiers on it."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        release, model, leaf = cluster_in_force(cluster_id, uow)
+        release, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
     metered = leaf.model.table.knows_power
     if not metered:

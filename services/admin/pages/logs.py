@@ -11,9 +11,9 @@ from fastapi import Form, Path, Query, Request, Response
 from services.admin.events import following
 from services.admin.rendering import STORABLE, done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
-from services.application.logs.correct_rows import MOST_RETRIED, Refusal, dismiss_row, retry_all, retry_row
-from services.application.logs.long_jobs import LongWork, long_work
-from services.application.logs.retention_page import due_from, next_of
+from services.application.logs.correct_rows import MOST_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
+from services.application.logs.long_jobs import LongJob, list_long_jobs
+from services.application.logs.retention_page import find_due_month, find_next_step
 from services.application.logs.rows import RAW_KEPT_BYTES
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX
@@ -48,7 +48,10 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
         refused=refused,
         reasons=reasons,
         work=work,
-        months=[(each, next_of(each, now=now, months=kept), kept and due_from(each.month, kept)) for each in months],
+        months=[
+            (each, find_next_step(each, now=now, months=kept), kept and find_due_month(each.month, kept))
+            for each in months
+        ],
         kept=kept,
         export_place=parts.options.export_place,
     )
@@ -60,10 +63,10 @@ def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignIns
     return following(request, visit, sign_ins, lambda: fragment("work.html", work=_work(visit, parts)))
 
 
-def _work(visit: Visit, parts: Parts) -> Sequence[LongWork]:
+def _work(visit: Visit, parts: Parts) -> Sequence[LongJob]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         is_exporting = parts.options.export_place is not None
-        return long_work(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.options.log_months)
+        return list_long_jobs(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.options.log_months)
 
 
 @router.get("/quarantine")
@@ -78,7 +81,7 @@ def quarantine_page(
     reason: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
 ) -> Response:
     """Refused rows with the reason and what they said; those of one batch or reason where that is asked for."""
-    refused_for = Refusal(field, reason) if field else None
+    refused_for = RejectionReason(field, reason) if field else None
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         rows = uow.quarantine.page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
         matching = uow.quarantine.count(refused_for)
@@ -112,7 +115,7 @@ def retry_all_of(
 ) -> Response:
     """Try the rows of one reason again as they are."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        retried = retry_all(Refusal(field, reason), uow=uow, clock=parts.clock)
+        retried = retry_rows(RejectionReason(field, reason), uow=uow, clock=parts.clock)
     said = f"{format_count(retried.stored, 'row')} left the quarantine, {retried.refused} refused again"
     here = f"{QUARANTINE}?{urlencode({'field': field, 'reason': reason})}" if retried.left else QUARANTINE
     return done(request, here, f"{said}; {retried.left} more of this reason." if retried.left else f"{said}.")

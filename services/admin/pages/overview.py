@@ -13,8 +13,8 @@ from services.admin.visitors import Parts, Signed, SignInsOf, Visit
 from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.tier_decisions import list_undecided
-from services.application.monitoring.metrics import figures
-from services.application.transfers.journal import Wanted
+from services.application.monitoring.metrics import read_overview_metrics
+from services.application.transfers.journal import TransferFilter
 from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
 
@@ -33,7 +33,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
-        told = figures(uow, current, now)
+        told = read_overview_metrics(uow, current, now)
         undecided = list_undecided(uow)
         not_offered = uow.price_books.priced_but_not_offered(current)
     return page(
@@ -66,6 +66,6 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return {
-            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=Wanted(state=TransferState.LIVE)),
+            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=TransferFilter(state=TransferState.LIVE)),
             "live_count": uow.outcomes.live(now),
         }

@@ -15,20 +15,20 @@ from services.admin.pages.what_ifs import shown as what_if_shown
 from services.admin.rendering import done, page, page_router
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
-from services.application.billing.currencies import currencies
+from services.application.billing.currencies import list_currencies
 from services.application.billing.price_books import (
     ENERGY_COST_SET,
     BookState,
     draft_book,
-    in_force,
+    find_current_book,
     publish_book,
     set_energy_cost,
     set_prices,
 )
-from services.application.billing.price_changes import changes
-from services.application.billing.what_if import TRIED_ON, try_on_demand
+from services.application.billing.price_changes import list_price_changes
+from services.application.billing.what_if import REPLAYED_PERIOD, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
-from services.application.models.sla_tiers import by_cluster, names_of, tiers_of_link
+from services.application.models.sla_tiers import group_by_cluster, list_link_tiers, list_tier_names
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
@@ -59,14 +59,14 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """All books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         books = uow.price_books.all()
-    beside = next((book for book in books if book.is_in_force(parts.clock.now())), None)
+    beside = next((book for book in books if book.is_current(parts.clock.now())), None)
     return page(
         request,
         "price_books.html",
         visit,
         books=books,
         may_change=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
-        currencies=sorted(currencies()),
+        currencies=sorted(list_currencies()),
         currency=USUAL_CURRENCY if beside is None else beside.currency,
         bases=tuple(EnergyBasis),
         basis=EnergyBasis.TOTAL if beside is None else beside.energy_basis,
@@ -109,19 +109,19 @@ def book_page(
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
-        beside = in_force(uow.price_books, now)
+        beside = find_current_book(uow.price_books, now)
         links = uow.links.all()
         release = uow.releases.current()
         learned = set() if release is None else set(uow.models.overviews(release))
         shown = shown_link(links, link, learned)
-        tiers = [] if shown is None else tiers_of_link(shown.id, uow)
-        changed = changes(book, beside, uow)
+        tiers = [] if shown is None else list_link_tiers(shown.id, uow)
+        changed = list_price_changes(book, beside, uow)
         history = uow.audit.of_book(
             book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
         )
         # What energy costs and what is left are the provider's own matter, as in the API.
         is_tried = may_change and book.state(now) is BookState.DRAFT
-        tried = try_on_demand(book, beside, now=now, uow=uow) if is_tried else None
+        tried = replay_demand(book, beside, now=now, uow=uow) if is_tried else None
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
     return page(
         request,
@@ -130,19 +130,19 @@ def book_page(
         book=book,
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
-        waiting=may_change and book.begins_after(now),
+        waiting=may_change and book.starts_after(now),
         in_force=beside,
         links=links,
         learned=learned,
         shown=shown,
-        clusters=by_cluster(asked),
+        clusters=group_by_cluster(asked),
         tiers_of_link=len(tiers),
         changes=changed,
         history=history[:HISTORY],
         older=older,
         earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
         tried=None if tried is None else what_if_shown(tried, book, beside),
-        tried_days=TRIED_ON.days,
+        tried_days=REPLAYED_PERIOD.days,
         confidence=confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
         basis=basis,
@@ -158,7 +158,7 @@ def price_tiers(
 ) -> Response:
     """Set the prices of a table; a row that is empty is not priced."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        names = names_of(priced_tiers(sent), uow)
+        names = list_tier_names(priced_tiers(sent), uow)
         prices = {
             tier_id: price_of(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
             for tier_id in priced_tiers(sent)
@@ -184,7 +184,7 @@ def price_together(
     if price is None:
         raise InvalidValue("the price", "is empty; tiers lose theirs in the table of their cluster, one by one")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        chosen = {each.tier.id: price for each in tiers_of_link(link, uow) if kind in (None, each.partition.kind)}
+        chosen = {each.tier.id: price for each in list_link_tiers(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
     return done(request, _book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set.")
 

@@ -9,7 +9,7 @@ from services.admin.formatting.bounds_forms import SCALES
 from services.admin.rendering import done, page, page_router
 from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
-from services.application.models.compare_releases import compared
+from services.application.models.compare_releases import compare_releases
 from services.application.models.manage_releases import publish_anyway, roll_back
 from services.application.models.tier_decisions import decide_tiers, list_undecided
 from tradewind.sla.kinds import SlaKind
@@ -53,7 +53,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         current = uow.releases.current()
         links = uow.links.all()
         known = uow.models.overviews(release_id)
-        comparison = None if release.current else compared(release_id, uow=uow)
+        comparison = None if release.current else compare_releases(release_id, uow=uow)
         undecided = list_undecided(uow) if release.current else ()
         verdicts = uow.models.verdicts(release_id)
         reasons = uow.models.reasons(release_id)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.application.transfers.journal import Journalled
+from services.application.transfers.journal import JournalledTransfer
 from tradewind.energy.measured import EnergyReading
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.sla.outcome import Metered, Unjudged, metered, target_bps, told, unjudged
@@ -47,12 +47,12 @@ class Outcome(NamedTuple):
     readings: tuple[str, ...]
 
 
-def agreement_of(known: Journalled) -> Sla | None:
+def agreement_of(known: JournalledTransfer) -> Sla | None:
     """What was asked for, where a recommendation was."""
     return None if known.enquiry is None else WireSla.model_validate(known.enquiry["sla"]).to_sla()
 
 
-def agreed_bps(known: Journalled) -> float | None:
+def agreed_bps(known: JournalledTransfer) -> float | None:
     """The mean throughput that the agreement needs, of those that are about throughput or time."""
     agreement = agreement_of(known)
     if agreement is None:
@@ -61,7 +61,7 @@ def agreed_bps(known: Journalled) -> float | None:
     return target_bps(agreement, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
-def outcome_of(known: Journalled) -> Outcome:
+def outcome_of(known: JournalledTransfer) -> Outcome:
     """All that a page tells of a transfer beside its samples."""
     agreement, transfer = agreement_of(known), known.summary
     basis = EnergyBasis.TOTAL if agreement is None else agreement.energy_basis
@@ -80,7 +80,7 @@ def outcome_of(known: Journalled) -> Outcome:
     )
 
 
-def _in_words(agreement: Sla | None, known: Journalled) -> str:
+def _in_words(agreement: Sla | None, known: JournalledTransfer) -> str:
     if agreement is None:
         return known.summary.sla.replace("_", " ") if known.summary.sla else "nothing"
     wanted, expected = _wanted(agreement, known.expected), known.expected
@@ -113,7 +113,7 @@ def _of_basis(basis: EnergyBasis) -> str:
     return "above idle" if basis is EnergyBasis.DYNAMIC else "total"
 
 
-def _why(agreement: Sla | None, known: Journalled, energy: Metered) -> str:
+def _why(agreement: Sla | None, known: JournalledTransfer, energy: Metered) -> str:
     transfer = known.summary
     if agreement is None:
         return "No recommendation was asked for it, so nothing was agreed."
@@ -127,14 +127,14 @@ def _why(agreement: Sla | None, known: Journalled, energy: Metered) -> str:
     return _not_judged(agreement, known, agreed)
 
 
-def _agreed(agreement: Sla, known: Journalled) -> str:
+def _agreed(agreement: Sla, known: JournalledTransfer) -> str:
     wanted = _wanted(agreement, known.expected)
     if known.expected is not None and known.expected.feasible is False:
         return f"Asked for {wanted}, which could not be promised ({known.expected.probability:.0%})"
     return f"Agreed on {wanted}"
 
 
-def _not_judged(agreement: Sla, known: Journalled, agreed: str) -> str:
+def _not_judged(agreement: Sla, known: JournalledTransfer, agreed: str) -> str:
     readings = _readings(known)
     match unjudged(agreement, readings, cancelled=known.summary.status is Status.CANCELLED):
         case Unjudged.CANCELLED:
@@ -151,7 +151,7 @@ def _not_judged(agreement: Sla, known: Journalled, agreed: str) -> str:
             return f"{agreed}, but energy above idle was not told by both ends, so it cannot be judged."
 
 
-def _deciding(agreement: Sla, known: Journalled, energy: Metered) -> str:
+def _deciding(agreement: Sla, known: JournalledTransfer, energy: Metered) -> str:
     """The quantity that the agreement is about, as it was reached."""
     match agreement.kind:
         case SlaKind.DEADLINE:
@@ -169,7 +169,7 @@ def _of_ends(value: float | None, write: Callable[[float], str], energy: Metered
     return NONE if value is None else f"{write(value)} ({' and '.join(energy.hosts)})"
 
 
-def _rows(agreement: Sla | None, known: Journalled, basis: EnergyBasis, energy: Metered) -> tuple[Row, ...]:
+def _rows(agreement: Sla | None, known: JournalledTransfer, basis: EnergyBasis, energy: Metered) -> tuple[Row, ...]:
     transfer, expected = known.summary, known.expected
     predicted = None if expected is None else expected.predicted
     rate = None if predicted is None else predicted.throughput_bps
@@ -212,7 +212,7 @@ def _reached_rate(transfer: TransferSummary) -> str:
     return f"{_bps(transfer.throughput_bps)} in the last tick"
 
 
-def _readings(known: Journalled) -> list[EnergyReading]:
+def _readings(known: JournalledTransfer) -> list[EnergyReading]:
     return [EnergyReading(**dict(each)) for each in known.energy]
 
 

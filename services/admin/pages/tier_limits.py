@@ -12,10 +12,17 @@ from services.admin.formatting.bounds_forms import SCALES, cuts_between, told, t
 from services.admin.pages.tiers import HERE
 from services.admin.rendering import done, page, page_router
 from services.admin.visitors import Parts, Provider
-from services.application.models.current_cluster import cluster_in_force
-from services.application.models.custom_tiers import CutTier, Effect, effect_of, forget_cuts, keep_cuts, tiers_of
+from services.application.models.current_cluster import find_current_cluster
+from services.application.models.custom_tiers import (
+    BoundaryPreview,
+    BoundedTier,
+    list_cluster_tiers,
+    preview_boundaries,
+    reset_boundaries,
+    set_boundaries,
+)
 from services.application.models.learned_model import StoredLeaf
-from services.application.models.sla_tiers import cluster_in_words
+from services.application.models.sla_tiers import format_cluster
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.prediction import predict
 from tradewind.sla.kinds import CONFIDENCES, DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
@@ -33,7 +40,7 @@ SentBounds = Annotated[list[str], Form(max_length=2 * MOST_PARTS)]
 class Row(NamedTuple):
     """A tier as the tables show it; ``merged``, ``split`` : addresses that show what doing so would change."""
 
-    each: CutTier
+    each: BoundedTier
     name: str
     lower: str
     upper: str
@@ -59,30 +66,34 @@ def cuts_page(
     """The tiers as they are, and as the bounds in the address would make them."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        _, model, leaf = cluster_in_force(cluster_id, uow)
+        _, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
-        names = uow.own_tiers.names()
+        names = uow.custom_tiers.names()
     known, scale = _known(leaf, key), SCALES[kind]
     centre = leaf.model.leaf
     framed: dict[str, Any] = {
         "link": link,
         "cluster_id": cluster_id,
-        "cluster": cluster_in_words(centre.log2_file_count, centre.log2_mean_file_bytes, centre.load),
+        "cluster": format_cluster(centre.log2_file_count, centre.log2_mean_file_bytes, centre.load),
         "version": model.id,
         "key": key,
         "unit": scale.unit,
     }
 
-    def rows(tiers: Sequence[CutTier]) -> Sequence[Row]:
+    def rows(tiers: Sequence[BoundedTier]) -> Sequence[Row]:
         edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
         return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
 
     try:
         cuts = cuts_between(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
-        effect = effect_of(leaf, key, cuts)
+        effect = preview_boundaries(leaf, key, cuts)
     except InvalidValue as wrong:
         typed = typed_tiers(upper, wrong, known=known, scale=scale)
-        framed |= {"typed": typed, "wrong": wrong.reason, "before": rows(effect_of(leaf, key, known[1:-1]).before)}
+        framed |= {
+            "typed": typed,
+            "wrong": wrong.reason,
+            "before": rows(preview_boundaries(leaf, key, known[1:-1]).before),
+        }
         return page(request, "tier_cuts.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
     changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
     return page(
@@ -116,9 +127,9 @@ def keep(
     """Keep other bounds."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        leaf = cluster_in_force(cluster_id, uow).leaf
+        leaf = find_current_cluster(cluster_id, uow).leaf
         cuts = cuts_between(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
-        now = keep_cuts(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
+        now = set_boundaries(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return done(
         request, _address(now, key), "These tiers hold from now on, also when the model of the link is made anew."
@@ -139,7 +150,7 @@ def give_up(
     """Let the next fit cut as it proposes."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        forget_cuts(cluster_id, key, uow=uow)
+        reset_boundaries(cluster_id, key, uow=uow)
     return done(
         request, _address(cluster_id, key), "When the model of this link is made anew, it proposes its bounds again."
     )
@@ -154,14 +165,14 @@ def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
 
 
 def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
-    held = tiers_of(leaf, key)
+    held = list_cluster_tiers(leaf, key)
     if not held:
         raise NotFound("the cluster has no such tiers")
     return [held[0].partition.lower, *(each.partition.upper for each in held)]
 
 
 def _row(
-    n: int, each: CutTier, edges: Sequence[float], *, key: PartitionKey, leaf: StoredLeaf, names: Mapping[UUID, str]
+    n: int, each: BoundedTier, edges: Sequence[float], *, key: PartitionKey, leaf: StoredLeaf, names: Mapping[UUID, str]
 ) -> Row:
     scale, partition = SCALES[key.kind], each.partition
     expected = predict(
@@ -188,13 +199,13 @@ def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -
     return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(asked)}"
 
 
-def _gone(effect: Effect, names: Mapping[UUID, str]) -> Sequence[str]:
+def _gone(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
     """Tiers that nothing continues: their prices are quoted no more."""
     kept = {each.tier.id for each in effect.after}
     return [names.get(each.tier.id, tier_name(each.partition)) for each in effect.before if each.tier.id not in kept]
 
 
-def _summary(effect: Effect) -> Sequence[tuple[str, float, float]]:
+def _summary(effect: BoundaryPreview) -> Sequence[tuple[str, float, float]]:
     """Loss against a setting for each target (regret) before and after, over all tiers alike, as shares."""
     before, after = ([each.partition.regret for each in side] for side in (effect.before, effect.after))
     return [

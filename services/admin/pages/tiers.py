@@ -12,7 +12,7 @@ from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, rename_tier
 from services.application.models.learned_model import StoredLink
-from services.application.models.sla_tiers import MAX_OF_LINK, by_cluster
+from services.application.models.sla_tiers import MAX_OF_LINK, group_by_cluster
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.selection import QUANTITY_OF
@@ -59,7 +59,7 @@ def tiers_page(
         shown=shown,
         reason=None if shown is None else reasons.get(shown.id),
         book=book,
-        clusters=by_cluster(
+        clusters=group_by_cluster(
             each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
         ),
         to_review=sum(each.tier.needs_review for each in tiers),

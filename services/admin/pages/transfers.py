@@ -14,7 +14,7 @@ from services.admin.events import following
 from services.admin.pages.sla_outcomes import agreed_bps, outcome_of
 from services.admin.rendering import ONE_LINE, chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
-from services.application.transfers.journal import Journalled, Wanted
+from services.application.transfers.journal import JournalledTransfer, TransferFilter
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
 from tradewind.units import MBIT
@@ -52,14 +52,14 @@ class Asked(Strict):
             raise InvalidValue("until", f"is before since, {self.since}")
         return self
 
-    def wanted(self, keys: Sequence[Key]) -> Wanted:
+    def wanted(self, keys: Sequence[Key]) -> TransferFilter:
         """The same for the store.
 
         Raises
         ------
         InvalidValue : no key has that name.
         """
-        return Wanted(
+        return TransferFilter(
             state=self.state,
             source=self.source,
             destination=self.destination,
@@ -159,7 +159,7 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
     }
 
 
-def _levels(known: Journalled) -> Sequence[Level]:
+def _levels(known: JournalledTransfer) -> Sequence[Level]:
     """Of throughput: what was expected, then what was agreed."""
     found, target = [], agreed_bps(known)
     if known.expected is not None:

@@ -8,7 +8,7 @@ from fastapi import Query, Request, Response
 from services.admin.rendering import HEADERS, page, page_router, refused
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import minor_digits
-from services.application.billing.usage import Month, statements
+from services.application.billing.usage import Month, build_statements
 from services.streaming.usage_stream import usage_stream
 
 router = page_router("/usage")
@@ -22,7 +22,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "
     current = Month.of(parts.clock.now())
     month = Month.parse(asked) if asked else current
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        shown = statements(uow.usage.sums(month))
+        shown = build_statements(uow.usage.sums(month))
     billed = [line for each in shown for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
     return page(

@@ -9,7 +9,7 @@ from services.admin.formatting.money import decimals_for, rounded, rounded_parts
 from services.admin.rendering import chart
 from services.application.billing.currencies import minor_digits
 from services.application.billing.price_books import PriceBook
-from services.application.billing.what_if import Earned, PlacedTier, TierWhatIf, Tried, WhatIf
+from services.application.billing.what_if import Earnings, PlacedTier, Replay, TierWhatIf, WhatIf
 
 NONE = Decimal(0)
 OF_EARLIER = PlacedTier("a tier of an earlier release", "")
@@ -38,7 +38,7 @@ class Money(NamedTuple):
 
     revenue: Decimal
     energy_cost: Decimal | None
-    exact: Earned
+    exact: Earnings
 
     @property
     def margin(self) -> Decimal | None:
@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     same_currency: bool
 
 
-def shown(tried: Tried, draft: PriceBook, in_force: PriceBook | None) -> Shown:
+def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     """The draft beside the book in force, on the requests of the last days."""
     told = tried.what_if
     same_currency = in_force is not None and in_force.currency == draft.currency
@@ -95,7 +95,7 @@ def shown(tried: Tried, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     )
 
 
-def _largest(earned: Earned) -> Decimal:
+def _largest(earned: Earnings) -> Decimal:
     return max(earned.revenue, earned.energy_cost or Decimal(0))
 
 
@@ -115,7 +115,7 @@ def _sums(told: WhatIf, digits: int, in_force_digits: int | None, *, same_curren
     return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
 
 
-def _exact_lines(earned: Earned) -> Sequence[Decimal | None]:
+def _exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
     of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
     return [
         of_bytes,
@@ -127,18 +127,18 @@ def _exact_lines(earned: Earned) -> Sequence[Decimal | None]:
     ]
 
 
-def _lines(earned: Earned, digits: int) -> Sequence[Decimal | None]:
+def _lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
     """The parts of the revenue and it, the cost of the energy, and what that leaves; each as it adds up."""
     parts = rounded_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
     whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits), earned)
     return [*parts, whole.revenue, whole.energy_cost, whole.margin]
 
 
-def _rounded_cost(earned: Earned, digits: int) -> Decimal | None:
+def _rounded_cost(earned: Earnings, digits: int) -> Decimal | None:
     return None if earned.energy_cost is None else rounded(earned.energy_cost, digits)
 
 
-def _of_tiers(earned: Sequence[Earned], digits: int) -> Sequence[Money]:
+def _of_tiers(earned: Sequence[Earnings], digits: int) -> Sequence[Money]:
     """Revenue and cost of each tier, rounded so that they make those of all."""
     known = [each.energy_cost for each in earned if each.energy_cost is not None]
     costs: Sequence[Decimal | None] = (

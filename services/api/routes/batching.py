@@ -5,7 +5,7 @@ from fastapi.concurrency import run_in_threadpool
 from services.api.dependencies import AgentKey, Parts
 from services.api.routing import v1_router
 from services.application.access.authenticate import Principal
-from services.application.advice.devices import radio_for
+from services.application.advice.devices import find_radio
 from services.application.transfers.owners import own_keys
 from services.bootstrap import Container
 from tradewind.mobile.batching import plan_batches
@@ -21,7 +21,7 @@ async def advise(asked: BatchingRequest, parts: Parts, principal: AgentKey) -> B
     """Bursts in which queued jobs share a radio's tail; no deadline that can be kept is missed for it."""
     radio = await run_in_threadpool(_radio, asked, parts, principal)
     jobs, terms = asked.to_jobs(), asked.to_terms(radio)
-    async with parts.planning_turns.turn(principal.tenant_id):
+    async with parts.planning_slots.turn(principal.tenant_id):
         plan = await run_in_threadpool(plan_batches, jobs, terms)
     return BatchingAdvice.of(plan, radio)
 
@@ -30,4 +30,4 @@ def _radio(asked: BatchingRequest, parts: Container, principal: Principal) -> Ra
     """Read and let go of before the queue is planned, which takes up to seconds: no transaction waits for it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         keys = own_keys(principal, uow.owners)
-        return radio_for(asked.radio, asked.device, shipped_catalogue(), uow=uow, keys=keys)
+        return find_radio(asked.radio, asked.device, shipped_catalogue(), uow=uow, keys=keys)

@@ -14,7 +14,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.routing import StrictRoute, v1_router
 from services.application.access.authenticate import Principal
 from services.application.transfers.complete import complete_transfer
-from services.application.transfers.first_heartbeats import begun_by, told_first
+from services.application.transfers.first_heartbeats import find_first_heartbeat, find_starting_key
 from services.application.transfers.sessions import TransferKey
 from services.bootstrap import Container
 from services.observability.telemetry import Event
@@ -76,15 +76,15 @@ async def complete(
     key of the same name, or one that is no customer's, after that key was revoked.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
-    async with parts.completion_turns.turn():
-        owner = await parts.quotes.find_key(key) or begun_by(await told_first(key, parts.sessions))
+    async with parts.completion_slots.turn():
+        owner = await parts.quotes.find_key(key) or find_starting_key(await find_first_heartbeat(key, parts.sessions))
         receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, owner)
     await parts.tuner.end(key)
     return receipt
 
 
 def _complete(
-    transfer_id: UUID, body: bytes, parts: Container, principal: Principal, begun_by: UUID | None
+    transfer_id: UUID, body: bytes, parts: Container, principal: Principal, find_starting_key: UUID | None
 ) -> CompletionReceipt:
     done = complete_transfer(
         transfer_id,
@@ -92,7 +92,7 @@ def _complete(
         uow=parts.store.unit_of_work(principal.tenant_id, principal.actor),
         clock=parts.clock,
         limits=parts.body_limits,
-        begun_by=begun_by,
+        started_by=find_starting_key,
     )
     if done.first:
         parts.metrics.ended(done.status, done.agreement_kept)

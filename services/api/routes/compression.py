@@ -6,7 +6,7 @@ from uuid import UUID
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import v1_router
-from services.application.advice.compression import compression_advice, keep_observations, question_of
+from services.application.advice.compression import advise_from_history, store_observations, to_question
 from services.bootstrap import Container
 from tradewind.compression.advice import Question
 from tradewind.wire.compression import AdviceAnswer, AdviceRequest, NewObservations, ObservationsReceipt
@@ -17,14 +17,14 @@ router = v1_router("/compression", "compression")
 @router.post("/advise")
 async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
     """Codec, level and mode for a file on a path; the raw transfer where that is better."""
-    return await advice_for(question_of(asked), parts, principal.tenant_id)
+    return await advice_for(to_question(asked), parts, principal.tenant_id)
 
 
 @router.post("/observations", status_code=201)
 def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -> ObservationsReceipt:
     """What codecs made of files that were transferred; the same one sent again is stored once."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        kept = keep_observations(told.observations, uow=uow, clock=parts.clock)
+        kept = store_observations(told.observations, uow=uow, clock=parts.clock)
     if kept:
         parts.histories.forget(principal.tenant_id)
     return ObservationsReceipt(kept=kept)
@@ -36,5 +36,5 @@ async def advice_for(question: Question, parts: Container, tenant_id: UUID) -> A
     if held is None:
         key = ("compression", tenant_id, parts.histories.changes(tenant_id))
         held = await parts.lookups.run(key, partial(parts.histories.load, tenant_id))
-    given = await to_thread(compression_advice, question, *held)  # some milliseconds: others are answered meanwhile
+    given = await to_thread(advise_from_history, question, *held)  # some milliseconds: others are answered meanwhile
     return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)

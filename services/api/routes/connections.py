@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.routing import v1_router
 from services.application.access.authenticate import Principal
-from services.application.advice.connections import analyse_connections, content_sha256, keep_analysis
+from services.application.advice.connections import analyse_connections, content_sha256, store_analysis
 from services.bootstrap import Container
 from tradewind.connections.har import decode_har
 from tradewind.path import BOUNDS, Path
@@ -49,7 +49,7 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     is what advice is worked out with.
     """
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
-    async with parts.analysis_turns.turn(principal.tenant_id):
+    async with parts.analysis_slots.turn(principal.tenant_id):
         sha256, analysis = await run_in_threadpool(_analyse, body, path, proxy)
     return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
 
@@ -61,4 +61,4 @@ def _analyse(body: bytes, path: Path, proxy: str | None) -> tuple[bytes, Connect
 
 def _keep(sha256: bytes, analysis: ConnectionAnalysis, parts: Container, principal: Principal) -> ConnectionAnalysis:
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return keep_analysis(analysis, content_sha256=sha256, uow=uow, clock=parts.clock)
+        return store_analysis(analysis, content_sha256=sha256, uow=uow, clock=parts.clock)

@@ -6,7 +6,7 @@ from fastapi import Path
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import v1_router
-from services.application.advice.devices import KnownDevice, device_named, known_devices, put_device, remove_device
+from services.application.advice.devices import KnownDevice, find_device, list_known_devices, put_device, remove_device
 from services.application.transfers.owners import own_keys
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, ProfileName, WireDeviceProfile, WireRadioProfile
@@ -24,7 +24,7 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
     """
     shipped = shipped_catalogue()
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        devices = known_devices(shipped, uow=uow, keys=own_keys(principal, uow.owners))
+        devices = list_known_devices(shipped, uow=uow, keys=own_keys(principal, uow.owners))
     return DeviceCatalogue(
         devices=tuple(_wire(each) for each in devices),
         radios=tuple(WireRadioProfile.of(radio) for radio in shipped.radios.values()),
@@ -35,7 +35,7 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
 def read_device(name: DeviceName, parts: Parts, principal: AnyKey) -> WireDeviceProfile:
     """One profile."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return _wire(device_named(name, shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
+        return _wire(find_device(name, shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
 
 
 @router.put("/{name}")

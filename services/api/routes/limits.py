@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
 from services.api.routing import v1_router
-from services.application.limits.caps import limit_of, put_limit, wire_limit
+from services.application.limits.caps import limit_from_wire, limit_to_wire, put_limit
 from tradewind.wire.limits import WireLimit
 
 router = v1_router("/limits", "limits")
@@ -14,13 +14,13 @@ router = v1_router("/limits", "limits")
 def list_limits(parts: Parts, principal: AnyKey) -> Sequence[WireLimit]:
     """All limits: the tenant's, then those of endpoints, then those of links."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [wire_limit(limit) for limit in uow.limits.all()]
+        return [limit_to_wire(limit) for limit in uow.limits.all()]
 
 
 @router.put("")
 def set_limit(limit: WireLimit, parts: Parts, principal: ProviderKey) -> Sequence[WireLimit]:
     """Set or replace one limit, or remove it by naming no cap; live transfers obey at their next heartbeat."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        limits = put_limit(limit_of(limit), uow=uow)
+        limits = put_limit(limit_from_wire(limit), uow=uow)
     parts.snapshots.forget(principal.tenant_id)
-    return [wire_limit(each) for each in limits]
+    return [limit_to_wire(each) for each in limits]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts
 from services.api.routing import v1_router
-from services.application.models.current_cluster import cluster_in_force
+from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import ModelOverview, StoredLeaf, StoredLink
 from tradewind.model import LeafModel
 from tradewind.tiers.partitions import Partition
@@ -47,7 +47,7 @@ def list_clusters(link_id: UUID, parts: Parts, principal: AnyKey) -> Sequence[Cl
 def read_surface(cluster_id: UUID, parts: Parts, principal: AnyKey) -> Surface:
     """The lattice of a cluster of the current release, what was observed, and its SLA partitions."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        found = cluster_in_force(cluster_id, uow)
+        found = find_current_cluster(cluster_id, uow)
     return _surface(found.leaf, found.release)
 
 

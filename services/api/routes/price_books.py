@@ -14,12 +14,12 @@ from services.application.access.authenticate import Principal, Scope
 from services.application.billing.price_books import (
     PriceBook,
     draft_book,
-    in_force,
+    find_current_book,
     publish_book,
     set_energy_cost,
     set_prices,
 )
-from services.application.billing.what_if import Earned, PlacedTier, TierWhatIf, try_on_demand
+from services.application.billing.what_if import Earnings, PlacedTier, TierWhatIf, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue, NotFound
@@ -109,8 +109,8 @@ def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
     """What a book would have earned of the requests of the last thirty days, beside the book in force."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         now = parts.clock.now()
-        book, beside = uow.price_books.get(book_id), in_force(uow.price_books, now)
-        tried = try_on_demand(book, beside, now=now, uow=uow)
+        book, beside = uow.price_books.get(book_id), find_current_book(uow.price_books, now)
+        tried = replay_demand(book, beside, now=now, uow=uow)
     return WireWhatIf(
         book_id=book.id,
         currency=book.currency,
@@ -222,7 +222,7 @@ def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceB
         energy_basis=book.energy_basis,
         energy_cost_per_kwh=book.energy_cost_per_kwh if is_of_provider else None,
         state=book.state(now),
-        in_force=book.is_in_force(now),
+        in_force=book.is_current(now),
         version=book.version,
         created_at=book.created_at,
         published_at=book.published_at,
@@ -247,7 +247,7 @@ def _of_tier(demand: TierWhatIf, tier: PlacedTier | None, *, has_book: bool) -> 
     )
 
 
-def _earnings(earned: Earned) -> BookEarnings:
+def _earnings(earned: Earnings) -> BookEarnings:
     return BookEarnings(
         revenue=rounded(earned.revenue),
         energy_charged=rounded(earned.energy_charged),

@@ -12,10 +12,10 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routes.compression import advice_for
 from services.api.routing import v1_router
-from services.application.advice.compression import question_of, question_of_class
+from services.application.advice.compression import to_class_question, to_question
 from services.application.billing.journal_quotes import StoredQuote
-from services.application.recommend.lookup import answer, snapshot_of
-from services.application.recommend.request import Enquiry, Offer
+from services.application.recommend.lookup import answer_request, get_snapshot
+from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
@@ -42,12 +42,12 @@ async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, princ
     parts.metrics.recommended[offer.recommendation.source].inc()
     body = rendered(offer)
     if asked.compression is not None:
-        advice = await advice_for(question_of(asked.compression), parts, principal.tenant_id)
+        advice = await advice_for(to_question(asked.compression), parts, principal.tenant_id)
         body = with_more(body, b"compression", advice.model_dump_json().encode())
     if asked.file_classes:
         made, path = offer.recommendation, enquiry.path
         advices = [
-            await advice_for(question_of_class(each, made, path), parts, principal.tenant_id)
+            await advice_for(to_class_question(each, made, path), parts, principal.tenant_id)
             for each in asked.file_classes
         ]
         body = with_more(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
@@ -59,24 +59,24 @@ def with_more(body: bytes, name: bytes, told: bytes) -> bytes:
     return b'%b,"%b":%b}' % (body[:-1], name, told)
 
 
-async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
+async def offer_for(enquiry: TransferRequest, parts: Container, tenant_id: UUID) -> PricedRecommendation:
     """The answer, after the look-ups that it needs."""
-    return await answer(
+    return await answer_request(
         enquiry,
         tenant_id,
         snapshots=parts.snapshots,
         lookups=parts.lookups,
-        unseen_turns=parts.unseen_turns,
+        unknown_path_lock=parts.unknown_path_lock,
         new_transfer_id=uuid4,
     )
 
 
 async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
     """The tenant's snapshot, read anew where none is fresh."""
-    return await snapshot_of(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
+    return await get_snapshot(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
-def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
+def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
     """The request in the words of the domain.
 
     Raises
@@ -85,7 +85,7 @@ def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
     """
     if asked.device is not None:
         raise InvalidValue("device", "no recommendation depends on a device yet; leave it out")
-    return Enquiry(
+    return TransferRequest(
         link=LinkKey(asked.source, asked.destination, asked.network, asked.mover),
         dataset=asked.dataset.to_dataset(),
         bins=asked.dataset.bins(),
@@ -98,7 +98,7 @@ def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
     )
 
 
-def rendered(offer: Offer) -> bytes:
+def rendered(offer: PricedRecommendation) -> bytes:
     """The answer as JSON, in the form of ``RecommendResponse``; tables are put in as they are."""
     made = offer.recommendation
     settings = _written(tuple([each.parameters for each in made.plan]))

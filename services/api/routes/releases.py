@@ -9,7 +9,7 @@ from fastapi import Query
 from services.api.dependencies import AnyKey, OperatorKey, Parts, ProviderKey
 from services.api.routes.references import ReleaseId
 from services.api.routing import OnceRoute, v1_router
-from services.application.models.compare_releases import compared, told
+from services.application.models.compare_releases import compare_releases, to_wire_release
 from services.application.models.manage_releases import publish_anyway, roll_back
 from services.application.models.tier_decisions import decide_tiers, list_undecided
 from tradewind.errors import NotFound
@@ -31,13 +31,13 @@ def list_releases(
     """Releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         undecided = list_undecided(uow)
-        return [told(each, undecided) for each in uow.releases.page(before=before, limit=limit)]
+        return [to_wire_release(each, undecided) for each in uow.releases.page(before=before, limit=limit)]
 
 
 @router.get("/{release_id}")
 def read_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> Release:
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(release_id), list_undecided(uow))
+        return to_wire_release(uow.releases.get(release_id), list_undecided(uow))
 
 
 @router.post("/decisions/{decision_id}")
@@ -52,7 +52,7 @@ def decide_on_tiers(decision_id: UUID, asked: DecideTiers, parts: Parts, princip
     if current is None:
         raise NotFound("no release is in force")
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(current), list_undecided(uow))
+        return to_wire_release(uow.releases.get(current), list_undecided(uow))
 
 
 @router.post("/{release_id}/rollback")
@@ -64,14 +64,14 @@ def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKe
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         current = roll_back(release_id, uow=uow)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(current), list_undecided(uow))
+        return to_wire_release(uow.releases.get(current), list_undecided(uow))
 
 
 @router.get("/{release_id}/comparison")
 def compare_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> ReleaseComparison:
     """What putting a release in force would change: links, their accuracy and regret, and the tiers that move."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return compared(release_id, uow=uow)
+        return compare_releases(release_id, uow=uow)
 
 
 @router.post("/{release_id}/publish")
@@ -80,4 +80,4 @@ def publish_release(release_id: ReleaseId, asked: PublishRelease, parts: Parts, 
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         publish_anyway(release_id, reason=asked.reason, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return told(uow.releases.get(release_id), list_undecided(uow))
+        return to_wire_release(uow.releases.get(release_id), list_undecided(uow))

@@ -11,7 +11,7 @@ from services.api.routes.price_fields import told_price
 from services.api.routing import v1_router
 from services.application.access.authenticate import Principal
 from services.application.billing.price_list import PublishedBook
-from services.application.models.sla_tiers import TierOfLink
+from services.application.models.sla_tiers import LinkTier
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.pricing import SlaTier, TierPriceInForce
 from tradewind.wire.records import WireParameters
@@ -39,7 +39,7 @@ def list_tiers(
         return [_wire(each, book, principal) for each in tiers]
 
 
-def _wire(found: TierOfLink, book: PublishedBook | None, principal: Principal) -> SlaTier:
+def _wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> SlaTier:
     partition = found.partition
     return SlaTier(
         tier_id=found.tier.id,

@@ -16,11 +16,11 @@ from services.api.direct_route import DirectRoute
 from services.api.routes.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
 from services.application.access.authenticate import Principal
-from services.application.recommend.request import Offer
-from services.application.transfers.first_heartbeats import begun_by, timeline_of, told_first
-from services.application.transfers.journal import Begun, Wanted
+from services.application.recommend.request import PricedRecommendation
+from services.application.transfers.first_heartbeats import build_timeline, find_first_heartbeat, find_starting_key
+from services.application.transfers.journal import TransferFilter, TransferStart
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.tune import Answer, Opening
+from services.application.transfers.tune import Answer, TransferOpening
 from services.bootstrap import Container
 from tradewind.errors import NotFound
 from tradewind.recommendation import CompactTable, whole_setting
@@ -66,7 +66,7 @@ def list_transfers(
 
     A customer's key reads those that it began.
     """
-    wanted = Wanted(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
+    wanted = TransferFilter(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         if principal.is_customer:
             wanted = replace(wanted, key_ids=uow.owners.own_keys())
@@ -86,10 +86,10 @@ async def read_transfer(
     try:
         return await run_in_threadpool(_stored_timeline, parts, principal, transfer_id, after, limit)
     except NotFound:
-        told = await told_first(key, parts.sessions)
-        if told is None or (principal.is_customer and begun_by(told) != principal.key_id):
+        told = await find_first_heartbeat(key, parts.sessions)
+        if told is None or (principal.is_customer and find_starting_key(told) != principal.key_id):
             raise
-        return timeline_of(transfer_id, told, parts.clock.now())
+        return build_timeline(transfer_id, told, parts.clock.now())
 
 
 def _stored_timeline(
@@ -129,7 +129,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
     return Response(_rendered(answer), media_type="application/json")
 
 
-async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> Opening:
+async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> TransferOpening:
     """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
     enquiry = enquiry_of(asked, weight=principal.weight)
     offer = await offer_for(enquiry, parts, principal.tenant_id)
@@ -143,11 +143,11 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         caps=enquiry.caps,
         rate_limit_bps=enquiry.rate_limit_bps,
     )
-    return Opening(
+    return TransferOpening(
         basis=basis,
         link=enquiry.link,
         enquiry=asked.model_dump_json(exclude_none=True).encode(),
-        begun=Begun(expected=expectation(offer, basis), key_id=principal.key_id)
+        begun=TransferStart(expected=expectation(offer, basis), key_id=principal.key_id)
         .model_dump_json(exclude_none=True)
         .encode(),
     )
@@ -159,7 +159,7 @@ def _table(told: bytes) -> CompactTable:
     return WireTable.model_validate_json(told).to_table()
 
 
-def expectation(offer: Offer, basis: Basis) -> Expected:
+def expectation(offer: PricedRecommendation, basis: Basis) -> Expected:
     """What is kept of an offer beside the transfer that it begins."""
     made = offer.recommendation
     predicted = made.predicted

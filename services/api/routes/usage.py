@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.billing.usage import Month, Statement, Used, statements
+from services.application.billing.usage import Month, Statement, UsageLine, build_statements
 from services.streaming.usage_stream import usage_stream
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
 
@@ -40,7 +40,7 @@ def list_statements(
         uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
         return usage_stream(tenant_id, asked, uow, turns, refused=problem_of)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each, asked) for each in statements(uow.usage.sums(asked))]
+        return [_wire(each, asked) for each in build_statements(uow.usage.sums(asked))]
 
 
 def _wire(statement: Statement, month: Month) -> UsageStatement:
@@ -65,7 +65,7 @@ def _wire(statement: Statement, month: Month) -> UsageStatement:
     )
 
 
-def _billed(used: Used) -> BilledUsage:
+def _billed(used: UsageLine) -> BilledUsage:
     assert used.currency is not None, "what is billed has an amount, which has a currency"
     assert used.amount is not None
     assert used.payable is not None

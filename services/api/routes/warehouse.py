@@ -9,8 +9,8 @@ from fastapi import Request, Response
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.logs.export import ExportFailure, View, ask_for_export, folder_of
-from services.application.warehouse.query import Format, LoginKind, Query, hand_out_login, revoke_login
+from services.application.logs.export import ExportFailure, View, folder_of, request_export
+from services.application.warehouse.query import Format, LoginKind, Query, issue_login, revoke_login
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
@@ -78,7 +78,7 @@ async def query(asked: QueryRequest, request: Request, parts: Parts, principal: 
 def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredentials:
     """A read-only login for psql, notebooks and dashboards; made when it is first asked for, then the same."""
     units = parts.store.unit_of_work
-    login = hand_out_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
+    login = issue_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
     return WarehouseCredentials(
         dsn=parts.warehouse.address_for(login), user=login.name, password=login.password, created_at=login.created_at
     )
@@ -124,7 +124,7 @@ def read_exports(
 def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
     """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
+        to_export = request_export(parts.options.export_place, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         failure = _told(uow.log_days.failure())
     return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=())

@@ -85,10 +85,10 @@ class NewSecret:
 def new_secret() -> NewSecret:
     """A random secret; 256 bits of entropy need no slow hash."""
     secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-    return NewSecret(secret, secret[:SHOWN_CHARACTERS], sha256_of(secret))
+    return NewSecret(secret, secret[:SHOWN_CHARACTERS], hash_secret(secret))
 
 
-def sha256_of(secret: str) -> bytes:
+def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -135,14 +135,14 @@ class Keyring:
 
     def recall(self, secret: str) -> Principal | None:
         """The principal if it is remembered; asks no database."""
-        remembered = self._remembered.get(sha256_of(secret))
+        remembered = self._remembered.get(hash_secret(secret))
         if remembered is None or remembered.until_s < self._monotonic():
             return None
         return remembered.principal
 
     def is_due(self, secret: str) -> bool:
         """Whether a key that is remembered should be looked up again, so that nobody will have to wait for it."""
-        remembered = self._remembered.get(sha256_of(secret))
+        remembered = self._remembered.get(hash_secret(secret))
         return remembered is not None and remembered.until_s - AHEAD_S <= self._monotonic()
 
     def authenticate(self, secret: str) -> Principal:
@@ -153,7 +153,7 @@ class Keyring:
         Unauthenticated : the secret is of no key, or of a revoked one.
         Unavailable : the database is away and has not told of the key lately.
         """
-        digest = sha256_of(secret)
+        digest = hash_secret(secret)
         forgotten, asked_at = self._forgotten, self._monotonic()
         try:
             found = self._find(digest)

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.application.access.authenticate import sha256_of
+from services.application.access.authenticate import hash_secret
 from tradewind.errors import Unauthenticated
 
 KEPT_S = 600
@@ -32,15 +32,15 @@ class ShortMemory(Protocol):
         """The value, which is then gone."""
 
 
-def keep(pending: PendingSignIn, state: str, memory: ShortMemory) -> str:
+def store_pending_sign_in(pending: PendingSignIn, state: str, memory: ShortMemory) -> str:
     """Remember a sign-in under its state; the secret that the browser must show."""
     browser = secrets.token_urlsafe(32)
     told = {"nonce": pending.nonce, "verifier": pending.verifier, "next": pending.next}
-    memory.put(state, json.dumps({**told, "browser": sha256_of(browser).hex()}), kept_s=KEPT_S)
+    memory.put(state, json.dumps({**told, "browser": hash_secret(browser).hex()}), kept_s=KEPT_S)
     return browser
 
 
-def take(state: str, browser: str, memory: ShortMemory) -> PendingSignIn:
+def take_pending_sign_in(state: str, browser: str, memory: ShortMemory) -> PendingSignIn:
     """The sign-in of a state, once.
 
     Raises
@@ -51,6 +51,6 @@ def take(state: str, browser: str, memory: ShortMemory) -> PendingSignIn:
     if told is None:
         raise Unauthenticated(GONE)
     known = json.loads(told)
-    if not hmac.compare_digest(known["browser"], sha256_of(browser).hex()):
+    if not hmac.compare_digest(known["browser"], hash_secret(browser).hex()):
         raise Unauthenticated(GONE)
     return PendingSignIn(nonce=known["nonce"], verifier=known["verifier"], next=known["next"])

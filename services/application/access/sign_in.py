@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from services.application.access.authenticate import Scope, sha256_of
+from services.application.access.authenticate import Scope, hash_secret
 from services.application.access.passwords import Attempt, Passwords
 from services.application.access.sign_in_networks import (
     FAILURES_BEFORE_LOCK,
@@ -19,7 +19,7 @@ from services.application.access.sign_in_networks import (
     NOWHERE,
     SignInNetworks,
     Standing,
-    lock_after,
+    compute_lock_end,
 )
 from services.application.access.users import User
 from services.application.shared.audit import SERVICE, Actor, ActorKind, Audit
@@ -149,7 +149,7 @@ class SignIns:
         ----------
         looks_by_itself : a page left open asks, and nobody may sit before it: the session stays as idle as before.
         """
-        digest = sha256_of(secret)
+        digest = hash_secret(secret)
         tenant_id = self.find_session(digest)
         if tenant_id is None:
             return None
@@ -163,7 +163,7 @@ class SignIns:
     def sign_out(self, visitor: Visitor, secret: str) -> None:
         """End this session."""
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
-            uow.user_sessions.end(sha256_of(secret))
+            uow.user_sessions.end(hash_secret(secret))
             uow.audit.note("user.signed_out", visitor.user.login)
             uow.commit()
 
@@ -191,7 +191,7 @@ class SignIns:
             if not _unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
                 raise InvalidValue("old", LOCKED)
             uow.users.set_password(visitor.user.id, kept, must_change=False)
-            uow.user_sessions.end_all(visitor.user.id, but=sha256_of(secret))
+            uow.user_sessions.end_all(visitor.user.id, but=hash_secret(secret))
             uow.audit.note("user.password_changed", visitor.user.login)
             uow.commit()
 
@@ -203,10 +203,10 @@ class SignIns:
         with self.open_(found.tenant_id, SERVICE) as uow:
             everywhere = uow.users.note_failure(user.id)
             here = uow.sign_in_networks.note_failure(user.id, network)
-            if (until := lock_after(here, most=FAILURES_BEFORE_LOCK, now=now)) is not None:
+            if (until := compute_lock_end(here, most=FAILURES_BEFORE_LOCK, now=now)) is not None:
                 uow.sign_in_networks.lock(user.id, network, until)
                 uow.audit.note("user.locked", user.login, network=network, failures=here, until=until.isoformat())
-            if (until := lock_after(everywhere, most=FAILURES_BEFORE_LOCK_EVERYWHERE, now=now)) is not None:
+            if (until := compute_lock_end(everywhere, most=FAILURES_BEFORE_LOCK_EVERYWHERE, now=now)) is not None:
                 uow.users.lock(user.id, until)
                 told = {"network": "any new one", "failures": everywhere, "until": until.isoformat()}
                 uow.audit.note("user.locked", user.login, **told)
@@ -221,7 +221,7 @@ class SignIns:
                 raise Unauthenticated(REFUSED)
             uow.users.note_sign_in(user.id, now)
             uow.sign_in_networks.note_sign_in(user.id, network, now)
-            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
+            uow.user_sessions.begin(hash_secret(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
             uow.audit.note("user.signed_in", user.login)
             uow.commit()
         return secret

@@ -61,7 +61,7 @@ def network_of(address: str | None) -> str:
     return str(ip_network(f"{found}/{PREFIX_BITS[found.version]}", strict=False))
 
 
-def lock_after(failures: int, *, most: int, now: datetime) -> datetime | None:
+def compute_lock_end(failures: int, *, most: int, now: datetime) -> datetime | None:
     """Until when so many failures in a row lock, doubling with each above ``most``; ``None``: not yet."""
     if failures < most:
         return None

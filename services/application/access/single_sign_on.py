@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from services.application.access.authenticate import sha256_of
+from services.application.access.authenticate import hash_secret
 from services.application.access.sign_in import LONGEST_SESSION, SESSION_BYTES, FoundUser
-from services.application.access.users import MAX_LOGIN_LENGTH, PersonalLogins, RoleHolders, User, put_roles, shut_out
+from services.application.access.users import MAX_LOGIN_LENGTH, PersonalLogins, RoleHolders, User, set_roles, shut_out
 from services.application.shared.audit import SERVICE, Actor, Audit
 from services.application.shared.ports import Clock
 from tradewind.errors import Conflict, Unauthenticated
@@ -137,7 +137,7 @@ class SingleSignOn:
                 self._put_roles(user, roles, uow)
             until = now + LONGEST_SESSION
             uow.users.note_sign_in(user.id, now)
-            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=until)
+            uow.user_sessions.begin(hash_secret(secret), user.id, at=now, expires_at=until)
             if user.signs_in_elsewhere:
                 uow.warehouse_logins.extend_personal(user.id, until=until)
             uow.audit.note("user.signed_in", user.login, by="oidc", issuer=identity.issuer, identity=identity.subject)
@@ -146,7 +146,7 @@ class SingleSignOn:
 
     def _put_roles(self, user: User, roles: Sequence[str], uow: SignOnUnitOfWork) -> None:
         try:
-            put_roles(user.id, roles, uow=uow, by="oidc")
+            set_roles(user.id, roles, uow=uow, by="oidc")
         except Conflict as last:
             raise Unauthenticated(
                 "your groups make you an operator no more, and you are the last one here; "

@@ -156,11 +156,11 @@ def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) 
     ------
     Conflict : nobody would be left who manages people.
     """
-    put_roles(user_id, _roles(roles), uow=uow)
+    set_roles(user_id, _roles(roles), uow=uow)
     uow.commit()
 
 
-def put_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **told: str) -> None:
+def set_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **told: str) -> None:
     """Give a person these roles and no other, and take what only the others allowed. The caller commits.
 
     Parameters
@@ -204,7 +204,7 @@ def enable_user(user_id: UUID, *, uow: UserUnitOfWork) -> None:
     uow.commit()
 
 
-def let_in_again(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
+def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
     """As `reset_password`, also where the person is disabled."""
     user = uow.users.get(user_id)
     if user.disabled_at is not None:

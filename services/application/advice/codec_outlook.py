@@ -21,7 +21,7 @@ FILE_BYTES = 30_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedOfCodec:
+class CodecStatistics:
     """What transfers and samples have seen of a setting; ratio and speeds are geometric means."""
 
     setting: Setting
@@ -33,7 +33,7 @@ class LearnedOfCodec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class CodecOutlook:
     """What is expected of each setting for content of a kind, packed on a machine.
 
     ``throughput_bps`` : by rate of the path. ``raw_bps``, ``best`` : by rate, too; a best of ``None`` is raw.
@@ -45,14 +45,14 @@ class Outlook:
     best: tuple[Setting | None, ...]
 
 
-def outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> Outlook:
+def estimate_outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> CodecOutlook:
     """The answers on one large file of the kind that nobody has sampled."""
     case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
     question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
     advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
     known: Sequence[Setting] = [setting for setting in by_setting[0] if setting is not None]
-    return Outlook(
+    return CodecOutlook(
         expected={setting: by_setting[0][setting] for setting in known},
         throughput_bps={
             setting: tuple(options[setting].throughput_bps.mean for options in by_setting) for setting in known

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.advice.codec_outlook import LearnedOfCodec
+from services.application.advice.codec_outlook import CodecStatistics
 from services.application.shared.ports import Clock, Transaction
 from tradewind.compression.advice import Advice, Question, advise, believed_bps
 from tradewind.compression.history import History, Observation
@@ -49,7 +49,7 @@ class CompressionHistory(Protocol):
     def all(self) -> Sequence[Observation]:
         """In order of time."""
 
-    def learned(self) -> Sequence[LearnedOfCodec]:
+    def learned(self) -> Sequence[CodecStatistics]:
         """By setting, those of most observations first."""
 
     def machines(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class CompressionUnitOfWork(Transaction, Protocol):
     def compression(self) -> CompressionHistory: ...
 
 
-def keep_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork, clock: Clock) -> int:
+def store_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork, clock: Clock) -> int:
     """Store what transfers have seen, each once; how many were new.
 
     None was seen later than it has come, whatever its sender's clock says: it would count as the newest for ever.
@@ -131,7 +131,7 @@ class Histories:
 
 
 @dataclass(frozen=True, slots=True)
-class AdviceGiven:
+class CompressionAdvice:
     """``source`` : what the expectations rest on, in words."""
 
     advice: Advice
@@ -139,7 +139,7 @@ class AdviceGiven:
     source: str
 
 
-def beside(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> Beside:
+def estimate_baseline(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> Beside:
     """What files reach as they are, at the recommended setting, and what the connections of packed ones carry."""
     predicted_bps = recommendation.predicted.throughput_bps.mean
     known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
@@ -161,18 +161,18 @@ def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
     return min(math.exp(max(few) - max(enough)), 1.0)
 
 
-def question_of(asked: AdviceRequest) -> Question:
+def to_question(asked: AdviceRequest) -> Question:
     """A file and a path in the words of the domain; one that was not sampled is taken for usual of its kind."""
     return asked.to_question(usual_probe(asked.kind))
 
 
-def question_of_class(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
+def to_class_question(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
     """Likewise of files that go beside those of a recommendation."""
-    return asked.to_question(usual_probe(asked.kind), beside(recommendation, path, asked))
+    return asked.to_question(usual_probe(asked.kind), estimate_baseline(recommendation, path, asked))
 
 
-def compression_advice(question: Question, history: History, own_count: int) -> AdviceGiven:
+def advise_from_history(question: Question, history: History, own_count: int) -> CompressionAdvice:
     """Advice from the tenant's history, where it has none from the packaged one."""
     of = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
     source = f"a sample of the file and {of}" if question.sampled else of
-    return AdviceGiven(advise(question, history), question.sampled, source)
+    return CompressionAdvice(advise(question, history), question.sampled, source)

@@ -100,7 +100,7 @@ def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> Co
     return analysis_of(har, path=path, proxy=proxy)
 
 
-def keep_analysis(
+def store_analysis(
     analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: PageLoadsUnitOfWork, clock: Clock
 ) -> ConnectionAnalysis:
     """Store each page once, however often its log comes; with the ids under which they are kept.

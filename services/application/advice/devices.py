@@ -59,7 +59,7 @@ class DeviceUnitOfWork(Transaction, Protocol):
     def audit(self) -> Audit: ...
 
 
-def known_devices(
+def list_known_devices(
     shipped: Catalogue, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | None = None
 ) -> Sequence[KnownDevice]:
     """The tenant's own by name, then the package's; one of its own stands in for the package's of the same name.
@@ -72,7 +72,7 @@ def known_devices(
     return [*own, *rest]
 
 
-def device_named(
+def find_device(
     name: str, shipped: Catalogue, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | None = None
 ) -> KnownDevice:
     """The tenant's own profile of that name that is visible to the ``keys`` of a customer, else the package's.
@@ -141,7 +141,7 @@ def remove_device(name: str, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | 
     uow.commit()
 
 
-def radio_for(
+def find_radio(
     radio: str,
     device: str | None,
     shipped: Catalogue,
@@ -157,7 +157,7 @@ def radio_for(
     """
     if device is None:
         return shipped.radio(radio)
-    return device_named(device, shipped, uow=uow, keys=keys).profile.radio(radio)
+    return find_device(device, shipped, uow=uow, keys=keys).profile.radio(radio)
 
 
 def _known(stored: StoredProfile, radios: Mapping[str, RadioProfile]) -> KnownDevice:

@@ -9,7 +9,7 @@ from tradewind.errors import InvalidValue
 
 
 @cache
-def currencies() -> frozenset[str]:
+def list_currencies() -> frozenset[str]:
     """ISO 4217 codes of what is legal tender somewhere today."""
     uses = (use for of_territory in get_global("territory_currencies").values() for use in of_territory)
     return frozenset(code for code, _, end, is_tender in uses if is_tender and end is None)
@@ -22,7 +22,7 @@ def check_currency(code: str) -> str:
     ------
     InvalidValue : it is none in use today.
     """
-    if code not in currencies():
+    if code not in list_currencies():
         raise InvalidValue("currency", f"{code[:12]!r} is no currency in use; write its ISO 4217 code, such as EUR")
     return code
 

@@ -14,7 +14,7 @@ from uuid import UUID
 import orjson
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
-from services.application.recommend.request import Enquiry, Offer
+from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.shared.ports import Transaction
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry, StreamJournal
@@ -48,7 +48,7 @@ class StoredQuote(NamedTuple):
     energy_j: FiniteFloat | None
 
     @classmethod
-    def of(cls, offer: Offer, enquiry: Enquiry, *, key_id: UUID, at: datetime) -> Self | None:
+    def of(cls, offer: PricedRecommendation, enquiry: TransferRequest, *, key_id: UUID, at: datetime) -> Self | None:
         """What was offered; ``None`` where nothing is promised that a book could price."""
         made, quote = offer.recommendation, offer.quote
         if made.sla.tier_id is None or offer.link_id is None:
@@ -74,7 +74,7 @@ class StoredQuote(NamedTuple):
 _QUOTES = TypeAdapter(tuple[StoredQuote, ...])
 
 
-def as_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str, str | bytes]:
+def to_stream_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str, str | bytes]:
     """Quotes of a tenant as one entry of the stream."""
     return {TENANT: str(tenant_id), QUOTES: orjson.dumps([each._asdict() for each in quotes], default=str)}
 
@@ -92,7 +92,7 @@ class QuoteUnitOfWork(Transaction, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ToldQuotes:
+class ParsedQuotes:
     """Quotes of one tenant that were put on the stream together."""
 
     entry: Entry
@@ -101,15 +101,15 @@ class ToldQuotes:
 
 
 @dataclass(frozen=True)
-class QuoteJournal(StreamJournal[ToldQuotes]):
+class QuoteJournal(StreamJournal[ParsedQuotes]):
     BATCH: ClassVar[int] = 50
 
     unit_of_work: Callable[[UUID], QuoteUnitOfWork]
 
-    def read(self, entry: Entry) -> ToldQuotes:
+    def read(self, entry: Entry) -> ParsedQuotes:
         try:
             tenant_id = UUID(entry.fields[TENANT].decode())
-            return ToldQuotes(entry, tenant_id, _QUOTES.validate_json(entry.fields[QUOTES]))
+            return ParsedQuotes(entry, tenant_id, _QUOTES.validate_json(entry.fields[QUOTES]))
         except ValidationError as invalid:
             raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
         except KeyError as missing:
@@ -117,7 +117,7 @@ class QuoteJournal(StreamJournal[ToldQuotes]):
         except ValueError as error:
             raise InvalidValue(TENANT, f"cannot be read: {error}") from None
 
-    def store(self, tenant_id: UUID, told: Sequence[ToldQuotes]) -> Mapping[TransferKey, int]:
+    def store(self, tenant_id: UUID, told: Sequence[ParsedQuotes]) -> Mapping[TransferKey, int]:
         with self.unit_of_work(tenant_id) as work:
             work.quotes.add([quote for each in told for quote in each.quotes])
             work.commit()

@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.billing.currencies import check_currency
-from services.application.models.sla_tiers import NamedTiersUnitOfWork, all_in_words, named_tiers
+from services.application.models.sla_tiers import NamedTiersUnitOfWork, format_named_tiers, list_named_tiers
 from services.application.shared.audit import Audit
 from services.application.shared.jobs import Event, PricesChanged
 from services.application.shared.ports import Clock
@@ -54,11 +54,11 @@ class PriceBook:
         over = self.effective_until is not None and self.effective_until <= now
         return BookState.SUPERSEDED if over else BookState.PUBLISHED
 
-    def is_in_force(self, now: datetime) -> bool:
+    def is_current(self, now: datetime) -> bool:
         begun = self.effective_from is not None and self.effective_from <= now
         return begun and self.state(now) is BookState.PUBLISHED
 
-    def begins_after(self, now: datetime) -> bool:
+    def starts_after(self, now: datetime) -> bool:
         """Whether it is published and waits for its date."""
         return self.effective_from is not None and self.effective_from > now
 
@@ -148,7 +148,7 @@ def set_prices(
     InvalidValue : the tenant has none of these tiers.
     Conflict : the book is published, or somebody else changed it.
     """
-    book = claimed_draft(book_id, version, uow)
+    book = claim_draft(book_id, version, uow)
     changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
     if not changed:
         return book
@@ -172,11 +172,11 @@ def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: Price
             "price.removed" if after is None else "price.set",
             book.name,
             book=str(book.id),
-            tiers=all_in_words(named_tiers(tier_ids, uow)),
+            tiers=format_named_tiers(list_named_tiers(tier_ids, uow)),
             count=len(tier_ids),
             tier_ids=[str(each) for each in tier_ids],
-            before=price_words(before),
-            after=price_words(after),
+            before=format_price(before),
+            after=format_price(after),
         )
 
 
@@ -194,7 +194,7 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
     InvalidValue : it is no cost.
     Conflict : the book is published, or somebody else changed it.
     """
-    book = claimed_draft(book_id, version, uow)
+    book = claim_draft(book_id, version, uow)
     if per_kwh == book.energy_cost_per_kwh:
         return book
     uow.price_books.set_energy_cost(book_id, None if per_kwh is None else check_energy_cost(per_kwh))
@@ -214,9 +214,9 @@ def _cost_words(per_kwh: Decimal | None, currency: str) -> str:
     return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
 
 
-def in_force(books: PriceBooks, now: datetime) -> PriceBook | None:
+def find_current_book(books: PriceBooks, now: datetime) -> PriceBook | None:
     """The book that is quoted from now."""
-    return next((book for book in books.all() if book.is_in_force(now)), None)
+    return next((book for book in books.all() if book.is_current(now)), None)
 
 
 def publish_book(
@@ -231,7 +231,7 @@ def publish_book(
     Conflict : it is published, somebody else changed it, or another book begins at the same time.
     """
     now = clock.now()
-    book = claimed_draft(book_id, version, uow)
+    book = claim_draft(book_id, version, uow)
     if not book.prices:
         raise InvalidValue("prices", "the book prices no tier; set the price of one before publishing it")
     begins_at = now if effective_from is None else effective_from
@@ -247,7 +247,7 @@ def publish_book(
     return published
 
 
-def claimed_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+def claim_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
     """The draft, kept from others until the transaction ends.
 
     Raises
@@ -271,7 +271,7 @@ def check_version(book: PriceBook, version: int | None) -> None:
         )
 
 
-def price_words(price: PriceModel | None) -> Mapping[str, str] | None:
+def format_price(price: PriceModel | None) -> Mapping[str, str] | None:
     """A price as the log of changes has it."""
     if price is None:
         return None

@@ -5,11 +5,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from services.application.billing.price_books import PriceBook
-from services.application.models.sla_tiers import NamedTiers, NamedTiersUnitOfWork, named_tiers
+from services.application.models.sla_tiers import NamedTiers, NamedTiersUnitOfWork, list_named_tiers
 from tradewind.sla.pricing import PriceModel
 
 
-class Change(NamedTuple):
+class PriceChange(NamedTuple):
     """Tiers whose price differs alike from that in force; ``None`` where they have none."""
 
     tiers: Sequence[NamedTiers]
@@ -17,7 +17,7 @@ class Change(NamedTuple):
     after: PriceModel | None
 
 
-def changes(book: PriceBook, in_force: PriceBook | None, uow: NamedTiersUnitOfWork) -> Sequence[Change]:
+def list_price_changes(book: PriceBook, in_force: PriceBook | None, uow: NamedTiersUnitOfWork) -> Sequence[PriceChange]:
     """What differs between a book and the one in force, what few tiers share first."""
     before = {} if in_force is None else in_force.prices
     alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
@@ -26,4 +26,4 @@ def changes(book: PriceBook, in_force: PriceBook | None, uow: NamedTiersUnitOfWo
         if pair[0] != pair[1]:
             alike.setdefault(pair, []).append(tier_id)
     by_number = sorted(alike.items(), key=lambda change: (len(change[1]), min(change[1])))
-    return [Change(named_tiers(tier_ids, uow), *pair) for pair, tier_ids in by_number]
+    return [PriceChange(list_named_tiers(tier_ids, uow), *pair) for pair, tier_ids in by_number]

@@ -78,7 +78,7 @@ class Billing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class UsageLine:
     """Transfers of one key in one currency that fare alike.
 
     ``key_id`` : whom the offer was made to, else who brought the log; ``None`` where neither is known. ``amount`` is
@@ -111,11 +111,11 @@ class Statement:
 
     key_id: UUID | None
     key: str | None
-    billed: Sequence[Used]
-    unbilled: Sequence[Used]
+    billed: Sequence[UsageLine]
+    unbilled: Sequence[UsageLine]
 
 
-def statements(used: Iterable[Used]) -> Sequence[Statement]:
+def build_statements(used: Iterable[UsageLine]) -> Sequence[Statement]:
     """By key, in the order of their names; what no key is known of comes last."""
     ordered = sorted(used, key=_order)
     return [
@@ -129,12 +129,12 @@ def statements(used: Iterable[Used]) -> Sequence[Statement]:
     ]
 
 
-def _order(used: Used) -> tuple[bool, str, str, str, str]:
+def _order(used: UsageLine) -> tuple[bool, str, str, str, str]:
     return used.key_id is None, used.key or "", str(used.key_id), used.currency or "", used.billing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsedTransfer:
+class UsageTransfer:
     """One logged transfer of a month, as a list of them has it; ``kept`` : whether what was promised was, if known."""
 
     key_id: UUID | None
@@ -157,7 +157,7 @@ class UsedTransfer:
     kept: bool | None
 
 
-COLUMNS = UsedTransfer.__slots__
+COLUMNS = UsageTransfer.__slots__
 LINES_AT_ONCE = 1_000
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -165,7 +165,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class UsageOfMonth(Protocol):
-    def each(self, month: Month) -> Generator[UsedTransfer, None, None]: ...
+    def each(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
 
 
 class UsageUnitOfWork(Transaction, Protocol):
@@ -175,7 +175,7 @@ class UsageUnitOfWork(Transaction, Protocol):
     def usage(self) -> UsageOfMonth: ...
 
 
-def csv_name(month: Month) -> str:
+def usage_file_name(month: Month) -> str:
     """What the file with the transfers of a month is called."""
     return f"usage-{month}.csv"
 

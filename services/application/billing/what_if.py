@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.billing.price_books import PriceBook
-from services.application.models.sla_tiers import NamedTiersUnitOfWork, TierOfLink, path_in_words
+from services.application.models.sla_tiers import LinkTier, NamedTiersUnitOfWork, format_path
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PriceModel, amount_of_energy
 from tradewind.units import GB
 
-TRIED_ON = timedelta(days=30)
+REPLAYED_PERIOD = timedelta(days=30)
 """Whose requests a book is tried on."""
 
 _EXACT = Context(prec=80)
@@ -38,7 +38,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earned:
+class Earnings:
     """Of some requests, in the main unit of a book's currency, exact.
 
     ``energy_charged`` and ``mark_up`` are parts of the revenue, as the book charges them. ``energy_cost`` is what the
@@ -59,8 +59,8 @@ class Earned:
         """Revenue less the cost of the energy."""
         return None if self.energy_cost is None else _EXACT.subtract(self.revenue, self.energy_cost)
 
-    def __add__(self, other: "Earned") -> "Earned":
-        return Earned(
+    def __add__(self, other: "Earnings") -> "Earnings":
+        return Earnings(
             revenue=_EXACT.add(self.revenue, other.revenue),
             energy_charged=_EXACT.add(self.energy_charged, other.energy_charged),
             mark_up=_EXACT.add(self.mark_up, other.mark_up),
@@ -74,10 +74,12 @@ class Earned:
         )
 
 
-NOTHING = Earned()
+NO_EARNINGS = Earnings()
 
 
-def earned(demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_per_kwh: Decimal | None = None) -> Earned:
+def compute_earnings(
+    demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_per_kwh: Decimal | None = None
+) -> Earnings:
     """What a price earns of requests; those whose energy is charged and not known on its basis are not priced.
 
     Parameters
@@ -86,7 +88,7 @@ def earned(demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_pe
     """
     knows_energy = demand.energy_basis is basis
     if model is None or (model.needs_energy and not knows_energy):
-        return Earned(unpriced=demand.requests, energy_cost=None if cost_per_kwh is None else _NOTHING)
+        return Earnings(unpriced=demand.requests, energy_cost=None if cost_per_kwh is None else _NOTHING)
     known_requests, energy_j = (demand.known_requests, demand.energy_j) if knows_energy else (0, 0.0)
     requests, moved_bytes = demand.requests, demand.total_bytes
     if model.needs_energy:
@@ -96,7 +98,7 @@ def earned(demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_pe
     charged = _EXACT.add(_EXACT.multiply(model.base, Decimal(requests)), _EXACT.multiply(model.per_gb, gigabytes))
     charged = _EXACT.add(charged, energy)
     mark_up = _EXACT.multiply(charged, model.margin)
-    return Earned(
+    return Earnings(
         revenue=_EXACT.add(charged, mark_up),
         energy_charged=energy,
         mark_up=mark_up,
@@ -113,8 +115,8 @@ class TierWhatIf:
     tier_id: UUID
     requests: int
     total_bytes: int
-    in_force: Earned
-    draft: Earned
+    in_force: Earnings
+    draft: Earnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,8 @@ class WhatIf:
     """The demand tier by tier, those that earn most in the draft first, and the sums over all of them."""
 
     tiers: Sequence[TierWhatIf]
-    in_force: Earned
-    draft: Earned
+    in_force: Earnings
+    draft: Earnings
 
     @property
     def requests(self) -> int:
@@ -153,13 +155,15 @@ def what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook
         for tier_id, of_tier in by_tier.items()
     ]
     tiers.sort(key=lambda tier: (-tier.draft.revenue, -tier.in_force.revenue, -tier.requests, tier.tier_id))
-    return WhatIf(tiers, sum((one.in_force for one in tiers), NOTHING), sum((one.draft for one in tiers), NOTHING))
+    return WhatIf(
+        tiers, sum((one.in_force for one in tiers), NO_EARNINGS), sum((one.draft for one in tiers), NO_EARNINGS)
+    )
 
 
-def _by_book(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Decimal | None) -> Earned:
+def _by_book(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Decimal | None) -> Earnings:
     prices: Mapping[UUID, PriceModel] = {} if book is None else book.prices
     basis = EnergyBasis.TOTAL if book is None else book.energy_basis
-    return sum((earned(each, prices.get(each.tier_id), basis, cost_per_kwh) for each in demand), NOTHING)
+    return sum((compute_earnings(each, prices.get(each.tier_id), basis, cost_per_kwh) for each in demand), NO_EARNINGS)
 
 
 class Quotes(Protocol):
@@ -180,7 +184,7 @@ class PlacedTier(NamedTuple):
     place: str
 
 
-class Tried(NamedTuple):
+class Replay(NamedTuple):
     """``tiers`` : those of the release in force; what was asked for in others has no name any more."""
 
     what_if: WhatIf
@@ -188,14 +192,14 @@ class Tried(NamedTuple):
     since: datetime
 
 
-def try_on_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: WhatIfUnitOfWork) -> Tried:
+def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: WhatIfUnitOfWork) -> Replay:
     """The draft beside the book in force, on the requests of the last days."""
-    since = now - TRIED_ON
+    since = now - REPLAYED_PERIOD
     tried = what_if(uow.quotes.demand(since), draft=draft, in_force=in_force)
     release = uow.releases.current()
-    tiers: Sequence[TierOfLink] = []
+    tiers: Sequence[LinkTier] = []
     if release is not None:
         tiers = uow.sla_tiers.of(release, [each.tier_id for each in tried.tiers])
-    paths = {link.id: path_in_words(link.key) for link in uow.links.all()}
+    paths = {link.id: format_path(link.key) for link in uow.links.all()}
     named = {each.tier.id: PlacedTier(each.name, f"{paths[each.link_id]}, {each.cluster}") for each in tiers}
-    return Tried(tried, named, since)
+    return Replay(tried, named, since)

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from uuid import UUID
 
-from services.application.billing.price_books import PriceBook, PriceUnitOfWork, check_version, claimed_draft
+from services.application.billing.price_books import PriceBook, PriceUnitOfWork, check_version, claim_draft
 from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
 from tradewind.errors import Conflict
 from tradewind.units import format_count
 
-BEFORE_ITS_DATE = timedelta(minutes=1)
+WITHDRAWAL_LIMIT = timedelta(minutes=1)
 """No later than this a book is withdrawn: a process that has missed the notice reads its prices again until then."""
 
 
@@ -25,7 +25,7 @@ def delete_draft(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork) ->
     NotFound : the tenant has no such book.
     Conflict : the book is published, or somebody else changed it.
     """
-    book = claimed_draft(book_id, version, uow)
+    book = claim_draft(book_id, version, uow)
     uow.price_books.delete(book_id)
     uow.audit.note(
         "price_book.deleted",
@@ -53,7 +53,7 @@ def withdraw_book(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork, c
     if book.effective_from is None:
         raise Conflict("the book is a draft; there is nothing to withdraw")
     check_version(book, version)
-    if book.effective_from - clock.now() < BEFORE_ITS_DATE:
+    if book.effective_from - clock.now() < WITHDRAWAL_LIMIT:
         raise Conflict("the book is in force, was, or is within a minute; publish another one that ends it")
     uow.price_books.withdraw(book_id)
     uow.audit.note("price_book.withdrawn", book.name, id=str(book_id), effective_from=book.effective_from.isoformat())

@@ -8,14 +8,14 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from services.application.limits.live_shares import Held
+from services.application.limits.live_shares import ScopeUsage
 from services.application.shared.audit import Audit
 from services.application.shared.jobs import Event, LimitsChanged
 from services.application.transfers.sessions import Claim
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.wire.limits import WireLimit
 
-NOTHING_HELD: Mapping[str, Held] = MappingProxyType({})
+NO_USAGE: Mapping[str, ScopeUsage] = MappingProxyType({})
 
 
 class LimitScope(StrEnum):
@@ -48,7 +48,7 @@ class Limit:
         """The cap under a name of its own: no end has a control character in its name, colons it may have."""
         return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
 
-    def left_by(self, others: Held | None, weight: float) -> Caps:
+    def remaining_caps(self, others: ScopeUsage | None, weight: float) -> Caps:
         """What a newcomer may expect to use beside others: what is free, or its fair part once they have shrunk."""
         if others is None:
             return Caps(concurrency=self.concurrency, streams=self.streams)
@@ -77,7 +77,7 @@ class Limits:
     def __bool__(self) -> bool:
         return bool(self._by_place)
 
-    def holding(self, source: str, destination: str) -> tuple[Limit, ...]:
+    def list_applying(self, source: str, destination: str) -> tuple[Limit, ...]:
         """The limits that a transfer falls under."""
         places = [
             (LimitScope.TENANT, None, None),
@@ -92,19 +92,19 @@ class Limits:
         return [claim.scope for claim in self._claims.values()]
 
     def permitted(
-        self, source: str, destination: str, *, held: Mapping[str, Held] = NOTHING_HELD, weight: float = 1.0
+        self, source: str, destination: str, *, held: Mapping[str, ScopeUsage] = NO_USAGE, weight: float = 1.0
     ) -> Permitted:
         """What one transfer of a weight may use beside those that live."""
         caps, shared_with = NO_CAPS, 0
-        for limit in self.holding(source, destination):
+        for limit in self.list_applying(source, destination):
             others = held.get(self._claims[limit].scope)
-            caps = caps.tightened_by(limit.left_by(others, weight))
+            caps = caps.tightened_by(limit.remaining_caps(others, weight))
             shared_with = max(shared_with, others.transfers if others else 0)
         return Permitted(caps, shared_with)
 
     def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
         """What a live transfer has to claim its share of."""
-        return tuple(self._claims[limit] for limit in self.holding(source, destination))
+        return tuple(self._claims[limit] for limit in self.list_applying(source, destination))
 
 
 NO_LIMITS = Limits()
@@ -138,7 +138,7 @@ def put_limit(limit: Limit, *, uow: LimitUnitOfWork) -> Sequence[Limit]:
     return stand
 
 
-def limit_of(wire: WireLimit) -> Limit:
+def limit_from_wire(wire: WireLimit) -> Limit:
     """The limit that was asked for."""
     return Limit(
         scope=LimitScope(wire.scope),
@@ -149,7 +149,7 @@ def limit_of(wire: WireLimit) -> Limit:
     )
 
 
-def wire_limit(limit: Limit) -> WireLimit:
+def limit_to_wire(limit: Limit) -> WireLimit:
     """The limit as it is told."""
     ends = {"endpoint": limit.source} if limit.scope is LimitScope.ENDPOINT else {"source": limit.source}
     return WireLimit(

@@ -12,7 +12,7 @@ GROWTH = 2
 """Streams may double within a tick (the controller's trust region), so that much more than in use is claimed."""
 
 
-def within(basis: Basis, share: Share) -> Basis:
+def scale_to_share(basis: Basis, share: Share) -> Basis:
     """The basis under the caps of its request and the share granted now."""
     if share.concurrency is None and share.streams is None:
         return basis
@@ -24,7 +24,7 @@ def _at_least_one(share: int | None) -> int | None:
     return None if share is None else max(share, 1)
 
 
-def fits(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
+def fits_share(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
     files, streams = _total(chunks)
     return files <= (share.concurrency or files) and streams <= (share.streams or streams)
 
@@ -37,7 +37,7 @@ def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
     )
 
 
-def used(beat: Heartbeat) -> tuple[int, int]:
+def count_used(beat: Heartbeat) -> tuple[int, int]:
     """Files and streams in force; none before the first byte, nor of a chunk that is done."""
     if beat.sequence == 0:
         return 0, 0
@@ -48,7 +48,7 @@ def used(beat: Heartbeat) -> tuple[int, int]:
     )
 
 
-def wanted(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
+def count_requested(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
     """Files and streams that the transfer may come to use until its next heartbeat."""
     files, streams = _total(decision.chunks)
     if beat.sequence:

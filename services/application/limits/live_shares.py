@@ -6,14 +6,14 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from services.application.transfers.sessions import SessionsAway
+from services.application.transfers.sessions import SessionsUnreachable
 
 EVERY_S = 1.0
 SCOPES_AT_ONCE = 500
 """Asked for in one step, in which the store answers nobody else."""
 
 
-class Held(NamedTuple):
+class ScopeUsage(NamedTuple):
     """By the live transfers of a scope together: files and streams at once, and the sum of their weights."""
 
     transfers: int
@@ -22,14 +22,14 @@ class Held(NamedTuple):
     streams: int
 
 
-class HeldShares:
+class LiveUsage:
     """What live transfers of one tenant hold, by scope, as it was read last: ``now`` is replaced with each look."""
 
     def __init__(self) -> None:
-        self.now: Mapping[str, Held] = {}
+        self.now: Mapping[str, ScopeUsage] = {}
 
 
-class SharesHeld(Protocol):
+class ShareStore(Protocol):
     async def watch(self) -> None:
         """Mark that the store is there for claims; a gap between marks tells that it was not.
 
@@ -38,7 +38,7 @@ class SharesHeld(Protocol):
         SessionsAway : the store of sessions does not answer.
         """
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[Held]:
+    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         """What is held of each scope.
 
         Raises
@@ -57,8 +57,8 @@ class LiveShares:
 
     def __init__(
         self,
-        shares: SharesHeld,
-        capped: Callable[[], Mapping[UUID, tuple[Sequence[str], HeldShares]]],
+        shares: ShareStore,
+        capped: Callable[[], Mapping[UUID, tuple[Sequence[str], LiveUsage]]],
         on_failure: Callable[[Exception], None],
     ) -> None:
         self._shares = shares
@@ -75,16 +75,16 @@ class LiveShares:
             await asyncio.sleep(every_s)
 
     async def _look(self) -> None:
-        with suppress(SessionsAway):
+        with suppress(SessionsUnreachable):
             await self._shares.watch()
         for tenant_id, (scopes, noted) in self._capped().items():
             try:
                 noted.now = await self._read(tenant_id, scopes)
-            except SessionsAway:
+            except SessionsUnreachable:
                 noted.now = {}
 
-    async def _read(self, tenant_id: UUID, scopes: Sequence[str]) -> Mapping[str, Held]:
-        found: dict[str, Held] = {}
+    async def _read(self, tenant_id: UUID, scopes: Sequence[str]) -> Mapping[str, ScopeUsage]:
+        found: dict[str, ScopeUsage] = {}
         for first in range(0, len(scopes), SCOPES_AT_ONCE):
             asked = scopes[first : first + SCOPES_AT_ONCE]
             held = await self._shares.held(tenant_id, asked)

@@ -76,7 +76,7 @@ class CallLimits(NamedTuple):
         return cls(dict(of_key), {kind: per_s * KEYS_AT_ONCE for kind, per_s in of_key.items()})
 
 
-def calls_from(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:
+def parse_call_rates(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:
     """Calls a second by kind, as an operator writes them: ``query=5 heartbeat=off``, or ``off`` for all.
 
     ``usual`` : of the kinds that are not named.
@@ -108,7 +108,7 @@ def calls_from(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -
     return found
 
 
-class Taken(NamedTuple):
+class TakenCalls(NamedTuple):
     """Calls taken from one bucket since they were last told; ``per_s`` and ``burst`` say how it fills, and how far.
 
     ``holder_id`` : of the key, or of the tenant.
@@ -122,7 +122,7 @@ class Taken(NamedTuple):
 
 
 class SharedLevels(Protocol):
-    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+    async def take(self, taken: Sequence[TakenCalls]) -> Sequence[float]:
         """Take calls from buckets that all processes share; the level of each afterwards, below zero if overdrawn.
 
         Raises
@@ -131,17 +131,17 @@ class SharedLevels(Protocol):
         """
 
 
-Limit = Literal["key", "tenant"]
+LimitKind = Literal["key", "tenant"]
 """Whose bucket was empty."""
 
 
-class Refused(NamedTuple):
+class RefusedCalls(NamedTuple):
     """Calls that were refused since that was last told."""
 
     tenant_id: UUID
     key_id: UUID
     kind: CallKind
-    limit: Limit
+    limit: LimitKind
     calls: int
 
 
@@ -185,7 +185,7 @@ class RateLimits:
         limits: CallLimits,
         levels: SharedLevels,
         monotonic: Callable[[], float],
-        on_refused: Callable[[Refused], None],
+        on_refused: Callable[[RefusedCalls], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
         self._limits = limits
@@ -194,7 +194,7 @@ class RateLimits:
         self._on_refused = on_refused
         self._on_failed = on_failed
         self._buckets: dict[tuple[UUID, CallKind], _Bucket] = {}
-        self._refused: Counter[tuple[UUID, UUID, CallKind, Limit]] = Counter()
+        self._refused: Counter[tuple[UUID, UUID, CallKind, LimitKind]] = Counter()
 
     def permits(self, principal: Principal, kind: CallKind) -> bool:
         """Take a call from the buckets of the key and of its tenant if there is one left in both."""
@@ -217,7 +217,7 @@ class RateLimits:
         if self.permits(principal, kind):
             return
         of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
-        limit: Limit = "key"
+        limit: LimitKind = "key"
         empty = of_key
         if of_tenant is not None and (of_key is None or of_tenant.empty_for_s > of_key.empty_for_s):
             limit, empty = "tenant", of_tenant
@@ -253,7 +253,7 @@ class RateLimits:
         self._tell_refused()
         self._forget_full()
         used = [(name, bucket) for name, bucket in self._buckets.items() if bucket.taken]
-        told = [Taken(*name, bucket.taken, bucket.per_s, bucket.burst) for name, bucket in used]
+        told = [TakenCalls(*name, bucket.taken, bucket.per_s, bucket.burst) for name, bucket in used]
         for _, bucket in used:
             bucket.taken = 0
         for first in range(0, len(used), BUCKETS_AT_ONCE):
@@ -285,7 +285,7 @@ class RateLimits:
     def _tell_refused(self) -> None:
         refused, self._refused = self._refused, Counter()
         for (tenant_id, key_id, kind, limit), calls in refused.items():
-            self._on_refused(Refused(tenant_id, key_id, kind, limit, calls))
+            self._on_refused(RefusedCalls(tenant_id, key_id, kind, limit, calls))
 
     def _forget_full(self) -> None:
         """Buckets that are as new: of keys and tenants that have not called for a while."""

@@ -37,7 +37,7 @@ class QuarantinedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedFor:
+class RejectionGroup:
     """How many rows wait for one reason; ``newest`` of them by id."""
 
     field: str
@@ -46,14 +46,14 @@ class RefusedFor:
     newest: int
 
 
-class Refusal(NamedTuple):
+class RejectionReason(NamedTuple):
     """What rows were refused for."""
 
     field: str
     reason: str
 
 
-class Retried(NamedTuple):
+class RetryResult(NamedTuple):
     """Rows that left the quarantine, those that are refused again, and those of the same reason that were not tried."""
 
     stored: int
@@ -64,8 +64,8 @@ class Retried(NamedTuple):
 class Quarantine(Protocol):
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
     def get(self, row_id: int) -> QuarantinedRow: ...
-    def oldest(self, refused_for: Refusal, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]: ...
-    def count(self, refused_for: Refusal | None = None) -> int: ...
+    def oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]: ...
+    def count(self, refused_for: RejectionReason | None = None) -> int: ...
     def remove(self, *row_ids: int) -> None: ...
 
 
@@ -100,7 +100,7 @@ def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -
     return receipt
 
 
-def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Retried:
+def retry_rows(refused_for: RejectionReason, *, uow: RetryUnitOfWork, clock: Clock) -> RetryResult:
     """Try rows of one reason again as they are, the oldest first; what is refused again is back in the quarantine.
 
     Raises
@@ -121,7 +121,7 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
         raise InvalidValue(rejection.field, f"{rejection.reason}: so all {len(rows)} rows are refused again")
     uow.quarantine.remove(*(each.id for each in rows))
     refused = sum(each.rejected - each.already_stored for each in receipts)
-    retried = Retried(len(rows) - refused, refused, left)
+    retried = RetryResult(len(rows) - refused, refused, left)
     uow.audit.note(
         "quarantine.retried",
         f"{len(rows)} rows",

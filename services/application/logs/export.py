@@ -12,7 +12,7 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.shared.events import LogsExported, Reporter
-from services.application.shared.failure_reasons import told_reason
+from services.application.shared.failure_reasons import format_reason
 from services.application.shared.jobs import Event, ExportLogs
 from services.application.shared.ports import Clock, Transaction
 from tradewind.errors import Conflict, TradewindError
@@ -114,7 +114,7 @@ class AskingUnitOfWork(Protocol):
     def commit(self) -> None: ...
 
 
-def ask_for_export(place: str | None, *, uow: AskingUnitOfWork, clock: Clock) -> int:
+def request_export(place: str | None, *, uow: AskingUnitOfWork, clock: Clock) -> int:
     """Have the days that have changed exported now, as it is done each night; how many there are.
 
     Raises
@@ -180,5 +180,5 @@ class Export:
 
 def _reason_of(error: Exception) -> str:
     if isinstance(error, TradewindError):
-        return told_reason(str(error))
+        return format_reason(str(error))
     return f"{type(error).__name__}, which nobody foresaw; the worker's log tells more"

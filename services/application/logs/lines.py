@@ -71,7 +71,7 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
+def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
     """The plain bytes of ``chunks``, piece by piece.
 
     Raises
@@ -182,7 +182,7 @@ class UploadedBody:
         self._sha256: bytes | None = None
 
     def lines(self) -> Iterator[Line]:
-        """Its lines; raises as ``decompressed`` does."""
+        """Its lines; raises as ``decompress`` does."""
         return split_lines(self._plain(), self._limits)
 
     def sha256(self) -> bytes:
@@ -197,7 +197,7 @@ class UploadedBody:
         digest = hashlib.sha256()
         self._file.seek(0)
         chunks = iter(partial(self._file.read, READ_BYTES), b"")
-        for piece in decompressed(chunks, self._encoding, self._limits):
+        for piece in decompress(chunks, self._encoding, self._limits):
             digest.update(piece)
             yield piece
         self._sha256 = digest.digest()

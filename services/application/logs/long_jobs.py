@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from services.application.logs.export import ExportFailure
-from services.application.logs.retention_page import MonthOfTenant, Next, next_of
+from services.application.logs.retention_page import MonthOfTenant, NextStep, find_next_step
 from tradewind.units import format_count
 
 MOST_WAITING = 200
@@ -19,7 +19,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongWork:
+class LongJob:
     """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words.
 
     ``failure`` : what keeps it from being done.
@@ -65,7 +65,7 @@ class WorkUnitOfWork(Protocol):
     def month_seals(self) -> MonthSeals: ...
 
 
-def long_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongWork]:
+def list_long_jobs(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongJob]:
     """All of it.
 
     Parameters
@@ -73,16 +73,16 @@ def long_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months:
     is_exporting : whether there is a place for exports.
     months : of logs that are kept, ``None`` for all.
     """
-    return [_fits(uow), _sums(uow), export_work(uow, now=now, is_exporting=is_exporting), _months(uow, now, months)]
+    return [_fits(uow), _sums(uow), describe_export(uow, now=now, is_exporting=is_exporting), _months(uow, now, months)]
 
 
-def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> LongWork:
+def describe_export(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
     """Days of transfers, heartbeats and quotes that are over, a file each: those written today beside those left."""
     done, total = uow.log_days.progress(now.date())
     if not is_exporting:
-        return LongWork(name="Exports", done=0, total=0, unit="file", left="no place for them is set")
+        return LongJob(name="Exports", done=0, total=0, unit="file", left="no place for them is set")
     left = total - done
-    return LongWork(
+    return LongJob(
         name="Exports",
         done=done,
         total=total,
@@ -94,28 +94,28 @@ def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> Lo
     )
 
 
-def _fits(uow: WorkUnitOfWork) -> LongWork:
+def _fits(uow: WorkUnitOfWork) -> LongJob:
     building = uow.release_work.building()
     if building is None:
-        return LongWork(name="Fits", done=0, total=0, unit="link", left="begun when enough new logs have come")
+        return LongJob(name="Fits", done=0, total=0, unit="link", left="begun when enough new logs have come")
     done, total = uow.release_work.progress(building)
-    return LongWork(
+    return LongJob(
         name="Fits", done=done, total=total, unit="link", left=f"release {building} is in force once all are fitted"
     )
 
 
-def _sums(uow: WorkUnitOfWork) -> LongWork:
+def _sums(uow: WorkUnitOfWork) -> LongJob:
     waiting = uow.rollups.waiting(MOST_WAITING)
     more = "or more " if waiting == MOST_WAITING else ""
     left = f"{waiting} {more}days of links wait to be added up, the oldest first" if waiting else "every row is counted"
-    return LongWork(name="Daily sums", done=None, total=waiting, unit="day", left=left)
+    return LongJob(name="Daily sums", done=None, total=waiting, unit="day", left=left)
 
 
-def _months(uow: WorkUnitOfWork, now: datetime, months: int | None) -> LongWork:
+def _months(uow: WorkUnitOfWork, now: datetime, months: int | None) -> LongJob:
     if months is None:
-        return LongWork(name="Retention", done=0, total=0, unit="month", left="every row is kept")
-    next_up = [next_of(each, now=now, months=months) for each in uow.month_seals.page()]
-    gone = next_up.count(Next.GONE)
-    due = sum(each in (Next.CLOSES, Next.WAITS, Next.GOES) for each in next_up)
+        return LongJob(name="Retention", done=0, total=0, unit="month", left="every row is kept")
+    next_up = [find_next_step(each, now=now, months=months) for each in uow.month_seals.page()]
+    gone = next_up.count(NextStep.GONE)
+    due = sum(each in (NextStep.CLOSES, NextStep.WAITS, NextStep.GOES) for each in next_up)
     left = f"{due} to go once exported, at 02:40 UTC" if due else "no month is older than is kept"
-    return LongWork(name="Retention", done=gone, total=gone + due, unit="month", left=left)
+    return LongJob(name="Retention", done=gone, total=gone + due, unit="month", left=left)

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.billing.usage import Month, Used
+from services.application.billing.usage import Month, UsageLine
 from services.application.logs.export import ExportedDay, View, folder_of
 from services.application.shared.audit import Audit
-from services.application.shared.events import LogsDropped, LogsKept, Reporter
+from services.application.shared.events import LogsDropped, LogsRetained, Reporter
 from services.application.shared.ports import Clock, Transaction
 from tradewind.errors import Conflict, Unavailable
 
@@ -85,11 +85,11 @@ class MonthSeals(Protocol):
 
     def days(self, month: Month) -> DaysOfMonth: ...
     def is_sealed(self, month: Month, versions: int) -> bool: ...
-    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[Used], *, at: datetime) -> None: ...
+    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None: ...
 
 
 class UsageOfMonth(Protocol):
-    def sums(self, month: Month) -> Sequence[Used]: ...
+    def sums(self, month: Month) -> Sequence[UsageLine]: ...
 
 
 class SealUnitOfWork(Transaction, Protocol):
@@ -110,7 +110,7 @@ class Exports(Protocol):
         """Whether the file is there, byte for byte."""
 
 
-def first_kept(now: datetime, months: int) -> Month:
+def oldest_retained_month(now: datetime, months: int) -> Month:
     """The oldest month of which rows are kept: so many whole months beside the current one."""
     month = Month.of(now)
     for _ in range(months):
@@ -146,12 +146,12 @@ class LogRetention:
         return [self._go(each, closable) for each in self._due()]
 
     def _due(self) -> Sequence[StoredMonth]:
-        kept = first_kept(self.clock.now(), self.months)
+        kept = oldest_retained_month(self.clock.now(), self.months)
         return [each for each in self.stored.stored() if each.month < kept]
 
     def _closable(self) -> Month:
         """Months before this one may be closed: no transfer that would be logged in them is live."""
-        kept = first_kept(self.clock.now(), self.months)
+        kept = oldest_retained_month(self.clock.now(), self.months)
         oldest = self.stored.oldest_live_transfer()
         return kept if oldest is None else min(kept, Month.of(oldest))
 
@@ -163,7 +163,7 @@ class LogRetention:
         if due.dropped:
             self.reporter.report(LogsDropped(month=month, rows=told.rows, bytes=told.bytes))
         else:
-            self.reporter.report(LogsKept(month=month, reasons=tuple(due.obstacles)))
+            self.reporter.report(LogsRetained(month=month, reasons=tuple(due.obstacles)))
         return due
 
     def _drop(self, due: MonthDue) -> MonthDue:

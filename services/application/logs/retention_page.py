@@ -5,7 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 from services.application.billing.usage import Month
-from services.application.logs.retain import first_kept
+from services.application.logs.retain import oldest_retained_month
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class MonthOfTenant:
         return self.files == self.exported_files
 
 
-class Next(StrEnum):
+class NextStep(StrEnum):
     """What happens to a month of logs."""
 
     KEPT = "kept"
@@ -48,20 +48,20 @@ class Next(StrEnum):
     """Its rows are dropped."""
 
 
-def next_of(month: MonthOfTenant, *, now: datetime, months: int | None) -> Next:
+def find_next_step(month: MonthOfTenant, *, now: datetime, months: int | None) -> NextStep:
     """What happens next where so many ``months`` are kept; ``None`` : all of them."""
     if month.dropped_at is not None:
-        return Next.GONE
+        return NextStep.GONE
     if months is None:
-        return Next.KEPT
-    if month.month >= first_kept(now, months):
-        return Next.KEPT_UNTIL
+        return NextStep.KEPT
+    if month.month >= oldest_retained_month(now, months):
+        return NextStep.KEPT_UNTIL
     if not month.closed:
-        return Next.CLOSES
-    return Next.GOES if month.is_exported else Next.WAITS
+        return NextStep.CLOSES
+    return NextStep.GOES if month.is_exported else NextStep.WAITS
 
 
-def due_from(month: Month, months: int) -> datetime:
+def find_due_month(month: Month, months: int) -> datetime:
     """From when on a month is not to be kept where so many whole ``months`` are."""
     due = month.after
     for _ in range(months):

@@ -6,7 +6,7 @@ from typing import Protocol
 from services.application.models.learned_model import StoredRelease
 from tradewind.wire.releases import Change, LinkChange, Release, ReleaseComparison, TierChange, UndecidedTiers
 
-TIERS_TOLD = 50
+MAX_TIERS_LISTED = 50
 """Tiers that are told one by one, those that move most."""
 
 
@@ -30,7 +30,7 @@ class ComparisonUnitOfWork(Protocol):
     def release_differences(self) -> ReleaseDifferences: ...
 
 
-def compared(release_id: int, *, uow: ComparisonUnitOfWork) -> ReleaseComparison:
+def compare_releases(release_id: int, *, uow: ComparisonUnitOfWork) -> ReleaseComparison:
     """What putting a release in force would change.
 
     Raises
@@ -38,20 +38,20 @@ def compared(release_id: int, *, uow: ComparisonUnitOfWork) -> ReleaseComparison
     NotFound : the tenant has no such release.
     """
     release, current = uow.releases.get(release_id), uow.releases.current()
-    tiers = sorted(uow.release_differences.tiers(current, release_id), key=moved, reverse=True)
+    tiers = sorted(uow.release_differences.tiers(current, release_id), key=measure_tier_shift, reverse=True)
     return ReleaseComparison(
-        release=told(release),
+        release=to_wire_release(release),
         in_force=current,
         same=uow.release_differences.same(current, release_id),
         links=tuple(uow.release_differences.links(current, release_id)),
         tiers_changed=len(tiers),
         tiers_gained=sum(each.change is Change.GAINED for each in tiers),
         tiers_lost=sum(each.change is Change.LOST for each in tiers),
-        tiers=tuple(tiers[:TIERS_TOLD]),
+        tiers=tuple(tiers[:MAX_TIERS_LISTED]),
     )
 
 
-def moved(tier: TierChange) -> float:
+def measure_tier_shift(tier: TierChange) -> float:
     """By how much of the wider bound a tier moves; one that comes or goes moves as a whole."""
     before, after = tier.before, tier.after
     if before is None or after is None:
@@ -60,7 +60,7 @@ def moved(tier: TierChange) -> float:
     return max(abs(after.lower - before.lower), abs(after.upper - before.upper)) / widest if widest else 0.0
 
 
-def told(release: StoredRelease, undecided: Sequence[UndecidedTiers] = ()) -> Release:
+def to_wire_release(release: StoredRelease, undecided: Sequence[UndecidedTiers] = ()) -> Release:
     """Return the release as the API states it; ``undecided`` counts for the one in force alone."""
     return Release(
         id=release.id,

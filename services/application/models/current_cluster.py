@@ -25,7 +25,7 @@ class ClusterUnitOfWork(Protocol):
     def models(self) -> Models: ...
 
 
-class ClusterInForce(NamedTuple):
+class CurrentCluster(NamedTuple):
     release: int
     model: StoredModel
     leaf: StoredLeaf
@@ -39,7 +39,7 @@ class ClusterSuperseded(NotFound):
         self.link_id = link_id
 
 
-def cluster_in_force(cluster_id: UUID, uow: ClusterUnitOfWork) -> ClusterInForce:
+def find_current_cluster(cluster_id: UUID, uow: ClusterUnitOfWork) -> CurrentCluster:
     """One cluster.
 
     Raises
@@ -51,4 +51,4 @@ def cluster_in_force(cluster_id: UUID, uow: ClusterUnitOfWork) -> ClusterInForce
     if release is None or model is None:
         link_id = uow.models.link_of_cluster(cluster_id)
         raise NotFound("no such cluster") if link_id is None else ClusterSuperseded(link_id)
-    return ClusterInForce(release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id))
+    return CurrentCluster(release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id))

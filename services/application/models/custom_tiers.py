@@ -12,10 +12,16 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID, uuid4
 
-from services.application.models.current_cluster import cluster_in_force
+from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import StoredLeaf, StoredModel, Tier
-from services.application.models.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words, tiers_of_link
-from services.application.models.tier_identity import origins_of
+from services.application.models.sla_tiers import (
+    Links,
+    NamedTiersUnitOfWork,
+    format_path,
+    list_link_tiers,
+    list_named_tiers,
+)
+from services.application.models.tier_identity import list_tier_origins
 from services.application.shared.audit import Audit
 from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
@@ -26,7 +32,7 @@ from tradewind.tiers.partitions import Partition, PartitionKey, has_moved, match
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCuts:
+class CustomBoundaries:
     """Where a provider cuts the targets of one key; tier n lies between the cuts n − 1 and n."""
 
     key: PartitionKey
@@ -41,9 +47,9 @@ class OwnCuts:
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
 
 
-class OwnTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
-    def keep(self, link_id: UUID, own: OwnCuts, *, replacing: Collection[UUID]) -> None: ...
+class CustomTiers(Protocol):
+    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
+    def keep(self, link_id: UUID, own: CustomBoundaries, *, replacing: Collection[UUID]) -> None: ...
     def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None: ...
     def rename(self, tier_id: UUID, name: str | None) -> None: ...
     def accept(self, tier_id: UUID) -> None: ...
@@ -74,7 +80,7 @@ class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
     @property
     def tenant_id(self) -> UUID: ...
     @property
-    def own_tiers(self) -> OwnTiers: ...
+    def custom_tiers(self) -> CustomTiers: ...
     @property
     def releases(self) -> Releases: ...
     @property
@@ -88,7 +94,7 @@ class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CutTier:
+class BoundedTier:
     """A tier and what serves it; ``is_new`` : it continues none, and inherits the price of what it was split from."""
 
     tier: Tier
@@ -97,23 +103,23 @@ class CutTier:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class BoundaryPreview:
     """The tiers of a key as they are and as they would be, both solved alike, so that their regrets compare."""
 
-    before: Sequence[CutTier]
-    after: Sequence[CutTier]
+    before: Sequence[BoundedTier]
+    after: Sequence[BoundedTier]
 
 
-def tiers_of(leaf: StoredLeaf, key: PartitionKey) -> Sequence[CutTier]:
+def list_cluster_tiers(leaf: StoredLeaf, key: PartitionKey) -> Sequence[BoundedTier]:
     """The tiers of a cluster for one key, ascending."""
     held = zip(leaf.tiers, leaf.model.partitions, strict=True)
     return sorted(
-        (CutTier(tier, partition) for tier, partition in held if partition.key == key),
+        (BoundedTier(tier, partition) for tier, partition in held if partition.key == key),
         key=lambda each: each.partition.lower,
     )
 
 
-def effect_of(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> Effect:
+def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> BoundaryPreview:
     """What other cuts would change: a tier goes on in the one that shares most with it.
 
     Raises
@@ -121,7 +127,7 @@ def effect_of(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> Eff
     InvalidValue : the kind cannot be cut, or not there.
     NotFound : the cluster has no tiers of this key.
     """
-    held = tiers_of(leaf, key)
+    held = list_cluster_tiers(leaf, key)
     if not held:
         raise NotFound("the cluster has no such tiers")
     edges = (held[0].partition.lower, *(each.partition.upper for each in held))
@@ -133,14 +139,14 @@ def effect_of(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> Eff
     for match in match_partitions(as_is, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
         if match.old is None:
             origin = None if match.split_from is None else tier_of[id(match.split_from)].id
-            after.append(CutTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
+            after.append(BoundedTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
         else:
             tier = tier_of[id(match.old)]
-            after.append(CutTier(replace(tier, needs_review=tier.needs_review or match.moved), match.new))
-    return Effect(before, after)
+            after.append(BoundedTier(replace(tier, needs_review=tier.needs_review or match.moved), match.new))
+    return BoundaryPreview(before, after)
 
 
-def keep_cuts(
+def set_boundaries(
     cluster_id: UUID, key: PartitionKey, cuts: Sequence[float], *, version: UUID, uow: TierUnitOfWork, clock: Clock
 ) -> UUID:
     """Cut the tiers of a cluster otherwise, from now on and after each fit; the cluster's id in the new release.
@@ -160,12 +166,12 @@ def keep_cuts(
     if release is None or model is None or model.id != version:
         raise Conflict("the link was fitted again or its tiers were changed meanwhile; look at them again")
     position = next(n for n, leaf in enumerate(model.leaves) if leaf.cluster_id == cluster_id)
-    effect = effect_of(model.leaves[position], key, cuts)
-    own = OwnCuts(key, tuple(cuts), tuple(each.tier.id for each in effect.after))
-    uow.own_tiers.keep(model.link_id, own, replacing=[each.tier.id for each in effect.before])
-    cut, tiers = with_own_cuts(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
+    effect = preview_boundaries(model.leaves[position], key, cuts)
+    own = CustomBoundaries(key, tuple(cuts), tuple(each.tier.id for each in effect.after))
+    uow.custom_tiers.keep(model.link_id, own, replacing=[each.tier.id for each in effect.before])
+    cut, tiers = apply_custom_boundaries(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
     model_id = uow.models.add(model.link_id, cut, tiers, fitted_at=model.fitted_at)
-    uow.price_books.inherit(origins_of([[each.tier for each in effect.after]]))
+    uow.price_books.inherit(list_tier_origins([[each.tier for each in effect.after]]))
     now_in_force = uow.releases.with_model(
         model.link_id, model_id, built_on=release, at=clock.now(), why="tiers_cut", refits=False
     )
@@ -185,21 +191,21 @@ def keep_cuts(
     return stored.leaves[position].cluster_id
 
 
-def forget_cuts(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> None:
+def reset_boundaries(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> None:
     """Let the next fit cut the tiers of a cluster as it proposes.
 
     Raises
     ------
     NotFound : the release in force has no such cluster.
     """
-    _, model, leaf = cluster_in_force(cluster_id, uow)
-    uow.own_tiers.forget(model.link_id, key, [each.tier.id for each in tiers_of(leaf, key)])
+    _, model, leaf = find_current_cluster(cluster_id, uow)
+    uow.custom_tiers.forget(model.link_id, key, [each.tier.id for each in list_cluster_tiers(leaf, key)])
     uow.audit.note("tier.cuts_given_up", _in_words(key), link=_path(model.link_id, uow.links))
     uow.commit()
 
 
-def with_own_cuts(
-    model: LinkModel, tiers: Sequence[Sequence[Tier]], own: Collection[OwnCuts], before: StoredModel | None
+def apply_custom_boundaries(
+    model: LinkModel, tiers: Sequence[Sequence[Tier]], own: Collection[CustomBoundaries], before: StoredModel | None
 ) -> tuple[LinkModel, Sequence[Sequence[Tier]]]:
     """A model with the provider's own cuts in the clusters that continue those they were made for.
 
@@ -208,8 +214,8 @@ def with_own_cuts(
     tiers : for each leaf one for each of its partitions; those of the model before where they continue them.
     before : by which bounds are told that moved.
     """
-    known: Mapping[UUID, CutTier] = {
-        tier.id: CutTier(tier, partition)
+    known: Mapping[UUID, BoundedTier] = {
+        tier.id: BoundedTier(tier, partition)
         for leaf in (() if before is None else before.leaves)
         for tier, partition in zip(leaf.tiers, leaf.model.partitions, strict=True)
     }
@@ -220,7 +226,7 @@ def with_own_cuts(
 
 
 def _cut(
-    leaf: LeafModel, tiers: Sequence[Tier], own: OwnCuts, known: Mapping[UUID, CutTier]
+    leaf: LeafModel, tiers: Sequence[Tier], own: CustomBoundaries, known: Mapping[UUID, BoundedTier]
 ) -> tuple[LeafModel, Sequence[Tier]]:
     whole = list(zip(leaf.partitions, tiers, strict=True))
     held = [(partition, tier) for partition, tier in whole if partition.key == own.key]
@@ -240,7 +246,7 @@ def _cut(
     return replace(leaf, partitions=tuple(partition for partition, _ in joined)), [tier for _, tier in joined]
 
 
-def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, CutTier]) -> Tier:
+def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTier]) -> Tier:
     """The tier, to be reviewed where its bounds have moved or nobody has seen it yet."""
     before = known.get(tier_id)
     if before is None:
@@ -260,7 +266,7 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None
     if name is not None:
         _check_free(name, tier_id, uow)
     before = _named([tier_id], uow)
-    uow.own_tiers.rename(tier_id, name)
+    uow.custom_tiers.rename(tier_id, name)
     uow.audit.note("tier.renamed", before, now=name or "by its range", id=str(tier_id))
     uow.publish(PricesChanged(uow.tenant_id))
     uow.commit()
@@ -270,7 +276,7 @@ def _check_free(name: str, tier_id: UUID, uow: TierUnitOfWork) -> None:
     """Refuse a name of another tier of the link in the release in force: nobody is told those of earlier ones."""
     release = uow.releases.current()
     mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
-    for each in tiers_of_link(mine[0].link_id, uow) if mine else ():
+    for each in list_link_tiers(mine[0].link_id, uow) if mine else ():
         if each.tier.id != tier_id and each.name.casefold().split() == name.casefold().split():
             which = f"{each.range}, {each.cluster}"
             raise InvalidValue("name", f"{each.name!r} is another tier of this link ({which}); choose another name")
@@ -285,7 +291,7 @@ def accept_tiers(tier_ids: Iterable[UUID], *, uow: TierUnitOfWork) -> None:
     """
     for tier_id in tier_ids:
         _known(tier_id, uow)
-        uow.own_tiers.accept(tier_id)
+        uow.custom_tiers.accept(tier_id)
         uow.audit.note("tier.reviewed", _named([tier_id], uow), id=str(tier_id))
     uow.commit()
 
@@ -295,11 +301,11 @@ def _in_words(key: PartitionKey) -> str:
 
 
 def _path(link_id: UUID, links: Links) -> str:
-    return next(path_in_words(link.key) for link in links.all() if link.id == link_id)
+    return next(format_path(link.key) for link in links.all() if link.id == link_id)
 
 
 def _named(tier_ids: Collection[UUID], uow: TierUnitOfWork) -> str:
-    return "; ".join(each.in_words() for each in named_tiers(tier_ids, uow))
+    return "; ".join(each.in_words() for each in list_named_tiers(tier_ids, uow))
 
 
 def _known(tier_id: UUID, uow: TierUnitOfWork) -> None:

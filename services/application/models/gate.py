@@ -14,7 +14,7 @@ from tradewind.model import LeafModel, LinkModel
 
 ACCURACY, COVERAGE, HELD_OUT_ROWS = "throughput.accuracy", "throughput.coverage90", "throughput.rows"
 COMPARED_ROWS, GROWTH_SD = "compared.rows", "compared.growth_sd"
-ERROR, ERROR_IN_FORCE = "compared.error", "compared.error_in_force"
+ERROR, ERROR_OF_CURRENT = "compared.error", "compared.error_in_force"
 
 LOWEST_COVERAGE = 0.80
 """Share of held-out rows within the 90 % band; below this it misses twice as many as it says, and so do the SLAs."""
@@ -53,7 +53,7 @@ class Verdict:
     def passed(self) -> bool:
         return not self.reasons
 
-    def figures(self) -> Mapping[str, float | None]:
+    def metrics(self) -> Mapping[str, float | None]:
         """What is stored, shown and logged of it; the reasons stand beside."""
         return {
             "accuracy": self.accuracy,
@@ -65,7 +65,7 @@ class Verdict:
         }
 
 
-def judge(new: LinkModel) -> Verdict:
+def judge_fit(new: LinkModel) -> Verdict:
     """Hold a new model against its own claims and against the model in force."""
     held_out = int(sum(leaf.accuracy[HELD_OUT_ROWS] for leaf in new.leaves))
     accuracy, coverage = (_mean(new.leaves, figure, HELD_OUT_ROWS) for figure in (ACCURACY, COVERAGE))
@@ -77,7 +77,7 @@ def judge(new: LinkModel) -> Verdict:
     rows = int(sum(leaf.accuracy[COMPARED_ROWS] for leaf in compared))
     error = error_in_force = None
     if compared:
-        error, error_in_force = (_mean(compared, figure, COMPARED_ROWS) for figure in (ERROR, ERROR_IN_FORCE))
+        error, error_in_force = (_mean(compared, figure, COMPARED_ROWS) for figure in (ERROR, ERROR_OF_CURRENT))
         growth_sd = math.hypot(*(leaf.accuracy[GROWTH_SD] * leaf.accuracy[COMPARED_ROWS] for leaf in compared)) / rows
         if error - error_in_force > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
             reasons.append(f"errs by {error:.0%} on {rows} new rows, the model in force by {error_in_force:.0%}")

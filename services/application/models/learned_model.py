@@ -172,7 +172,7 @@ class ClaimedLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class KnownLoadCurve:
     """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s.
 
     Arrays of doubles, because a busy endpoint has millions.
@@ -183,7 +183,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDuring:
+class EndpointLoad:
     """The curves of an endpoint, the oldest month first, read when they are asked for.
 
     ``rows_by_month`` : what each of them knows; as long as it is the same, so are the curves.
@@ -191,4 +191,4 @@ class KnownDuring:
 
     endpoint_id: UUID
     rows_by_month: tuple[tuple[datetime, int], ...]
-    read: Callable[[], Sequence[Curve]]
+    read: Callable[[], Sequence[KnownLoadCurve]]

@@ -41,7 +41,7 @@ class _Range(NamedTuple):
     upper: float
 
 
-def changes_of_priced_tiers(
+def list_priced_tier_changes(
     before: StoredModel | None, model: LinkModel, tiers: Sequence[Sequence[Tier]], priced: Collection[UUID]
 ) -> Sequence[TierChange]:
     """Return the priced tiers that a link would lose, or that would move to another promise.
@@ -65,7 +65,7 @@ def changes_of_priced_tiers(
     return tuple(change for change in found.values() if change is not None)
 
 
-def reason_to_wait(changes: Sequence[TierChange]) -> str:
+def format_wait_reason(changes: Sequence[TierChange]) -> str:
     """Return why the link keeps its model, for the pages and `GET /v1/links`."""
     lost = sum(each.change is Change.LOST for each in changes)
     counts = [(lost, "take away"), (len(changes) - lost, "move")]

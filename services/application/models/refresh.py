@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from services.application.billing.price_list import PriceList
-from services.application.models.custom_tiers import OwnCuts, with_own_cuts
-from services.application.models.gate import Verdict, judge
+from services.application.models.custom_tiers import CustomBoundaries, apply_custom_boundaries
+from services.application.models.gate import Verdict, judge_fit
 from services.application.models.learned_model import (
     ClaimedLink,
-    Curve,
-    KnownDuring,
+    EndpointLoad,
+    KnownLoadCurve,
     Span,
     StoredLink,
     StoredModel,
     Tier,
 )
-from services.application.models.priced_tiers import UndecidedModel, changes_of_priced_tiers, reason_to_wait
-from services.application.models.tier_identity import continued_tiers, origins_of
+from services.application.models.priced_tiers import UndecidedModel, format_wait_reason, list_priced_tier_changes
+from services.application.models.tier_identity import list_tier_origins, match_tiers
 from services.application.shared.events import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
 from services.application.shared.jobs import Event, FitLink, RefreshModels, ReleaseChanged
 from services.application.shared.ports import Clock, Transaction
@@ -45,15 +45,15 @@ MAX_ATTEMPTS = 3
 class EndCurves:
     """Of both ends of a link, and of what runs between the two, whatever the mover or the direction."""
 
-    source: KnownDuring
-    destination: KnownDuring
-    between: Curve
+    source: EndpointLoad
+    destination: EndpointLoad
+    between: KnownLoadCurve
 
 
 class Learner(Protocol):
     """What only workers have: the numerics."""
 
-    def curve(self, rows: Iterable["pa.RecordBatch"]) -> Curve:
+    def curve(self, rows: Iterable["pa.RecordBatch"]) -> KnownLoadCurve:
         """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(
@@ -86,7 +86,7 @@ class ReleaseWork(Protocol):
     def last_activity(self, release_id: int) -> datetime: ...
     def newest_began_at(self) -> datetime | None: ...
     def outcomes(self, release_id: int) -> Mapping[str, int]: ...
-    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None: ...
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, is_retry: bool = False) -> int | None: ...
     def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
@@ -105,7 +105,7 @@ class Models(Protocol):
 
 
 class OwnTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
 
 
 class PriceBooks(Protocol):
@@ -120,8 +120,8 @@ class TierDecisions(Protocol):
 
 class Curves(Protocol):
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
-    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
-    def during(self, endpoint_id: UUID, span: Span) -> KnownDuring: ...
+    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: KnownLoadCurve) -> None: ...
+    def during(self, endpoint_id: UUID, span: Span) -> EndpointLoad: ...
 
 
 class Links(Protocol):
@@ -139,7 +139,7 @@ class RefreshUnitOfWork(Transaction, Protocol):
     @property
     def models(self) -> Models: ...
     @property
-    def own_tiers(self) -> OwnTiers: ...
+    def custom_tiers(self) -> OwnTiers: ...
     @property
     def price_books(self) -> PriceBooks: ...
     @property
@@ -189,14 +189,14 @@ class Refresh:
             work.commit()
         self._publish_if_complete(job.tenant_id, release_id)
 
-    def fit(self, job: FitLink, *, goes_on: bool = False) -> None:
+    def fit(self, job: FitLink, *, is_retry: bool = False) -> None:
         """Fit one link, put its model before the gate, and publish the release if it was the last.
 
-        ``goes_on`` : with an attempt whose worker lived to try again, as when the database was away.
+        ``is_retry`` : with an attempt whose worker lived to try again, as when the database was away.
         """
         fact = None
         with self.unit_of_work(job.tenant_id) as work:
-            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now(), goes_on=goes_on)
+            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now(), is_retry=is_retry)
             work.commit()
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)
@@ -234,20 +234,20 @@ class Refresh:
             model = self._learn(work, job, before)
         except CannotFit as reason:
             return self._refuse(work, job, str(reason), None, began)
-        verdict = judge(model)
+        verdict = judge_fit(model)
         if not verdict.passed:
             return self._refuse(work, job, "; ".join(verdict.reasons), verdict, began)
         now = self.clock.now()
-        own = work.own_tiers.of_link(job.link_id)
-        model, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
-        changes = changes_of_priced_tiers(before, model, tiers, work.price_books.in_force().priced_tiers())
+        own = work.custom_tiers.of_link(job.link_id)
+        model, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
+        changes = list_priced_tier_changes(before, model, tiers, work.price_books.in_force().priced_tiers())
         model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
         if changes:
             undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
             work.tier_decisions.raise_for(job.link_id, undecided)
-            return self._refuse(work, job, reason_to_wait(changes), verdict, began)
+            return self._refuse(work, job, format_wait_reason(changes), verdict, began)
         work.tier_decisions.drop(job.link_id)
-        work.price_books.inherit(origins_of(tiers))
+        work.price_books.inherit(list_tier_origins(tiers))
         work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
         return LinkFitted(
             tenant_id=job.tenant_id,

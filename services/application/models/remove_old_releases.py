@@ -21,19 +21,19 @@ TRANSACTIONS_A_JOB = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovalResult:
     """How many releases, and how many models of links."""
 
     releases: int = 0
     models: int = 0
 
-    def __add__(self, other: "Removed") -> "Removed":
-        return Removed(self.releases + other.releases, self.models + other.models)
+    def __add__(self, other: "RemovalResult") -> "RemovalResult":
+        return RemovalResult(self.releases + other.releases, self.models + other.models)
 
 
 class OldReleases(Protocol):
     def expire(self, kept: int) -> int: ...
-    def remove_some(self, models: int) -> Removed: ...
+    def remove_some(self, models: int) -> RemovalResult: ...
 
 
 class RetentionUnitOfWork(Transaction, Protocol):
@@ -44,27 +44,27 @@ class RetentionUnitOfWork(Transaction, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class ReleaseRetention:
     """Keeps the newest ``kept`` releases of a tenant and whatever they refer to."""
 
     unit_of_work: Callable[[UUID], RetentionUnitOfWork]
     kept: int
     reporter: Reporter
 
-    def remove(self, job: RemoveOldReleases) -> Removed:
+    def remove(self, job: RemoveOldReleases) -> RemovalResult:
         """Give up at one stroke what is too old, so that nobody returns to half a release; then remove it in parts."""
         with self.unit_of_work(job.tenant_id) as work:
             work.old_releases.expire(self.kept)
             work.commit()
-        total = Removed()
+        total = RemovalResult()
         for _ in range(TRANSACTIONS_A_JOB):
             with self.unit_of_work(job.tenant_id) as work:
                 removed = work.old_releases.remove_some(MODELS_A_TRANSACTION)
                 work.commit()
-            if removed == Removed():
+            if removed == RemovalResult():
                 break
             total += removed
-        if total != Removed():
+        if total != RemovalResult():
             fact = OldReleasesRemoved(tenant_id=job.tenant_id, releases=total.releases, models=total.models)
             self.reporter.report(fact)
         return total

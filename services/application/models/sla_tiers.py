@@ -21,7 +21,7 @@ NAMED_CLUSTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class TierOfLink:
+class LinkTier:
     """A tier as one cluster of a link has it. ``cluster`` : its data sets in words."""
 
     link_id: UUID
@@ -40,8 +40,8 @@ class TierOfLink:
 
 
 class SlaTiers(Protocol):
-    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[TierOfLink]: ...
-    def page(self, release_id: int, *, limit: int, link_id: UUID | None = None) -> Sequence[TierOfLink]: ...
+    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]: ...
+    def page(self, release_id: int, *, limit: int, link_id: UUID | None = None) -> Sequence[LinkTier]: ...
 
 
 class Releases(Protocol):
@@ -63,33 +63,33 @@ class NamedTiersUnitOfWork(Protocol):
     def links(self) -> Links: ...
 
 
-def tiers_of_link(link_id: UUID, uow: NamedTiersUnitOfWork) -> Sequence[TierOfLink]:
+def list_link_tiers(link_id: UUID, uow: NamedTiersUnitOfWork) -> Sequence[LinkTier]:
     """All tiers of a link in the release in force."""
     release = uow.releases.current()
     return [] if release is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
 
 
-def names_of(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Mapping[UUID, str]:
+def list_tier_names(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Mapping[UUID, str]:
     """What tiers of the release in force are called."""
     release = uow.releases.current()
     return {} if release is None else {each.tier.id: each.name for each in uow.sla_tiers.of(release, tier_ids)}
 
 
-def by_cluster(tiers: Iterable[TierOfLink]) -> Mapping[UUID, Sequence[TierOfLink]]:
+def group_by_cluster(tiers: Iterable[LinkTier]) -> Mapping[UUID, Sequence[LinkTier]]:
     """The same by cluster, in their order."""
-    found: dict[UUID, list[TierOfLink]] = {}
+    found: dict[UUID, list[LinkTier]] = {}
     for each in tiers:
         found.setdefault(each.cluster_id, []).append(each)
     return found
 
 
-def cluster_in_words(log2_file_count: float, log2_mean_file_bytes: float, load: float) -> str:
+def format_cluster(log2_file_count: float, log2_mean_file_bytes: float, load: float) -> str:
     """The data sets of a cluster, such as ``8 files of 1.1 MB``, and the load it was seen at unless that is none."""
     files = f"{format_count(round(2**log2_file_count), 'file')} of {format_bytes(2**log2_mean_file_bytes)}"
     return files if round(100 * load) == 0 else f"{files} at {load:.0%} load"
 
 
-def path_in_words(key: LinkKey) -> str:
+def format_path(key: LinkKey) -> str:
     """A link, such as ``harbour → island (rclone)``."""
     return f"{key.source} → {key.destination} ({key.mover}{f', {key.network}' if key.network else ''})"
 
@@ -110,21 +110,21 @@ class NamedTiers:
         return f"{self.place}: {names}"
 
 
-def all_in_words(named: Sequence[NamedTiers]) -> Sequence[str]:
+def format_named_tiers(named: Sequence[NamedTiers]) -> Sequence[str]:
     """Those of some clusters by name, and how many there are of the others."""
     told, rest = named[:NAMED_CLUSTERS], named[NAMED_CLUSTERS:]
     tiers, clusters = sum(len(each.names) for each in rest), format_count(len(rest), "other cluster")
     return [*(each.in_words() for each in told), *([f"{format_count(tiers, 'tier')} of {clusters}"] if rest else [])]
 
 
-def named_tiers(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Sequence[NamedTiers]:
+def list_named_tiers(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Sequence[NamedTiers]:
     """What tiers are called, cluster by cluster; those of earlier releases have no name and come last."""
     release = uow.releases.current()
     known = [] if release is None else uow.sla_tiers.of(release, tier_ids)
-    paths = {link.id: path_in_words(link.key) for link in uow.links.all()}
+    paths = {link.id: format_path(link.key) for link in uow.links.all()}
     found = [
         NamedTiers(f"{paths[tiers[0].link_id]}, {tiers[0].cluster}", [each.name for each in tiers])
-        for tiers in by_cluster(known).values()
+        for tiers in group_by_cluster(known).values()
     ]
     gone = sorted(str(each) for each in {*tier_ids} - {each.tier.id for each in known})
     return [*found, NamedTiers(None, gone)] if gone else found

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.models.custom_tiers import OwnCuts, with_own_cuts
+from services.application.models.custom_tiers import CustomBoundaries, apply_custom_boundaries
 from services.application.models.learned_model import StoredLink, StoredModel, Tier
-from services.application.models.sla_tiers import path_in_words
-from services.application.models.tier_identity import continued_tiers, origins_of
+from services.application.models.sla_tiers import format_path
+from services.application.models.tier_identity import list_tier_origins, match_tiers
 from services.application.shared.audit import Audit
 from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
@@ -58,7 +58,7 @@ class Models(Protocol):
 
 
 class OwnTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
 
 
 class PriceBooks(Protocol):
@@ -84,7 +84,7 @@ class DecisionUnitOfWork(UndecidedUnitOfWork, Protocol):
     @property
     def models(self) -> Models: ...
     @property
-    def own_tiers(self) -> OwnTiers: ...
+    def custom_tiers(self) -> OwnTiers: ...
     @property
     def price_books(self) -> PriceBooks: ...
     @property
@@ -135,7 +135,7 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: DecisionUnitOfWork, cl
     lost = sum(each.change is Change.LOST for each in decision.changes)
     uow.audit.note(
         "tier.model_accepted" if accept else "tier.model_declined",
-        path_in_words(uow.links.get(decision.link_id).key),
+        format_path(uow.links.get(decision.link_id).key),
         decision=str(decision.id),
         lost=lost,
         moved=len(decision.changes) - lost,
@@ -149,10 +149,10 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: DecisionUnitOfWork, cl
 def _put_in_force(decision: TierDecision, release: int, uow: DecisionUnitOfWork, clock: Clock) -> int:
     waiting = uow.models.get(decision.model_id)
     before, model = uow.models.of_link(release, decision.link_id), waiting.model()
-    own = uow.own_tiers.of_link(decision.link_id)
-    cut, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
+    own = uow.custom_tiers.of_link(decision.link_id)
+    cut, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
     model_id = uow.models.add(decision.link_id, cut, tiers, fitted_at=waiting.fitted_at)
-    uow.price_books.inherit(origins_of(tiers))
+    uow.price_books.inherit(list_tier_origins(tiers))
     return uow.releases.with_model(
         decision.link_id, model_id, built_on=release, at=clock.now(), why="tiers_decided", refits=True
     )

@@ -8,7 +8,7 @@ from tradewind.model import LeafModel, LinkModel
 from tradewind.tiers.partitions import Match, match_partitions
 
 
-def continued_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
+def match_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
     """For each leaf of ``model`` a tier for each of its partitions: the one that it continues, or a new one."""
     return [_tiers(_nearest(before, leaf), leaf) for leaf in model.leaves]
 
@@ -40,6 +40,6 @@ def _tier(match: Match, known: Mapping[int, Tier]) -> Tier:
     return Tier(uuid4())
 
 
-def origins_of(tiers: Iterable[Sequence[Tier]]) -> Mapping[UUID, UUID]:
+def list_tier_origins(tiers: Iterable[Sequence[Tier]]) -> Mapping[UUID, UUID]:
     """Return by each tier that was split from another one that other tier, whose price it inherits."""
     return {tier.id: tier.split_from for of_leaf in tiers for tier in of_leaf if tier.split_from is not None}

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from services.application.logs.long_jobs import MOST_WAITING
 from services.application.monitoring.overview import (
-    AgreementsKept,
     Day,
     Gain,
     LowestSetting,
     MeteredEnds,
-    Tuned,
-    untuned,
+    SlaOutcomes,
+    TunedTransfers,
+    estimate_untuned,
 )
 
 SINCE = timedelta(days=30)
@@ -22,8 +22,8 @@ LINKS_COMPARED = 8
 
 
 class Outcomes(Protocol):
-    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]: ...
-    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept: ...
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
+    def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
     def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
 
@@ -50,11 +50,11 @@ class FiguresUnitOfWork(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class OverviewMetrics:
     """``waiting`` : days of links that have changed and are not added up yet; ``more`` of them than were counted."""
 
     since_days: int
-    agreements: AgreementsKept
+    sla_outcomes: SlaOutcomes
     days: Sequence[Day]
     gains: Sequence[Gain]
     waiting: int
@@ -64,25 +64,27 @@ class Figures:
         return self.waiting == MOST_WAITING
 
 
-def figures(uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
+def read_overview_metrics(
+    uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None
+) -> OverviewMetrics:
     """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
     since = (now - SINCE).date()
     tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
-    return Figures(
+    return OverviewMetrics(
         since_days=SINCE.days,
-        agreements=uow.outcomes.agreements(since, link_id),
+        sla_outcomes=uow.outcomes.sla_outcomes(since, link_id),
         days=uow.outcomes.days(since, link_id),
         gains=[] if release is None else _gains(uow, release, tuned),
         waiting=uow.rollups.waiting(MOST_WAITING),
     )
 
 
-def _gains(uow: FiguresUnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
+def _gains(uow: FiguresUnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
     """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
     link_ids = [each.link_id for each in tuned]
     lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)
     return [
-        Gain(tuned=each, untuned=untuned(lowest[each.link_id], metered[each.link_id]))
+        Gain(tuned=each, untuned=estimate_untuned(lowest[each.link_id], metered[each.link_id]))
         for each in tuned
         if each.link_id in lowest
     ]

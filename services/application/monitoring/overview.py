@@ -32,28 +32,30 @@ class MeteredEnds(StrEnum):
         return "both ends" if self is MeteredEnds.BOTH else f"the {self.value} alone"
 
 
-def usual_ends(metered: Mapping[MeteredEnds, int]) -> MeteredEnds | None:
+def find_usual_ends(metered: Mapping[MeteredEnds, int]) -> MeteredEnds | None:
     """The ends that nearly all of a link's metered logs meter; ``None`` where there are no such, or no logs."""
     total = sum(metered.values())
     return next((ends for ends, rows in metered.items() if total and rows >= USUAL_SHARE * total), None)
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementsKept:
-    """Of the transfers that ended: targets kept and missed; ``open_`` had none, or were not metered enough to tell.
+class SlaOutcomes:
+    """SLAs of finished transfers, counted: targets met and missed.
 
-    ``unpromised`` : asked for a target that could not be promised, so that it was no agreement.
+    ``unpromised`` : a target was requested that could not be promised, so no SLA applied. ``open_`` : there was no
+    target, or too little was metered to tell.
     """
 
-    kept: int
+    met: int
     missed: int
     unpromised: int
     open_: int
 
     @property
     def share(self) -> float | None:
-        judged = self.kept + self.missed
-        return self.kept / judged if judged else None
+        """Return the share of targets that were met, 0 … 1; ``None`` where none was judged."""
+        judged = self.met + self.missed
+        return self.met / judged if judged else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class TunedTransfers:
     """What tuned transfers of a link reached together.
 
     ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of those that were metered, by the ends.
@@ -101,7 +103,7 @@ class LowestSetting(NamedTuple):
     log_power_mean: float | None
 
 
-class Untuned(NamedTuple):
+class UntunedEstimate(NamedTuple):
     """What the model of a link expects of its lowest setting, over the data sets that it has seen.
 
     ``ends`` : those whose energy it tells, ``None`` where its logs meter now these, now those.
@@ -116,8 +118,8 @@ class Untuned(NamedTuple):
 class Gain:
     """Tuned beside untuned on one link."""
 
-    tuned: Tuned
-    untuned: Untuned
+    tuned: TunedTransfers
+    untuned: UntunedEstimate
 
     @property
     def speedup(self) -> float:
@@ -154,7 +156,9 @@ class Gain:
         return next(iter(tuned.items()), None)
 
 
-def untuned(clusters: Sequence[LowestSetting], metered: Mapping[MeteredEnds, int] = MappingProxyType({})) -> Untuned:
+def estimate_untuned(
+    clusters: Sequence[LowestSetting], metered: Mapping[MeteredEnds, int] = MappingProxyType({})
+) -> UntunedEstimate:
     """The lowest setting of a link, each of its clusters, one or more, weighted with the bytes that it has seen.
 
     Rates and energies are medians of the surfaces, at the clusters' median load.
@@ -169,7 +173,7 @@ def untuned(clusters: Sequence[LowestSetting], metered: Mapping[MeteredEnds, int
     time_s = sum(
         BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
     )
-    return Untuned(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes), usual_ends(metered))
+    return UntunedEstimate(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes), find_usual_ends(metered))
 
 
 def _energy_of(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:

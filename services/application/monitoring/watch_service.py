@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from services.application.logs.retain import StoredMonth, first_kept
+from services.application.logs.retain import StoredMonth, oldest_retained_month
 from services.application.shared.ports import Clock
 from tradewind.errors import Unavailable
 
 T = TypeVar("T")
 
-KEPT_S = 5.0
+CACHE_S = 5.0
 """So long one answer serves: however often it is asked for, store and queues are looked at no more often."""
 
 
@@ -115,7 +115,7 @@ class StoredMonths(Protocol):
 
 
 class ServiceWatch:
-    """Reads the state at most once every ``KEPT_S``.
+    """Reads the state at most once every ``CACHE_S``.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class ServiceWatch:
 
     def read(self) -> ServiceState:
         """The state now or a moment ago; what is away is left out, and never raises."""
-        if self._last is None or self._monotonic() - self._last[0] >= KEPT_S:
+        if self._last is None or self._monotonic() - self._last[0] >= CACHE_S:
             self._last = self._monotonic(), self._read()
         return self._last[1]
 
@@ -172,7 +172,7 @@ class ServiceWatch:
     def _months_overdue(self) -> int | None:
         if self._log_months is None:
             return None
-        kept, stored = first_kept(self._clock.now(), self._log_months), _unless_away(self._months.stored)
+        kept, stored = oldest_retained_month(self._clock.now(), self._log_months), _unless_away(self._months.stored)
         return None if stored is None else sum(each.month < kept for each in stored)
 
 

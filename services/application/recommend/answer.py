@@ -13,23 +13,23 @@ from services.application.billing.price_list import PublishedBook
 from services.application.recommend.assumed_load import AssumedLoad
 from services.application.recommend.chunk_choice import (
     Solution,
-    channels_of,
-    kept_together,
+    assess_together,
+    bound_by_bandwidth,
+    fits_caps_together,
+    format_plan,
     needs_power,
-    planned,
-    share_of,
+    plan_chunk,
+    predict_together,
+    scale_sla,
+    scale_target,
     solve,
-    target_share,
-    together,
-    within_pipe,
-    within_together,
 )
-from services.application.recommend.quote import Quoted, quoted
-from services.application.recommend.request import Enquiry, Offer
+from services.application.recommend.quote import PriceQuote, quote_price
+from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.served_model import ServedLeaf, ServedModel
 from services.application.recommend.snapshot import Snapshot
-from services.application.recommend.tier_of_answer import tier_of, weightiest
-from services.application.recommend.unknown_path import path_told, recommend_unseen
+from services.application.recommend.tier_of_answer import find_largest_chunk, find_tier
+from services.application.recommend.unknown_path import complete_path, recommend_unknown_path
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
@@ -38,22 +38,28 @@ from tradewind.sla.kinds import Sla
 from tradewind.tiers.partitions import PartitionKey, serving
 from tradewind.units import format_bps, format_count
 
-MAX_OCTAVES = 3.0
+MAX_DOUBLINGS = 3.0
 """A data set farther than this from every leaf (doublings of size and count together) is answered as an unseen one."""
 
 
-def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable[[], UUID]) -> Offer:
+def recommend(
+    enquiry: TransferRequest, snapshot: Snapshot, *, new_transfer_id: Callable[[], UUID]
+) -> PricedRecommendation:
     """Answer from the release in force; an unseen path or data set from its neighbours, else from closed-form rules.
 
     Raises
     ------
     NotInMemory : models have to be fetched first.
     """
-    found = recommend_seen(enquiry, snapshot, new_transfer_id)
-    return found if isinstance(found, Offer) else recommend_unseen(found, snapshot, new_transfer_id)
+    found = recommend_from_history(enquiry, snapshot, new_transfer_id)
+    return (
+        found if isinstance(found, PricedRecommendation) else recommend_unknown_path(found, snapshot, new_transfer_id)
+    )
 
 
-def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer | Enquiry:
+def recommend_from_history(
+    enquiry: TransferRequest, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]
+) -> PricedRecommendation | TransferRequest:
     """Answer from the link's own history; where that cannot tell, the enquiry with what is known of path and load.
 
     Raises
@@ -69,25 +75,25 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
     nearest = [model.nearest(chunk.dataset, load.share) for chunk in chunks]
-    leaves = [snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps) for leaf, _ in nearest]
+    leaves = [snapshot.model_cache.under_load(leaf, load).limited_to(enquiry.rate_limit_bps) for leaf, _ in nearest]
     octaves = max((away for _, away in nearest), default=0.0)
     ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
-    solved = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_OCTAVES else None
+    solved = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_DOUBLINGS else None
     if solved is None:
         return replace(enquiry, path=path, load=load.share)
     solutions, agreed = solved
-    plan = tuple(map(planned, chunks, solutions))
+    plan = tuple(map(plan_chunk, chunks, solutions))
     room_bps = min(_ceiling_bps(model, path, load), enquiry.rate_limit_bps or math.inf)
-    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, room_bps)
-    probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla, ceiling_bps)
+    predicted = predict_together(chunks, solutions, enquiry.dataset, enquiry.sla, room_bps)
+    probability, feasible = assess_together(solutions, predicted, enquiry.dataset, enquiry.sla, ceiling_bps)
     is_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
-    predicted = within_pipe(predicted, ceiling_bps)
+    predicted = bound_by_bandwidth(predicted, ceiling_bps)
     sla = SlaAnswer(agreement=enquiry.sla, probability=probability, feasible=feasible)
     quote = None
     if feasible:
-        most = weightiest(chunks)
-        tier = tier_of(agreed[most], leaves[most], solutions, enquiry.dataset)
-        priced = partial(quoted, chunks=chunks, solutions=solutions, dataset=enquiry.dataset, sla=enquiry.sla)
+        most = find_largest_chunk(chunks)
+        tier = find_tier(agreed[most], leaves[most], solutions, enquiry.dataset)
+        priced = partial(quote_price, chunks=chunks, solutions=solutions, dataset=enquiry.dataset, sla=enquiry.sla)
         sla, quote = _in_tier(sla, tier, snapshot, partial(priced, predicted=predicted, room_bps=room_bps))
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -112,18 +118,21 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         nearest_data_distance=octaves,
     )
     tables = {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)}
-    return Offer(recommendation, tables, quote, indexed.link_id)
+    return PricedRecommendation(recommendation, tables, quote, indexed.link_id)
 
 
-def _path_of(enquiry: Enquiry, model: ServedModel, snapshot: Snapshot) -> Path:
+def _path_of(enquiry: TransferRequest, model: ServedModel, snapshot: Snapshot) -> Path:
     """As asked for, completed by what was learned of it or else told of its link."""
     path = enquiry.path.completed_by(model.path)
-    return path if path.bdp_bytes is not None else path_told(path, enquiry.link, snapshot)
+    return path if path.bdp_bytes is not None else complete_path(path, enquiry.link, snapshot)
 
 
 def _in_tier(
-    sla: SlaAnswer, tier: Solution | None, snapshot: Snapshot, priced: Callable[[PublishedBook, UUID | None], Quoted]
-) -> tuple[SlaAnswer, Quoted | None]:
+    sla: SlaAnswer,
+    tier: Solution | None,
+    snapshot: Snapshot,
+    priced: Callable[[PublishedBook, UUID | None], PriceQuote],
+) -> tuple[SlaAnswer, PriceQuote | None]:
     """The answer with its tier, and what the book in force says of it; ``priced`` : the transfer by a book and tier."""
     tier_id = None
     if tier is not None and tier.tier_id is not None:
@@ -144,7 +153,7 @@ def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
 
 
 def _solve(
-    enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], ceiling_bps: float
+    enquiry: TransferRequest, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], ceiling_bps: float
 ) -> tuple[list[Solution], list[Sla]] | None:
     """A solution for each chunk, and what each goes by; where the sum exceeds the caps, each has its share of them.
 
@@ -157,7 +166,7 @@ def _solve(
     agreed = [_agreed(enquiry.sla, leaf, ceiling_bps, share) for leaf, share in zip(leaves, shares, strict=True)]
     caps = enquiry.caps
     solutions = _solve_within(agreed, chunks, leaves, [caps] * len(chunks))
-    if solutions is not None and caps is not NO_CAPS and not within_together(solutions, caps):
+    if solutions is not None and caps is not NO_CAPS and not fits_caps_together(solutions, caps):
         parts = [caps.part(share, len(chunks)) for share in shares]
         solutions = _solve_within(agreed, chunks, leaves, parts)
     return None if solutions is None else (solutions, [sla for sla, _ in agreed])
@@ -184,7 +193,7 @@ def _solve_within(
         key = PartitionKey.of(sla)
         solution = _solved_beforehand(key, chunk, leaf, sla, share)
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
-            part = share_of(sla, share, leaf.model.table.base_power_w)
+            part = scale_sla(sla, share, leaf.model.table.base_power_w)
             solution = solve(leaf.table, chunk, part, permitted)
         if solution is None:
             return None
@@ -198,7 +207,7 @@ def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: S
         leaf.partitions(key),
         sla,
         dataset_bytes=chunk.dataset.total_bytes,
-        part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
+        part_of_target=scale_target(sla, share, leaf.model.table.base_power_w),
     )
 
 
@@ -215,6 +224,6 @@ def _rationale(
     rows = sum([leaf.model.leaf.row_count for leaf in {*leaves}])
     kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
-        f"release {snapshot.release}: {channels_of(plan)} from {format_count(rows, 'log')} {octaves:.1f} octaves away"
+        f"release {snapshot.release}: {format_plan(plan)} from {format_count(rows, 'log')} {octaves:.1f} octaves away"
         f" at {load.told(leaf.model.load_effect for leaf in leaves)}; expects {format_bps(mean_bps)}{kept}"
     )

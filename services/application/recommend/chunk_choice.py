@@ -31,7 +31,7 @@ class Solution:
     tier: str | None = None
 
 
-def planned(chunk: Chunk, solution: Solution) -> ChunkPlan:
+def plan_chunk(chunk: Chunk, solution: Solution) -> ChunkPlan:
     """What to do with a chunk: the setting, with no more channels than files, since they would stand idle."""
     parameters = solution.setting.parameters
     files = chunk.dataset.file_count
@@ -45,13 +45,13 @@ def needs_power(sla: Sla) -> bool:
     return sla.kind in ENERGY_KINDS
 
 
-def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
-    """A chunk's part of an agreement on the whole, see `target_share`."""
-    target = target_share(sla, share, base_power_w)
+def scale_sla(sla: Sla, share: float, base_power_w: float | None) -> Sla:
+    """A chunk's part of an agreement on the whole, see `scale_target`."""
+    target = scale_target(sla, share, base_power_w)
     return sla if target is None else sla.with_target(target)
 
 
-def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | None:
+def scale_target(sla: Sla, share: float, base_power_w: float | None) -> float | None:
     """A chunk's part of the target: of rates and energies by bytes, of power above the base by bytes.
 
     ``None`` where the agreement holds for each chunk as it stands: deadlines and fractions, because all chunks start
@@ -65,7 +65,7 @@ def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | 
     return sla.target * share
 
 
-def within_together(solutions: Sequence[Solution], caps: Caps) -> bool:
+def fits_caps_together(solutions: Sequence[Solution], caps: Caps) -> bool:
     """Whether the chunks' files and streams, added up, keep the caps."""
     files = sum(solution.setting.parameters.concurrency or 1 for solution in solutions)
     streams = sum(solution.setting.parameters.streams for solution in solutions)
@@ -86,7 +86,7 @@ def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> 
     )
 
 
-def together(
+def predict_together(
     chunks: Sequence[Chunk], solutions: Sequence[Solution], dataset: DataSet, sla: Sla, ceiling_bps: float
 ) -> Prediction:
     """Prediction for the whole data set while all chunks run together.
@@ -116,7 +116,7 @@ def together(
     )
 
 
-def kept_together(
+def assess_together(
     solutions: Sequence[Solution],
     predicted: Prediction,
     dataset: DataSet,
@@ -143,7 +143,7 @@ def kept_together(
     return probability, feasible and probability >= sla.confidence
 
 
-def within_pipe(predicted: Prediction, bandwidth_bps: float | None) -> Prediction:
+def bound_by_bandwidth(predicted: Prediction, bandwidth_bps: float | None) -> Prediction:
     """The prediction with no end of its rate above the path's bandwidth."""
     if bandwidth_bps is None or predicted.throughput_bps.high <= bandwidth_bps:
         return predicted
@@ -163,13 +163,13 @@ def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -
     return Interval(mean, mean * low, mean * high)
 
 
-def channels_of(plan: Sequence[ChunkPlan]) -> str:
+def format_plan(plan: Sequence[ChunkPlan]) -> str:
     """The settings in words, such as ``small cc=8 p=1 pp=16``."""
-    return ", ".join([f"{each.chunk} {words(each.parameters)}" for each in plan])
+    return ", ".join([f"{each.chunk} {format_parameters(each.parameters)}" for each in plan])
 
 
 @lru_cache(maxsize=4096)
-def words(parameters: Parameters) -> str:
+def format_parameters(parameters: Parameters) -> str:
     """A setting in words; there are few and they come again and again, so they are kept."""
     known = (("cc", parameters.concurrency), ("p", parameters.parallelism), ("pp", parameters.pipelining))
     return " ".join(f"{name}={value}" for name, value in known if value is not None)

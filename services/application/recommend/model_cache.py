@@ -24,7 +24,7 @@ class NotInMemory(Exception):
         self.model_ids = model_ids
 
 
-class Shelf:
+class ModelCache:
     """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads.
 
     Parameters
@@ -81,7 +81,7 @@ class Shelf:
         with self._lock:
             return frozenset(islice(reversed(self._models), most))
 
-    def under(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
+    def under_load(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
         """The leaf under a load; the same as long as it is kept."""
         if leaf.model.load_effect is None:
             return leaf
@@ -89,7 +89,7 @@ class Shelf:
         with self._lock:
             found = self._shifted.get(key)
             if found is None:
-                found = self._shifted[key] = leaf.under(load.share)
+                found = self._shifted[key] = leaf.under_load(load.share)
                 if len(self._shifted) > self._shifted_capacity:
                     self._shifted.popitem(last=False)
             else:

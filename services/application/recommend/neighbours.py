@@ -43,7 +43,7 @@ class Neighbourhood:
 
     def __init__(self, models: Iterable[tuple[LinkKey, IndexedModel]]) -> None:
         leaves = [
-            (position(model.path, 2.0**leaf.log2_mean_file_bytes), link, model, ordinal)
+            (locate(model.path, 2.0**leaf.log2_mean_file_bytes), link, model, ordinal)
             for link, model in models
             if model.path.bdp_bytes is not None
             for ordinal, leaf in enumerate(model.leaves)
@@ -79,7 +79,7 @@ class Neighbourhood:
                     reach = found[-1][0]
 
 
-def nearest_with_other_movers(
+def find_nearest_leaves(
     of_mover: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
 ) -> list[Neighbour]:
     """At most ``NEIGHBOURS`` leaves, nearest first: of the mover's own links, and of others on the very path."""
@@ -89,7 +89,7 @@ def nearest_with_other_movers(
     return sorted(found, key=lambda each: each.distance)[:NEIGHBOURS]
 
 
-def by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourhood]:
+def group_by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourhood]:
     """The leaves of each mover's links apart: a setting of one is not that of another."""
     grouped: dict[str, list[tuple[LinkKey, IndexedModel]]] = {}
     for link, model in models.items():
@@ -97,7 +97,7 @@ def by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourho
     return {mover: Neighbourhood(links) for mover, links in grouped.items()}
 
 
-def position(path: Path, mean_file_bytes: float) -> Position:
+def locate(path: Path, mean_file_bytes: float) -> Position:
     """Where a data set on a path of known bandwidth and RTT lies among the leaves."""
     bdp_bytes = path.bdp_bytes or 1.0
     return (

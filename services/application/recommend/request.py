@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 from uuid import UUID
 
-from services.application.recommend.quote import Quoted
+from services.application.recommend.quote import PriceQuote
 from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
@@ -17,7 +17,7 @@ from tradewind.units import format_bps, format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enquiry:
+class TransferRequest:
     """What is to be moved, where, and what is agreed.
 
     ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
@@ -70,7 +70,7 @@ class Enquiry:
         return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
 
 
-class Offer(NamedTuple):
+class PricedRecommendation(NamedTuple):
     """A recommendation, and its chunks' compact tables as the JSON that goes out with it.
 
     ``quote`` : what the book in force says of it, where one is; ``link_id`` : the link whose own history answers.
@@ -78,5 +78,5 @@ class Offer(NamedTuple):
 
     recommendation: Recommendation
     table_json: dict[ChunkKind, bytes]
-    quote: Quoted | None = None
+    quote: PriceQuote | None = None
     link_id: UUID | None = None

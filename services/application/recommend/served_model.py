@@ -71,7 +71,7 @@ class ServedLeaf:
     def of(cls, model: LeafModel, tiers: Iterable[Tier], bandwidth_bps: float | None = None) -> "ServedLeaf":
         return cls(model, tuple(tiers), model.compact(), ceiling_bps=bandwidth_bps or math.inf)
 
-    def under(self, load: float) -> "ServedLeaf":
+    def under_load(self, load: float) -> "ServedLeaf":
         """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
         if self.model.load_effect is None:
             return self

@@ -14,10 +14,10 @@ from uuid import UUID
 
 from services.application.billing.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
 from services.application.limits.caps import NO_LIMITS, Limits, Permitted
-from services.application.limits.live_shares import HeldShares
+from services.application.limits.live_shares import LiveUsage
 from services.application.models.learned_model import IndexedModel, StoredModel
-from services.application.recommend.model_cache import MAX_LEAVES, NotInMemory, Shelf
-from services.application.recommend.neighbours import Neighbourhood, by_mover
+from services.application.recommend.model_cache import MAX_LEAVES, ModelCache, NotInMemory
+from services.application.recommend.neighbours import Neighbourhood, group_by_mover
 from services.application.recommend.served_model import ServedModel
 from services.application.transfers.sessions import Claim
 from tradewind.errors import Unavailable
@@ -52,7 +52,7 @@ class Index:
     @cached_property
     def neighbourhoods(self) -> Mapping[str, Neighbourhood]:
         """Leaves to search for neighbours, by mover."""
-        return by_mover(self.models)
+        return group_by_mover(self.models)
 
     @cached_property
     def by_path(self) -> Mapping[tuple[str, str, str | None], Sequence[LinkKey]]:
@@ -67,15 +67,15 @@ class Index:
 class Snapshot:
     """Everything one tenant's recommendations need.
 
-    ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
-    ``book`` : the price book in force; while it is held, ``schedule`` tells when the next one begins.
-    ``held`` : where what live transfers hold of caps is noted each second, for this snapshot and those after it.
+    ``fetched_models`` : models fetched for this request; they count as in memory even after the cache evicts them.
+    ``book`` : the current price book; ``schedule`` says when the next one starts.
+    ``held`` : what live transfers hold of caps, updated each second, for this snapshot and its successors.
     """
 
     index: Index
-    shelf: Shelf = field(default_factory=Shelf)
-    held: HeldShares = field(default_factory=HeldShares)
-    at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
+    model_cache: ModelCache = field(default_factory=ModelCache)
+    held: LiveUsage = field(default_factory=LiveUsage)
+    fetched_models: Mapping[UUID, ServedModel] = field(default_factory=dict)
     schedule: Schedule = NO_SCHEDULE
     book: PublishedBook | None = None
 
@@ -88,7 +88,7 @@ class Snapshot:
         models = self.index.models
         return models.get(asked) or models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
-    def by_other_movers(self, asked: LinkKey) -> Mapping[LinkKey, IndexedModel]:
+    def models_of_other_movers(self, asked: LinkKey) -> Mapping[LinkKey, IndexedModel]:
         """Models of the same path with other movers than the one asked with, in the order of their names."""
         links = self.index.by_path.get((*self._own_names(asked), asked.network), ())
         return {each: self.index.models[each] for each in links if each.mover != asked.mover}
@@ -120,14 +120,14 @@ class Snapshot:
 
     def model(self, indexed: IndexedModel) -> ServedModel:
         """The link's model; raises ``NotInMemory``."""
-        return self.at_hand.get(indexed.id) or self.shelf.get(indexed.id)
+        return self.fetched_models.get(indexed.id) or self.model_cache.get(indexed.id)
 
     def require(self, indexed: Iterable[IndexedModel]) -> Mapping[UUID, ServedModel]:
         """All these models by their ids; raises ``NotInMemory`` of all that are missing."""
         models, missing = {}, []
         for model_id in dict.fromkeys(each.id for each in indexed):
             try:
-                models[model_id] = self.at_hand.get(model_id) or self.shelf.get(model_id)
+                models[model_id] = self.fetched_models.get(model_id) or self.model_cache.get(model_id)
             except NotInMemory:
                 missing.append(model_id)
         if missing:
@@ -174,7 +174,7 @@ class Snapshots:
         self._load_model = load_model
         self._monotonic = monotonic
         self._fresh_for_s = fresh_for_s
-        self._shelf = Shelf(capacity)
+        self._model_cache = ModelCache(capacity)
         self._held: dict[UUID, _Held] = {}
         self._forgotten = 0
 
@@ -196,7 +196,7 @@ class Snapshots:
         Where nothing is in use, as before the first release, it is read when somebody asks.
         """
         before = self._held.get(tenant_id)
-        used = self._shelf.used(MOST_AHEAD)
+        used = self._model_cache.used(MOST_AHEAD)
         in_use = (
             () if before is None else [key for key, each in before.snapshot.index.models.items() if each.id in used]
         )
@@ -225,12 +225,12 @@ class Snapshots:
         schedule = index.prices.schedule(self._monotonic())
         index.prepare()
         for model in (index.models[key] for key in in_use if key in index.models):
-            if not self._shelf.has(model.id):
+            if not self._model_cache.has(model.id):
                 self.fetch(tenant_id, model.id)
         before = self._held.get(tenant_id)
         is_recent = before is not None and asked_at - before.until_s < self._fresh_for_s
-        held = before.snapshot.held if before and is_recent else HeldShares()
-        snapshot = Snapshot(index, self._shelf, held=held, schedule=schedule)
+        held = before.snapshot.held if before and is_recent else LiveUsage()
+        snapshot = Snapshot(index, self._model_cache, held=held, schedule=schedule)
         if self._forgotten != forgotten:  # another release came into force meanwhile, perhaps of this tenant
             return replace(snapshot, book=schedule.at(self._monotonic()))
         return self._hold(tenant_id, snapshot, asked_at)
@@ -243,10 +243,10 @@ class Snapshots:
         before = self._held.get(tenant_id)
         self._held[tenant_id] = _Held(priced, read_s, until_s)
         if before is not None and before.snapshot.release != priced.release:
-            self._shelf.give_up(before.snapshot.index.model_ids - priced.index.model_ids)
+            self._model_cache.give_up(before.snapshot.index.model_ids - priced.index.model_ids)
         return priced
 
-    def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldShares]]:
+    def capped(self) -> Mapping[UUID, tuple[Sequence[str], LiveUsage]]:
         """Scopes with caps of the tenants at hand, and where to note what live transfers hold of them."""
         now_s, held = self._monotonic(), list(self._held.items())
         return {
@@ -258,7 +258,7 @@ class Snapshots:
     def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
         """Put a model on the shelf, and return it, because the shelf may give it up before it is asked for."""
         model = ServedModel.of(self._load_model(tenant_id, model_id))
-        self._shelf.put(model_id, model)
+        self._model_cache.put(model_id, model)
         return model
 
     def forget(self, tenant_id: UUID) -> None:

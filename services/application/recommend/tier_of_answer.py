@@ -11,7 +11,7 @@ from tradewind.tiers.partitions import PartitionKey, serving
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
-def weightiest(chunks: Sequence[Chunk]) -> int:
+def find_largest_chunk(chunks: Sequence[Chunk]) -> int:
     """Which chunk has the most bytes."""
     if len(chunks) == 1:
         return 0
@@ -19,7 +19,7 @@ def weightiest(chunks: Sequence[Chunk]) -> int:
     return sizes.index(max(sizes))
 
 
-def tier_of(agreed: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset: DataSet) -> Solution | None:
+def find_tier(agreed: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset: DataSet) -> Solution | None:
     """The tier of the target on the whole transfer, as the provider sees the cluster of most of its bytes.
 
     That is at the load that is usual there, without what a user or a cap permits less: these change how a promise is

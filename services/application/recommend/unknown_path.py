@@ -10,19 +10,19 @@ from uuid import UUID
 
 from services.application.recommend.chunk_choice import (
     Solution,
-    channels_of,
+    bound_by_bandwidth,
+    format_plan,
     needs_power,
-    planned,
-    share_of,
+    plan_chunk,
+    predict_together,
+    scale_sla,
     solve,
-    together,
-    within_pipe,
 )
-from services.application.recommend.neighbours import Neighbour, Neighbourhood, nearest_with_other_movers, position
-from services.application.recommend.request import Enquiry, Offer
+from services.application.recommend.neighbours import Neighbour, Neighbourhood, find_nearest_leaves, locate
+from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.served_model import ServedModel
 from services.application.recommend.snapshot import Snapshot
-from services.application.recommend.unknown_path_reason import unseen_case
+from services.application.recommend.unknown_path_reason import explain_unknown_path
 from tradewind.dataset import Chunk
 from tradewind.energy.ends import PowerByEnd
 from tradewind.model import compacted
@@ -53,14 +53,16 @@ class _Grounds:
     distance: float | None = None
 
 
-def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
+def recommend_unknown_path(
+    enquiry: TransferRequest, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]
+) -> PricedRecommendation:
     """Answer without history of this very path or data set.
 
     Raises
     ------
     NotInMemory : models have to be fetched first.
     """
-    told = path_told(enquiry.path, enquiry.link, snapshot)
+    told = complete_path(enquiry.path, enquiry.link, snapshot)
     weighed = enquiry.chunks(told)  # as the history of this very path was asked about them
     enquiry = replace(enquiry, path=told.at_most(enquiry.rate_limit_bps))
     path, load = completed(enquiry.path), enquiry.load or 0.0
@@ -68,7 +70,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
     grounds = _no_dearer_than_fastest(enquiry, grounds, snapshot, chunks, path)
     solutions = grounds.solutions
-    plan = tuple(map(planned, chunks, solutions))
+    plan = tuple(map(plan_chunk, chunks, solutions))
     predicted = _predict(enquiry, chunks, solutions, path)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -78,7 +80,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         tables={},
         source=grounds.source,
         rationale=(
-            f"{unseen_case(enquiry, snapshot, weighed, load)}, {grounds.origin}: {channels_of(plan)};"
+            f"{explain_unknown_path(enquiry, snapshot, weighed, load)}, {grounds.origin}: {format_plan(plan)};"
             f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
             f"{enquiry.ceiling(told, is_reached=False)}{enquiry.sharing}"
         ),
@@ -93,17 +95,19 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         )
         for chunk, table, power_by_end in zip(chunks, grounds.tables, grounds.power_by_end, strict=True)
     }
-    return Offer(recommendation, compact)
+    return PricedRecommendation(recommendation, compact)
 
 
-def _predict(enquiry: Enquiry, chunks: Sequence[Chunk], solutions: Sequence[Solution], path: Path) -> Prediction:
+def _predict(
+    enquiry: TransferRequest, chunks: Sequence[Chunk], solutions: Sequence[Solution], path: Path
+) -> Prediction:
     ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - (enquiry.load or 0.0))
-    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, ceiling_bps)
-    return within_pipe(predicted, path.bandwidth_bps)
+    predicted = predict_together(chunks, solutions, enquiry.dataset, enquiry.sla, ceiling_bps)
+    return bound_by_bandwidth(predicted, path.bandwidth_bps)
 
 
 def _no_dearer_than_fastest(
-    enquiry: Enquiry, grounds: _Grounds, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
+    enquiry: TransferRequest, grounds: _Grounds, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
 ) -> _Grounds:
     """Return the grounds, or those of the fastest plan where least energy was asked for and that takes less.
 
@@ -125,18 +129,20 @@ def _no_dearer_than_fastest(
     return replace(fastest, origin=f"{fastest.origin}; {saved} {format_joules(energy_j.mean)}")
 
 
-def path_told(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
+def complete_path(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
     """``path`` with what the owner of the source and the logs of other movers tell of it.
 
     Their socket buffers are their own.
     """
     path = path.completed_by(snapshot.known_path(link))
-    for model in snapshot.by_other_movers(link).values():
+    for model in snapshot.models_of_other_movers(link).values():
         path = path.completed_by(replace(model.path, buffer_bytes=None))
     return path
 
 
-def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> _Grounds | None:
+def _by_neighbours(
+    enquiry: TransferRequest, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
+) -> _Grounds | None:
     """From the nearest leaves of each chunk; ``None`` where a chunk has none that certifies any setting."""
     nearest = _nearest(enquiry, snapshot, chunks, path)
     if not all(nearest):
@@ -165,18 +171,20 @@ def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk]
     )
 
 
-def _nearest(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> list[list[Neighbour]]:
+def _nearest(
+    enquiry: TransferRequest, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
+) -> list[list[Neighbour]]:
     """Return the nearest leaves of each chunk, of those that know power where the agreement needs it."""
     of_mover = snapshot.index.neighbourhoods.get(enquiry.link.mover)
-    others = Neighbourhood(snapshot.by_other_movers(enquiry.link).items())
+    others = Neighbourhood(snapshot.models_of_other_movers(enquiry.link).items())
     powered = needs_power(enquiry.sla)
     return [
-        nearest_with_other_movers(of_mover, others, position(path, chunk.dataset.mean_file_bytes), powered=powered)
+        find_nearest_leaves(of_mover, others, locate(path, chunk.dataset.mean_file_bytes), powered=powered)
         for chunk in chunks
     ]
 
 
-def _lender(neighbour: Neighbour, model: ServedModel, enquiry: Enquiry) -> Lender:
+def _lender(neighbour: Neighbour, model: ServedModel, enquiry: TransferRequest) -> Lender:
     leaf = model.leaves[neighbour.ordinal]
     own = neighbour.link.mover == enquiry.link.mover
     return Lender(
@@ -184,14 +192,14 @@ def _lender(neighbour: Neighbour, model: ServedModel, enquiry: Enquiry) -> Lende
     )
 
 
-def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[Solution]:
+def _solve_each(enquiry: TransferRequest, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[Solution]:
     """Each chunk solved on its share of the caps; where they permit nothing that was seen, the likeliest clamped."""
     whole = max(enquiry.dataset.total_bytes, 1)
     solutions = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / whole
         caps = enquiry.caps.part(share, len(chunks))
-        sla = share_of(enquiry.sla, share, table.base_power_w)
+        sla = scale_sla(enquiry.sla, share, table.base_power_w)
         solution = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
         assert solution is not None, "a neighbour's table has settings"
         clamped = replace(solution.setting, parameters=caps.clamp(solution.setting.parameters))
@@ -199,7 +207,7 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     return solutions
 
 
-def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds:
+def _by_rules(enquiry: TransferRequest, chunks: Sequence[Chunk], path: Path) -> _Grounds:
     """The closed-form rule for what is agreed, with the prior's prediction of its plan."""
     ruled = cold_start(enquiry.sla, chunks, enquiry.path, enquiry.caps, enquiry.load)
     load = enquiry.load or 0.0
@@ -212,7 +220,7 @@ def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds
     )
 
 
-def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> Solution:
+def _expected(enquiry: TransferRequest, chunk: Chunk, plan: ChunkPlan, path: Path) -> Solution:
     """A chunk's plan with the prior's prediction of it."""
     expected_bps = prior.throughput_bps(path, chunk.dataset, plan.parameters, enquiry.load or 0.0)
     setting = PredictedSetting(
@@ -226,7 +234,7 @@ def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> So
         setting=setting,
         per_byte=predict(setting, dataset_bytes=1.0),
         base_power_w=None,
-        probability=_rate_probability(setting, chunk, share_of(enquiry.sla, share, None)),
+        probability=_rate_probability(setting, chunk, scale_sla(enquiry.sla, share, None)),
         feasible=False,
     )
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from services.application.recommend.chunk_choice import needs_power
-from services.application.recommend.request import Enquiry
+from services.application.recommend.request import TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from tradewind.dataset import Chunk
 
 
-def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], load: float) -> str:
+def explain_unknown_path(enquiry: TransferRequest, snapshot: Snapshot, chunks: Sequence[Chunk], load: float) -> str:
     """The case of an enquiry that is answered without history of its own, as one phrase.
 
     Raises
@@ -17,7 +17,7 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
     """
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
-        movers = [link.mover for link in snapshot.by_other_movers(enquiry.link)]
+        movers = [link.mover for link in snapshot.models_of_other_movers(enquiry.link)]
         if not movers:
             return "no model of this path yet"
         these = "that mover" if len(movers) == 1 else "one of them"

@@ -90,7 +90,7 @@ class LogsDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogsKept:
+class LogsRetained:
     """A month of logs is due, but cannot be dropped yet."""
 
     month: str
@@ -154,7 +154,7 @@ class JournalWaits:
     reason: str
 
 
-Fact = (
+WorkEvent = (
     LinkFitted
     | LinkRefused
     | ReleasePublished
@@ -163,7 +163,7 @@ Fact = (
     | DaysRolledUp
     | LogsExported
     | LogsDropped
-    | LogsKept
+    | LogsRetained
     | LongReadsEnded
     | Swept
     | HeartbeatsJournalled
@@ -177,4 +177,4 @@ Fact = (
 class Reporter(Protocol):
     """Where facts are told; telling must not fail."""
 
-    def report(self, fact: Fact) -> None: ...
+    def report(self, fact: WorkEvent) -> None: ...

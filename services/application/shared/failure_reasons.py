@@ -21,7 +21,7 @@ def without_secrets(text: str) -> str:
     return _ACCESS_KEY.sub(HIDDEN, _SET_SECRET.sub(rf"\1{HIDDEN}", text))
 
 
-def told_reason(text: str) -> str:
+def format_reason(text: str) -> str:
     """``text`` on one line of at most ``LONGEST_REASON`` characters, without secrets."""
     line = without_secrets(" ".join(text.replace("\0", " ").split()))
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"

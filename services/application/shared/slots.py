@@ -14,7 +14,7 @@ PATIENCE_S = 5.0
 """Whoever would wait longer is told to come again: agents keep what was not taken, and bring it later."""
 
 
-class Turns:
+class Slots:
     """Belongs to one event loop.
 
     Parameters

@@ -11,7 +11,7 @@ from services.application.logs.ingest import IngestUnitOfWork, LogBatch, store_b
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.ports import Clock
 from services.application.transfers.journal import TransferBeats, TransferEnd, TransferJournal, TransferNews, Workload
-from services.application.transfers.owners import TransferOwners, refuse_anothers
+from services.application.transfers.owners import TransferOwners, foreign_transfer_error
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
@@ -32,7 +32,7 @@ class CompletionUnitOfWork(IngestUnitOfWork, Protocol):
     def owners(self) -> TransferOwners: ...
 
 
-class Completed(NamedTuple):
+class CompletionResult(NamedTuple):
     """``first`` : it had not ended before. ``agreement_kept`` : ``None`` where there was none, or nothing tells."""
 
     receipt: CompletionReceipt
@@ -48,15 +48,15 @@ def complete_transfer(
     uow: CompletionUnitOfWork,
     clock: Clock,
     limits: BodyLimits,
-    begun_by: UUID | None = None,
-) -> Completed:
+    started_by: UUID | None = None,
+) -> CompletionResult:
     """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
 
     The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
     values that no transfer can have are left out. How it went is told once, and as a row of the logs tells it: what is
     measured and billed by must not change afterwards.
 
-    ``begun_by`` : the key that began it by its quote or session, for a transfer that is not stored yet.
+    ``started_by`` : the key that began it by its quote or session, for a transfer that is not stored yet.
 
     Raises
     ------
@@ -67,11 +67,11 @@ def complete_transfer(
         if record.transfer_id != transfer_id:
             raise InvalidValue(f"records.{number}.transfer_id", f"must be that of the transfer, {transfer_id}")
     if not completion.records:
-        return _unlogged(transfer_id, completion, uow=uow, clock=clock, begun_by=begun_by)
+        return _unlogged(transfer_id, completion, uow=uow, clock=clock, started_by=started_by)
     whole, now = _whole(completion.records), clock.now()
     news = _news(transfer_id, whole, completion.heartbeats, now)
     with uow:
-        news = replace(news, owner=_require_own(transfer_id, uow, begun_by))
+        news = replace(news, owner=_require_own(transfer_id, uow, started_by))
         receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         new_heartbeats = _journalled(news, uow)
         is_stored = receipt.accepted == len(completion.records)
@@ -83,14 +83,14 @@ def complete_transfer(
         heartbeats=new_heartbeats,
         ended_at=ended_at,
     )
-    return Completed(told, whole.outcome.status, ended_at == now, agreement_kept)
+    return CompletionResult(told, whole.outcome.status, ended_at == now, agreement_kept)
 
 
-def _require_own(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUID | None) -> UUID | None:
+def _require_own(transfer_id: UUID, uow: CompletionUnitOfWork, started_by: UUID | None) -> UUID | None:
     """Return the owner of a transfer that the acting key may end, ``None`` of one that is new."""
-    known = uow.owners.find(transfer_id, begun_by=begun_by)
-    if known.is_anothers:
-        raise refuse_anothers(transfer_id)
+    known = uow.owners.find(transfer_id, started_by=started_by)
+    if known.is_of_other_key:
+        raise foreign_transfer_error(transfer_id)
     return known.owner
 
 
@@ -123,14 +123,14 @@ def _ended(
 
 
 def _unlogged(
-    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, begun_by: UUID | None
-) -> Completed:
+    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, started_by: UUID | None
+) -> CompletionResult:
     """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
     now, new_heartbeats = clock.now(), 0
     beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
     asked = _enquiry_of(beats)
     with uow:
-        owner = _require_own(transfer_id, uow, begun_by)
+        owner = _require_own(transfer_id, uow, started_by)
         if asked is not None:
             news = TransferNews(
                 transfer_id=transfer_id,
@@ -147,7 +147,7 @@ def _unlogged(
             new_heartbeats = _added(TransferBeats(transfer_id=transfer_id, beats=beats), uow)
         uow.commit()
     told = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
-    return Completed(told, completion.status, ended_at == now)
+    return CompletionResult(told, completion.status, ended_at == now)
 
 
 def _enquiry_of(beats: Mapping[int, SpooledHeartbeat]) -> RecommendRequest | None:

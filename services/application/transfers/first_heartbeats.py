@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from services.application.transfers.journal import Begun
-from services.application.transfers.sessions import SessionsAway, TransferKey
+from services.application.transfers.journal import TransferStart
+from services.application.transfers.sessions import SessionsUnreachable, TransferKey
 from services.application.transfers.silence import silent_after_s
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -17,7 +17,7 @@ from tradewind.wire.transfers import TransferState, TransferSummary, TransferTim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldFirst:
+class FirstHeartbeat:
     """JSON of the enquiry, of the last heartbeat and of its begin; when the service heard the first and the last."""
 
     enquiry: bytes
@@ -28,7 +28,7 @@ class ToldFirst:
 
 
 class FirstTellings(Protocol):
-    async def told_first(self, key: TransferKey) -> ToldFirst | None:
+    async def find_first_heartbeat(self, key: TransferKey) -> FirstHeartbeat | None:
         """What is known of a transfer whose heartbeats may not be journalled yet; ``None`` : nothing.
 
         Raises
@@ -37,23 +37,23 @@ class FirstTellings(Protocol):
         """
 
 
-async def told_first(key: TransferKey, sessions: FirstTellings) -> ToldFirst | None:
+async def find_first_heartbeat(key: TransferKey, sessions: FirstTellings) -> FirstHeartbeat | None:
     """What is known of a transfer before it is journalled; nothing while the store of sessions is away."""
     try:
-        return await sessions.told_first(key)
-    except SessionsAway:
+        return await sessions.find_first_heartbeat(key)
+    except SessionsUnreachable:
         return None
 
 
-def begun_by(told: ToldFirst | None) -> UUID | None:
+def find_starting_key(told: FirstHeartbeat | None) -> UUID | None:
     """The key that began the transfer, if that is known."""
-    return None if told is None else Begun.model_validate_json(told.begun).key_id
+    return None if told is None else TransferStart.model_validate_json(told.begun).key_id
 
 
-def timeline_of(transfer_id: UUID, told: ToldFirst, now: datetime) -> TransferTimeline:
+def build_timeline(transfer_id: UUID, told: FirstHeartbeat, now: datetime) -> TransferTimeline:
     """The transfer as it will be told of once it is journalled, without its samples."""
     enquiry, beat = RecommendRequest.model_validate_json(told.enquiry), Heartbeat.model_validate_json(told.heartbeat)
-    expected = Begun.model_validate_json(told.begun).expected
+    expected = TransferStart.model_validate_json(told.begun).expected
     silent_at = told.heard_at + timedelta(seconds=silent_after_s(beat.interval_s))
     summary = TransferSummary(
         transfer_id=transfer_id,

@@ -47,7 +47,7 @@ class Workload:
         )
 
 
-class Begun(Open):
+class TransferStart(Open):
     """What the first heartbeat of a transfer brings along: what is expected of it, and the key of its agent."""
 
     expected: Expected
@@ -78,7 +78,7 @@ class TransferNews(TransferBeats):
     started_at: datetime
     heard_at: datetime | None
     silent_at: datetime | None
-    begun: Begun | None = None
+    begun: TransferStart | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class TransferEnd:
         return sum(each.total_j for each in self.energy) if self.energy else None
 
 
-class Journalled(NamedTuple):
+class JournalledTransfer(NamedTuple):
     """What is stored of one transfer beside its samples; ``duration_s`` and ``energy`` once it has ended.
 
     ``owner`` : key that it belongs to, ``None`` where that is not known.
@@ -118,7 +118,7 @@ class Journalled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class TransferFilter:
     """Which transfers are looked for; ``None`` : any. ``since`` (included) to ``until`` (not) they began."""
 
     state: TransferState | None = None
@@ -130,7 +130,7 @@ class Wanted:
     until: datetime | None = None
 
 
-ANY = Wanted()
+ANY_TRANSFER = TransferFilter()
 
 
 class TransferJournal(Protocol):

@@ -10,7 +10,7 @@ import orjson
 from pydantic import ValidationError
 
 from services.application.shared.ports import Clock, Transaction
-from services.application.transfers.journal import Begun, TransferJournal, TransferNews, Workload
+from services.application.transfers.journal import TransferJournal, TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import silent_after_s
 from services.application.transfers.stream_journal import Entry, StreamJournal
@@ -31,7 +31,7 @@ class JournalUnitOfWork(Transaction, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredHeartbeat:
     """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells of its begin.
 
     ``owner`` : key that its session belongs to, ``None`` of entries that say nothing of it.
@@ -41,7 +41,7 @@ class Answered:
     key: TransferKey
     workload: Workload
     beat: SpooledHeartbeat
-    begun: Begun | None
+    begun: TransferStart | None
     owner: UUID | None
 
     @property
@@ -50,15 +50,15 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class HeartbeatJournal(StreamJournal[Answered]):
+class HeartbeatJournal(StreamJournal[AnsweredHeartbeat]):
     unit_of_work: Callable[[UUID], JournalUnitOfWork]
     clock: Clock
 
-    def read(self, entry: Entry) -> Answered:
-        return read(entry)
+    def read(self, entry: Entry) -> AnsweredHeartbeat:
+        return parse_entry(entry)
 
-    def store(self, tenant_id: UUID, told: Sequence[Answered]) -> Mapping[TransferKey, int]:
-        news = news_of(told, self.clock.now())
+    def store(self, tenant_id: UUID, told: Sequence[AnsweredHeartbeat]) -> Mapping[TransferKey, int]:
+        news = to_news(told, self.clock.now())
         with self.unit_of_work(tenant_id) as work:
             work.journal.note(news)
             work.journal.add(news)
@@ -67,18 +67,18 @@ class HeartbeatJournal(StreamJournal[Answered]):
         return {TransferKey(tenant_id, transfer_id): sequence for transfer_id, sequence in journalled.items()}
 
 
-def news_of(answered: Sequence[Answered], now: datetime) -> Sequence[TransferNews]:
+def to_news(answered: Sequence[AnsweredHeartbeat], now: datetime) -> Sequence[TransferNews]:
     """By transfer and owner; of a sequence number that came twice the one heard last stands.
 
     In the order of their hearing, which a batch need not have: what another taker left behind comes first in it.
     """
-    by_transfer: dict[tuple[UUID, UUID | None], list[Answered]] = {}
+    by_transfer: dict[tuple[UUID, UUID | None], list[AnsweredHeartbeat]] = {}
     for each in sorted(answered, key=lambda each: each.entry.heard_at):
         by_transfer.setdefault((each.key.transfer_id, each.owner), []).append(each)
     return [_news(transfer_id, owner, told, now) for (transfer_id, owner), told in by_transfer.items()]
 
 
-def _news(transfer_id: UUID, owner: UUID | None, told: Sequence[Answered], now: datetime) -> TransferNews:
+def _news(transfer_id: UUID, owner: UUID | None, told: Sequence[AnsweredHeartbeat], now: datetime) -> TransferNews:
     first, last = told[0], told[-1]
     heard_at = _believed(last.entry.heard_at, now)
     return TransferNews(
@@ -97,7 +97,7 @@ def _believed(heard_at: datetime, now: datetime) -> datetime:
     return heard_at if now - OLDEST_BELIEVED < heard_at <= now else now
 
 
-def read(entry: Entry) -> Answered:
+def parse_entry(entry: Entry) -> AnsweredHeartbeat:
     """The entry in the words of the domain.
 
     Raises
@@ -111,9 +111,9 @@ def read(entry: Entry) -> Answered:
         decision["chunks"] = [{"chunk": kind, "parameters": known} for kind, _, known in decision["chunks"]]
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
         enquiry = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
-        begun = Begun.model_validate_json(fields["begun"]) if "begun" in fields else None
+        begun = TransferStart.model_validate_json(fields["begun"]) if "begun" in fields else None
         owner = UUID(fields["owner"].decode()) if "owner" in fields else None
-        return Answered(entry, key, Workload.asked(enquiry), beat, begun, owner)
+        return AnsweredHeartbeat(entry, key, Workload.asked(enquiry), beat, begun, owner)
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

@@ -30,24 +30,25 @@ AWAY_S = 5.0
 class KnownTransfer(NamedTuple):
     """What the database knows of a transfer.
 
-    ``owner`` : key that began it, ``None`` where none is known. ``is_anothers`` : the key that asks may not act on it.
+    ``owner`` : key that started it, ``None`` where none is known. ``is_of_other_key`` : the requesting key may not act
+    on it. ``is_over`` : it has ended.
     """
 
     owner: UUID | None = None
-    is_anothers: bool = False
+    is_of_other_key: bool = False
     is_over: bool = False
 
 
 class TransferOwners(Protocol):
     """Owners of the transfers of one tenant, for the key that acts; a person or the service may act on any."""
 
-    def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
-        """Return what is known of a transfer; ``begun_by`` is its owner where the database knows none yet."""
+    def find(self, transfer_id: UUID, *, started_by: UUID | None = None) -> KnownTransfer:
+        """Return what is known of a transfer; ``started_by`` is its owner where the database knows none yet."""
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
         """Return those of the transfers whose logs the acting key may not upload."""
 
-    def is_anothers(self, owner: UUID) -> bool:
+    def is_of_other_key(self, owner: UUID) -> bool:
         """Return whether the acting key may not act on transfers of ``owner``."""
 
     def own_keys(self) -> Collection[UUID]:
@@ -65,7 +66,7 @@ class Ownership(Protocol):
     """Finds owners for who answers heartbeats; while the database is away, nothing is known."""
 
     async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer: ...
-    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool: ...
+    async def is_of_other_key(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool: ...
 
 
 @dataclass
@@ -90,17 +91,17 @@ class OwnerLookups:
 
         def look_up() -> KnownTransfer:
             with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
-                return uow.owners.find(key.transfer_id, begun_by=quoted_key)
+                return uow.owners.find(key.transfer_id, started_by=quoted_key)
 
-        by_quote = KnownTransfer(quoted_key, is_anothers=quoted_key not in {None, key_id})
+        by_quote = KnownTransfer(quoted_key, is_of_other_key=quoted_key not in {None, key_id})
         return await self._asked(("owner", key, key_id), look_up, otherwise=by_quote)
 
-    async def is_anothers(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
+    async def is_of_other_key(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
         """Return whether ``key_id`` may not act for ``owner``; it may not while the database does not answer."""
 
         def look_up() -> bool:
             with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
-                return uow.owners.is_anothers(owner)
+                return uow.owners.is_of_other_key(owner)
 
         return await self._asked(("replaces", owner, key_id), look_up, otherwise=True)
 
@@ -120,7 +121,7 @@ def own_keys(principal: Principal, owners: TransferOwners) -> Collection[UUID] |
     return owners.own_keys() if principal.is_customer else None
 
 
-def refuse_anothers(transfer_id: UUID) -> Conflict:
+def foreign_transfer_error(transfer_id: UUID) -> Conflict:
     """Return the refusal of a call on a transfer of another key."""
     return Conflict(
         f"transfer {transfer_id} was begun with another key: go on with that one; once it is revoked, a new key of the"

@@ -66,27 +66,27 @@ class Tick:
     is_owner_known: bool = False
 
 
-class Outcome(StrEnum):
+class ExchangeOutcome(StrEnum):
     STORED = "stored"
     OVERTAKEN = "overtaken"
     """Another process has gone on with the transfer: its state comes back, nothing was stored."""
     ENDED = "ended"
     """The transfer is over."""
-    ANOTHERS = "anothers"
+    OTHER_KEY = "anothers"
     """The session belongs to another key: nothing was stored."""
     FULL = "full"
     """The key, or all keys of its tenant, have as many sessions as they may: no session was begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanged:
+class ExchangeResult:
     """``share`` : granted now, or to the session that has overtaken this one; ``state`` : of that session, JSON.
 
     ``owner`` : of a session that is another key's. ``is_of_tenant``, ``retry_after_s`` : whose sessions are too many,
     all keys' of the tenant or this key's, and when the first of them will be forgotten.
     """
 
-    outcome: Outcome
+    outcome: ExchangeOutcome
     journalled_sequence: int = -1
     share: Share = UNLIMITED
     state: bytes | None = None
@@ -110,14 +110,14 @@ class SessionLimits:
     of_tenant: int = KEYS_AT_ONCE * MOST_LIVE_OF_KEY
 
 
-class SessionsAway(Exception):
+class SessionsUnreachable(Exception):
     """Nothing is remembered or claimed for now."""
 
 
 class Sessions(Protocol):
     """Sessions of live transfers; may forget everything at any time."""
 
-    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+    async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
         """In one step: remember the state, hand the tick to the journal, and claim the transfer's share.
 
         Raises

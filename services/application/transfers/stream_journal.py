@@ -30,7 +30,7 @@ class Entry:
         return self.fields.get(field, b"").decode(errors="replace")
 
 
-class HandedOver(Protocol):
+class EntryStream(Protocol):
     """A stream. Each entry is given to one taker, and again when that one has died."""
 
     def take(self, limit: int) -> Sequence[Entry]: ...
@@ -38,11 +38,11 @@ class HandedOver(Protocol):
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
         """Let sessions tell what is journalled, then forget the entries."""
 
-    def give_back(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[Entry]) -> None:
         """Let the next taker have what is not settled of these, whoever it is."""
 
 
-class Told(Protocol):
+class ParsedEntry(Protocol):
     """What an entry says, in the words of the domain."""
 
     @property
@@ -51,7 +51,7 @@ class Told(Protocol):
     def tenant_id(self) -> UUID: ...
 
 
-ToldT = TypeVar("ToldT", bound=Told)
+ParsedT = TypeVar("ParsedT", bound=ParsedEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class StreamJournal(Generic[ToldT]):
+class StreamJournal(Generic[ParsedT]):
     """Parameters
     ----------
     on_dropped : told of each entry that cannot be stored, and why.
@@ -72,15 +72,15 @@ class StreamJournal(Generic[ToldT]):
     BATCH: ClassVar[int] = 1_000
     """Entries of a transaction at most."""
 
-    handed_over: HandedOver
+    stream: EntryStream
     on_dropped: Callable[[Entry, str], None]
 
     @abstractmethod
-    def read(self, entry: Entry) -> ToldT:
+    def read(self, entry: Entry) -> ParsedT:
         """What the entry says; raises ``InvalidValue``."""
 
     @abstractmethod
-    def store(self, tenant_id: UUID, told: Sequence[ToldT]) -> Mapping[TransferKey, int]:
+    def store(self, tenant_id: UUID, told: Sequence[ParsedT]) -> Mapping[TransferKey, int]:
         """Store it in one transaction; up to which heartbeat each transfer is journalled, where that is asked for."""
 
     def run(self) -> Run:
@@ -92,11 +92,11 @@ class StreamJournal(Generic[ToldT]):
         """
         done = Run()
         for _ in range(MAX_BATCHES):
-            entries = self.handed_over.take(self.BATCH)
+            entries = self.stream.take(self.BATCH)
             try:
                 stored = self._store(entries)
             except Unavailable:
-                self.handed_over.give_back(entries)
+                self.stream.release(entries)
                 raise
             done = Run(done.stored + stored, done.dropped + len(entries) - stored)
             if len(entries) < self.BATCH:
@@ -104,7 +104,7 @@ class StreamJournal(Generic[ToldT]):
         return done
 
     def _store(self, entries: Sequence[Entry]) -> int:
-        by_tenant: dict[UUID, list[ToldT]] = {}
+        by_tenant: dict[UUID, list[ParsedT]] = {}
         dropped: list[Entry] = []
         for entry in entries:
             try:
@@ -115,10 +115,10 @@ class StreamJournal(Generic[ToldT]):
             else:
                 by_tenant.setdefault(told.tenant_id, []).append(told)
         if dropped:
-            self.handed_over.settle(dropped, {})
+            self.stream.settle(dropped, {})
         return sum(self._store_of_tenant(tenant_id, told) for tenant_id, told in by_tenant.items())
 
-    def _store_of_tenant(self, tenant_id: UUID, told: Sequence[ToldT]) -> int:
+    def _store_of_tenant(self, tenant_id: UUID, told: Sequence[ParsedT]) -> int:
         """Store in one transaction; what it refuses is narrowed down by halves, so that it holds up nothing else."""
         entries = [each.entry for each in told]
         try:
@@ -130,7 +130,7 @@ class StreamJournal(Generic[ToldT]):
                 half = len(told) // 2
                 return sum(self._store_of_tenant(tenant_id, part) for part in (told[:half], told[half:]))
             self.on_dropped(entries[0], repr(error))
-            self.handed_over.settle(entries, {})
+            self.stream.settle(entries, {})
             return 0
-        self.handed_over.settle(entries, journalled)
+        self.stream.settle(entries, journalled)
         return len(told)

@@ -15,15 +15,15 @@ from uuid import UUID
 
 import orjson
 
-from services.application.limits.claims import fits, used, wanted, within
-from services.application.transfers.owners import Ownership, refuse_anothers
+from services.application.limits.claims import count_requested, count_used, fits_share, scale_to_share
+from services.application.transfers.owners import Ownership, foreign_transfer_error
 from services.application.transfers.sessions import (
     UNLIMITED,
     Claim,
-    Exchanged,
-    Outcome,
+    ExchangeOutcome,
+    ExchangeResult,
     Sessions,
-    SessionsAway,
+    SessionsUnreachable,
     Share,
     Tick,
     TransferKey,
@@ -59,7 +59,7 @@ MAX_LIVE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class TransferOpening:
     """What a transfer is tuned on, the link whose limits it falls under, its enquiry and what its begin tells, JSON."""
 
     basis: Basis
@@ -98,7 +98,7 @@ class _Live:
     ``is_stored`` : whether the store of sessions has taken the owner for such.
     """
 
-    opening: Opening
+    opening: TransferOpening
     basis: Basis
     state: TuningState
     owner: UUID
@@ -112,12 +112,12 @@ class _Live:
 
     def grant(self, share: Share) -> None:
         if share != self.share:
-            self.share, self.basis = share, within(self.opening.basis, share)
+            self.share, self.basis = share, scale_to_share(self.opening.basis, share)
 
 
 NO_ROOM = "the caps of this path are in use by other transfers; ask again for a share"
 
-Open = Callable[[RecommendRequest], Awaitable[Opening]]
+Open = Callable[[RecommendRequest], Awaitable[TransferOpening]]
 Claims = Callable[[LinkKey], tuple[Claim, ...]]
 
 
@@ -176,7 +176,7 @@ class Tuner:
         self._live.pop(key, None)
         try:
             await self._sessions.end(key)
-        except SessionsAway:
+        except SessionsUnreachable:
             return
 
     def _keep(self, key: TransferKey, live: _Live) -> _Live:
@@ -192,8 +192,8 @@ class Tuner:
             return live
         if not live.is_stored or await self._is_owned_otherwise(key, live, key_id):  # that key has only said so
             return None
-        if await self._owners.is_anothers(key, live.owner, key_id):
-            raise refuse_anothers(key.transfer_id)
+        if await self._owners.is_of_other_key(key, live.owner, key_id):
+            raise foreign_transfer_error(key.transfer_id)
         live.successor = key_id
         return live
 
@@ -206,8 +206,8 @@ class Tuner:
 
     async def _opened(self, key: TransferKey, beat: Heartbeat, sample: Sample, key_id: UUID, open_: Open) -> _Live:
         known = await self._owners.find(key, key_id)
-        if known.is_anothers:
-            raise refuse_anothers(key.transfer_id)
+        if known.is_of_other_key:
+            raise foreign_transfer_error(key.transfer_id)
         if known.is_over:
             raise Conflict(f"transfer {key.transfer_id} is over")
         enquiry = beat.enquiry
@@ -229,7 +229,7 @@ class Tuner:
     async def _remembered_enquiry(self, key: TransferKey) -> RecommendRequest:
         try:
             stored = await self._sessions.enquiry(key)
-        except SessionsAway:
+        except SessionsUnreachable:
             stored = None
         if stored is None:
             raise Conflict(f"transfer {key.transfer_id} has no session: send the heartbeat again with its enquiry")
@@ -246,16 +246,16 @@ class Tuner:
             state, decision = step(basis, before, sample)
             exchanged = await self._exchange(key, live, _tick(live, told, state, claims))
             match exchanged.outcome:
-                case Outcome.ENDED:
+                case ExchangeOutcome.ENDED:
                     self._live.pop(key, None)
                     raise Conflict(f"transfer {key.transfer_id} is over")
-                case Outcome.ANOTHERS:
+                case ExchangeOutcome.OTHER_KEY:
                     await self._join(key, live, exchanged.owner, told.key_id)
                     continue
-                case Outcome.FULL:
+                case ExchangeOutcome.FULL:
                     self._live.pop(key, None)
                     raise _refuse_more(exchanged)
-                case Outcome.OVERTAKEN:
+                case ExchangeOutcome.OVERTAKEN:
                     before = self._adopted(live, sample, exchanged)
                     if _runs_behind(sample, before.sequence):
                         before = _resumed(live.opening.basis, sample)
@@ -265,29 +265,29 @@ class Tuner:
             live.known, live.state = sample.sequence, state
             live.journalled = exchanged.journalled_sequence
             live.grant(exchanged.share)
-            if not live.share.granted or fits(decision.chunks, live.share):
+            if not live.share.granted or fits_share(decision.chunks, live.share):
                 break
         return _answer(live, decision)
 
-    async def _exchange(self, key: TransferKey, live: _Live, tick: Tick) -> Exchanged:
+    async def _exchange(self, key: TransferKey, live: _Live, tick: Tick) -> ExchangeResult:
         try:
             exchanged = await self._sessions.exchange(key, tick)
-        except SessionsAway:  # goes on with what the process knows; nothing new is journalled
-            return Exchanged(outcome=Outcome.STORED, journalled_sequence=live.journalled, share=live.share)
-        if exchanged.outcome is Outcome.STORED:
+        except SessionsUnreachable:  # goes on with what the process knows; nothing new is journalled
+            return ExchangeResult(outcome=ExchangeOutcome.STORED, journalled_sequence=live.journalled, share=live.share)
+        if exchanged.outcome is ExchangeOutcome.STORED:
             live.begun = b""
             live.is_stored = True
         return exchanged
 
     async def _join(self, key: TransferKey, live: _Live, owner: UUID | None, key_id: UUID) -> None:
         """Go on with the session of another key, where ``key_id`` replaces it; raise ``Conflict`` otherwise."""
-        if owner is None or await self._owners.is_anothers(key, owner, key_id):
+        if owner is None or await self._owners.is_of_other_key(key, owner, key_id):
             self._live.pop(key, None)
-            raise refuse_anothers(key.transfer_id)
+            raise foreign_transfer_error(key.transfer_id)
         live.owner, live.successor = owner, key_id
 
     @staticmethod
-    def _adopted(live: _Live, sample: Sample, exchanged: Exchanged) -> TuningState:
+    def _adopted(live: _Live, sample: Sample, exchanged: ExchangeResult) -> TuningState:
         """The state that another process has left, or one made again where it cannot be read."""
         try:
             state = TuningState.from_dict(orjson.loads(exchanged.state or b"{}"))
@@ -304,7 +304,7 @@ def _require_size(what: str, stored: bytes, most_bytes: int) -> None:
         raise TooLarge(f"the {what} has {len(stored)} bytes apart from blanks; at most {most_bytes} are taken")
 
 
-def _refuse_more(exchanged: Exchanged) -> TooManyLive:
+def _refuse_more(exchanged: ExchangeResult) -> TooManyLive:
     return TooManyLive(
         "all keys of this tenant" if exchanged.is_of_tenant else "this key",
         retry_after_s=min(max(math.ceil(exchanged.retry_after_s), 1), LONGEST_RETRY_S),
@@ -342,8 +342,8 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         heartbeat=told.body,
         decision=decision,
         claims=claims,
-        used=used(told.beat),
-        wanted=wanted(told.beat, state.decision, live.opening.basis.caps),
+        used=count_used(told.beat),
+        wanted=count_requested(told.beat, state.decision, live.opening.basis.caps),
         weight=told.weight,
         silent_after_s=silent_after_s(sample.interval_s),
         begun=live.begun,

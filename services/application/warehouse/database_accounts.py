@@ -51,7 +51,7 @@ class PersonalLoginUnitOfWork(Protocol):
     def commit(self) -> None: ...
 
 
-def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock: Clock) -> StoredLogin:
+def create_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock: Clock) -> StoredLogin:
     """A login for oneself, with a password that is kept nowhere; the one before opens nothing any more.
 
     Whoever signs in at the provider alone has it as long as a session from the last sign-in on: who is taken out there

@@ -107,7 +107,7 @@ class SchemaView:
 
 class Logins(Protocol):
     def find(self, kind: LoginKind) -> StoredLogin | None: ...
-    def take_turn(self, kind: LoginKind) -> None: ...
+    def take_slot(self, kind: LoginKind) -> None: ...
     def hold(self, kind: LoginKind) -> StoredLogin | None: ...
     def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin: ...
     def close(self, kind: LoginKind) -> bool: ...
@@ -137,7 +137,7 @@ def login_for_queries(
         found = uow.warehouse_logins.find(LoginKind.QUERY)
         if found is not None and not anew:
             return found
-        uow.warehouse_logins.take_turn(LoginKind.QUERY)
+        uow.warehouse_logins.take_slot(LoginKind.QUERY)
         rivals = uow.warehouse_logins.find(LoginKind.QUERY)
         if rivals is not None and rivals != found:
             return rivals
@@ -147,13 +147,13 @@ def login_for_queries(
     return login
 
 
-def hand_out_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock) -> StoredLogin:
+def issue_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock) -> StoredLogin:
     """The tenant's login for people's tools, made when it is first asked for, else as it is stored.
 
     It is put right each time: whoever has it can change its password and settings in the database.
     """
     with units(tenant_id, actor) as uow:
-        uow.warehouse_logins.take_turn(LoginKind.READER)
+        uow.warehouse_logins.take_slot(LoginKind.READER)
         found = uow.warehouse_logins.hold(LoginKind.READER)
         password, at = (_new_password(), clock.now()) if found is None else (found.password, found.created_at)
         login = uow.warehouse_logins.open(LoginKind.READER, password, at=at)

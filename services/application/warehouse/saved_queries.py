@@ -28,7 +28,7 @@ class SavedQuery:
     saved_at: datetime
 
 
-class Kept(NamedTuple):
+class SaveResult(NamedTuple):
     """A query as it was saved; ``replaced`` : in the place of its author's own of that name."""
 
     id: UUID
@@ -50,7 +50,7 @@ class SavedQueriesUnitOfWork(Transaction, Protocol):
     def audit(self) -> Audit: ...
 
 
-def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> Kept:
+def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> SaveResult:
     """Keep a query; its author's own of the same name is replaced.
 
     Raises
@@ -70,7 +70,7 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfW
         raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
     uow.audit.note("saved_query.saved", name)
     uow.commit()
-    return Kept(query_id, replaced=is_there)
+    return SaveResult(query_id, replaced=is_there)
 
 
 def remove_query(query_id: UUID, *, by: Visitor, uow: SavedQueriesUnitOfWork) -> str:

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.shared.slots import Turns
+from services.application.shared.slots import Slots
 from services.bootstrap import container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.api.test_devices_api import PROFILE
@@ -52,11 +52,11 @@ def test_a_queue_is_planned_by_the_price_of_waiting(visitor):
 
 
 def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_url, parts, tenant):
-    busy = Turns("queues of jobs", at_once=0, patience_s=0.05)
+    busy = Slots("queues of jobs", at_once=0, patience_s=0.05)
     analyst = person(parts, tenant, Scope.ANALYST)
     with (
         container(database_url=database_url, redis_url=redis_url) as process,
-        serving(replace(process, planning_turns=busy)) as address,
+        serving(replace(process, planning_slots=busy)) as address,
         signed_in(address, analyst) as visitor,
     ):
         page = visitor.get("/admin/devices")

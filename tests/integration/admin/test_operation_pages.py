@@ -9,7 +9,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.limits.caps import LimitScope
-from services.application.logs.correct_rows import Refusal, retry_all
+from services.application.logs.correct_rows import RejectionReason, retry_rows
 from services.application.logs.rows import RAW_KEPT_BYTES
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.agent.support.command import environment, run
@@ -129,7 +129,7 @@ def test_rows_that_are_refused_again_for_another_reason_are_not_subtracted_from_
             )
         uow.commit()
     with parts.store.unit_of_work(tenant.id) as uow:
-        retried = retry_all(Refusal(rows[0].field, rows[0].reason), uow=uow, clock=parts.clock)
+        retried = retry_rows(RejectionReason(rows[0].field, rows[0].reason), uow=uow, clock=parts.clock)
     assert retried == (1, 2, 0)
 
 

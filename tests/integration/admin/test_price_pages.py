@@ -121,7 +121,7 @@ def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned)
     assert (emptied.status_code, "the price: is empty" in emptied.text) == (422, True)
     assert books(learned)[first].prices
     assert visitor.submit(f"{first}/publish", version=books(learned)[first].version).status_code == 303
-    assert books(learned)[first].is_in_force(learned.parts.clock.now())
+    assert books(learned)[first].is_current(learned.parts.clock.now())
     assert "0.1 + 0.02/GB + 0.3/kWh CHF, margin 20 %" in visitor.get("/admin/tiers").text
     assert "<option selected>CHF</option>" in visitor.get("/admin/price-books").text
     copy = visitor.submit("/admin/price-books", name="Dearer", copy_of=first.rpartition("/")[2]).headers["location"]

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from services.application.access.authenticate import sha256_of
+from services.application.access.authenticate import hash_secret
 from services.application.access.passwords import Passwords
 from services.application.access.sign_in import LONGEST_IDLE, LONGEST_SESSION
 from services.application.access.users import add_user, disable_user
@@ -108,7 +108,7 @@ def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):
 
 def test_only_a_hash_of_the_session_is_kept(parts, sign_ins, operator):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
-    assert parts.store.registry.find_session(sha256_of(secret)) == operator.tenant.id
+    assert parts.store.registry.find_session(hash_secret(secret)) == operator.tenant.id
     assert parts.store.registry.find_session(secret.encode()[:32]) is None
 
 

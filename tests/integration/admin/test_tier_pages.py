@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.api.cases import log_lines
 from services.application.access.authenticate import Scope
-from services.application.models.custom_tiers import accept_tiers, keep_cuts
+from services.application.models.custom_tiers import accept_tiers, set_boundaries
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -39,7 +39,7 @@ def cut_in_three(learned: Tenant, client: httpx.Client, parts: Container) -> Non
         assert release is not None
         model = uow.models.of_link(release, uow.links.all()[0].id)
         assert model is not None
-        keep_cuts(UUID(held[0]["cluster_id"]), key, cuts, version=model.id, uow=uow, clock=parts.clock)
+        set_boundaries(UUID(held[0]["cluster_id"]), key, cuts, version=model.id, uow=uow, clock=parts.clock)
     for each in tiers(client):
         with parts.store.unit_of_work(learned.id) as uow:
             accept_tiers([UUID(each["tier_id"])], uow=uow)

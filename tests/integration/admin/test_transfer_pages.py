@@ -87,10 +87,10 @@ def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client,
 
 
 def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, admin_database_url, parts, learned):
-    def agreements():
+    def sla_outcomes():
         with parts.store.unit_of_work(learned.id) as uow:
             uow.rollups.settle(1_000)
-            found = uow.outcomes.agreements(datetime.now(UTC).date() - timedelta(days=2))
+            found = uow.outcomes.sla_outcomes(datetime.now(UTC).date() - timedelta(days=2))
             uow.commit()
             return found
 
@@ -100,10 +100,10 @@ def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, ad
         changed = "UPDATE transfers SET expected = expected || %s WHERE id = %s"
         admin.execute(changed, ['{"feasible": true}', ended["transfer_id"]])
         admin.commit()
-        before = agreements()
+        before = sla_outcomes()
         admin.execute(changed, ['{"feasible": false, "probability": 0.46}', ended["transfer_id"]])
         admin.commit()
-    after = agreements()
+    after = sla_outcomes()
     assert (after.missed, after.unpromised) == (before.missed - 1, before.unpromised + 1)
     text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
     assert "within 39 s; could not be promised (46%)" in text

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.shared.slots import Turns
+from services.application.shared.slots import Slots
 from services.bootstrap import container
 from tests.records import ndjson, record
 from tests.stack import Tenant, serving
@@ -28,10 +28,10 @@ def end() -> tuple[str, bytes]:
 @pytest.fixture(scope="module")
 def api(database_url: str, redis_url: str) -> Iterator[str]:
     """Of a process that stores one thing at a time."""
-    one = Turns("rows", at_once=1, patience_s=0.5)
+    one = Slots("rows", at_once=1, patience_s=0.5)
     with (
         container(database_url=database_url, redis_url=redis_url) as parts,
-        serving(replace(parts, completion_turns=one, upload_turns=one)) as address,
+        serving(replace(parts, completion_slots=one, upload_slots=one)) as address,
     ):
         yield address
 

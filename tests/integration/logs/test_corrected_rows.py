@@ -11,7 +11,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.logs import correct_rows
-from services.application.logs.correct_rows import QuarantinedRow, Refusal, retry_all, retry_row
+from services.application.logs.correct_rows import QuarantinedRow, RejectionReason, retry_row, retry_rows
 from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.audit import Actor, ActorKind
@@ -80,7 +80,7 @@ def test_a_row_is_looked_at_again_when_it_is_tried_again_as_it_is(api: str, tena
     (row,) = refused(api, tenant, told)
     with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
         if together:
-            retry_all(Refusal(row.field, row.reason), uow=uow, clock=Later(2))
+            retry_rows(RejectionReason(row.field, row.reason), uow=uow, clock=Later(2))
         else:
             retry_row(row.id, str(row.raw), uow=uow, clock=Later(2))
     assert [found for found, _ in stored_by(tenant)] == [told["id"]]
@@ -122,7 +122,7 @@ def test_no_more_rows_are_tried_again_than_memory_is_for(
     two = len(str(first.raw).encode()) + len(str(others[0].raw).encode())
     monkeypatch.setattr(correct_rows, "MOST_RETRIED_BYTES", two)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        retried = retry_all(Refusal(first.field, first.reason), uow=uow, clock=Later(2))
+        retried = retry_rows(RejectionReason(first.field, first.reason), uow=uow, clock=Later(2))
     assert (retried.stored, retried.left) == (2, 1)
 
 
@@ -131,7 +131,7 @@ def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenan
     with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
         retry_row(third.id, str(third.raw), uow=uow, clock=Later(2))
     with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
-        assert retry_all(Refusal(first.field, first.reason), uow=uow, clock=Later(2)).stored == 2
+        assert retry_rows(RejectionReason(first.field, first.reason), uow=uow, clock=Later(2)).stored == 2
     brought_by = [key_id for _, key_id in stored_by(tenant)]
     assert len({*brought_by}) == 3
     assert {*brought_by} == {first.key_id, second.key_id, third.key_id}

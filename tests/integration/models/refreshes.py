@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from services.application.models.refresh import Refresh
-from services.application.shared.events import Fact
+from services.application.shared.events import WorkEvent
 from services.application.shared.jobs import FitLink, RefreshModels
 from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
@@ -24,7 +24,7 @@ class Refreshes:
         self.tenant = tenant
         self.time = tenant.parts.clock.now()
         self.sent: list[Any] = []
-        self.facts: list[Fact] = []
+        self.facts: list[WorkEvent] = []
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
             logs=logs,
@@ -46,7 +46,7 @@ class Refreshes:
     def send(self, event: Any) -> None:
         self.sent.append(event)
 
-    def report(self, fact: Fact) -> None:
+    def report(self, fact: WorkEvent) -> None:
         self.facts.append(fact)
 
     def fits(self) -> list[FitLink]:

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from services.application.models.manage_releases import roll_back
-from services.application.models.remove_old_releases import Removed, Retention
-from services.application.shared.events import Fact, OldReleasesRemoved
+from services.application.models.remove_old_releases import ReleaseRetention, RemovalResult
+from services.application.shared.events import OldReleasesRemoved, WorkEvent
 from services.application.shared.jobs import RemoveOldReleases
 from tests.integration.models.test_releases import begin, current, fit, models_of, opened, publish, refresh, upload
 from tests.link_models import link_model
@@ -19,7 +19,7 @@ KEPT = 3
 OF_A_MODEL = ("link_models", "clusters", "surfaces", "sla_partitions")
 
 
-class Facts(list[Fact]):
+class Facts(list[WorkEvent]):
     """What was reported."""
 
     report = list.append
@@ -31,11 +31,11 @@ def admin(admin_database_url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def remove(tenant: Tenant, kept: int = KEPT) -> Removed:
+def remove(tenant: Tenant, kept: int = KEPT) -> RemovalResult:
     facts = Facts()
-    removed = Retention(tenant.parts.store.unit_of_work, kept, facts).remove(RemoveOldReleases(tenant.id))
+    removed = ReleaseRetention(tenant.parts.store.unit_of_work, kept, facts).remove(RemoveOldReleases(tenant.id))
     told = OldReleasesRemoved(tenant_id=tenant.id, releases=removed.releases, models=removed.models)
-    assert facts == ([told] if removed != Removed() else [])
+    assert facts == ([told] if removed != RemovalResult() else [])
     return removed
 
 
@@ -63,14 +63,14 @@ def test_the_newest_releases_stay_with_their_models_and_the_others_go(
     releases = release_a_minute(api, tenant, 5)
     with opened(tenant) as uow:
         kept_models = [models_of(uow, each) for each in releases[2:]]
-    assert remove(tenant) == Removed(releases=2, models=2)
+    assert remove(tenant) == RemovalResult(releases=2, models=2)
     assert listed(tenant) == releases[2:]
     with opened(tenant) as uow:
         assert [models_of(uow, each) for each in releases[2:]] == kept_models
         for (model_id,) in map(dict.values, kept_models):
             assert uow.models.get(model_id).model() == link_model()
     assert counts(admin, tenant, *OF_A_MODEL, "release_links") == [3, 6, 6, 12, 3]
-    assert remove(tenant) == Removed()
+    assert remove(tenant) == RemovalResult()
 
 
 def test_a_model_that_is_carried_from_release_to_release_outlives_the_one_it_was_made_in(
@@ -81,7 +81,7 @@ def test_a_model_that_is_carried_from_release_to_release_outlives_the_one_it_was
     with opened(tenant) as uow:
         made = models_of(uow, first)
     releases = release_a_minute(api, tenant, 5, first_minute=10)
-    assert remove(tenant) == Removed(releases=3, models=3)
+    assert remove(tenant) == RemovalResult(releases=3, models=3)
     with opened(tenant) as uow:
         (rarely,) = (link.id for link in uow.links.all() if link.key.destination == "rarely")
         assert {models_of(uow, each)[rarely] for each in releases[-KEPT:]} == {made[rarely]}
@@ -111,7 +111,7 @@ def test_releases_that_were_rolled_back_do_not_push_out_the_one_before(api: str,
     with opened(tenant) as uow:
         roll_back(others[0], uow=uow)
     (newest,) = release_a_minute(api, tenant, 1, first_minute=100)
-    assert remove(tenant, kept=2) == Removed(releases=1, models=1)
+    assert remove(tenant, kept=2) == RemovalResult(releases=1, models=1)
     assert listed(tenant) == [*others, newest]
     with opened(tenant) as uow:
         assert roll_back(newest, uow=uow) == others[0]
@@ -144,14 +144,14 @@ def test_a_removal_that_was_cut_short_leaves_no_half_release_to_return_to(
         assert uow.old_releases.expire(1) == 1
         uow.commit()
     with opened(tenant) as uow:
-        assert uow.old_releases.remove_some(2) == Removed(models=2)
+        assert uow.old_releases.remove_some(2) == RemovalResult(models=2)
         uow.commit()  # and here the worker died
     assert listed(tenant) == [newest]
     for wanted, error in ((oldest, NotFound), (newest, Conflict)):
         with opened(tenant) as uow, pytest.raises(error):
             roll_back(wanted, uow=uow)
     assert tenant.id in tenant.parts.store.registry.tenants_with_old_releases(2)
-    assert remove(tenant) == Removed(releases=1, models=1)
+    assert remove(tenant) == RemovalResult(releases=1, models=1)
     assert counts(admin, tenant, "link_models", "release_links") == [3, 3]
 
 
@@ -202,6 +202,6 @@ def test_two_removals_at_once_remove_everything_once(api: str, tenant: Tenant) -
         one.commit()
     totals.append(first)
     totals.append(remove(tenant, kept=1))
-    assert totals == [Removed(1, 1), Removed(4, 4)]
+    assert totals == [RemovalResult(1, 1), RemovalResult(4, 4)]
     assert listed(tenant) == releases[-1:]
     assert held_models(tenant, releases[-1])

@@ -12,10 +12,10 @@ import redis.asyncio
 
 from services.application.transfers.sessions import (
     Claim,
-    Exchanged,
-    Outcome,
+    ExchangeOutcome,
+    ExchangeResult,
     SessionLimits,
-    SessionsAway,
+    SessionsUnreachable,
     Share,
     Tick,
     TransferKey,
@@ -81,12 +81,12 @@ def run(redis_url: str) -> Callable[[Callable[[RedisSessions], Coroutine[Any, An
 def test_a_state_that_another_process_has_left_comes_back_instead_of_being_overwritten(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
-        assert (await sessions.exchange(key, tick(0))).outcome is Outcome.STORED
-        assert (await sessions.exchange(key, tick(1))).outcome is Outcome.STORED
+        assert (await sessions.exchange(key, tick(0))).outcome is ExchangeOutcome.STORED
+        assert (await sessions.exchange(key, tick(1))).outcome is ExchangeOutcome.STORED
         late = await sessions.exchange(key, tick(2, known=0))
-        assert late.outcome is Outcome.OVERTAKEN
+        assert late.outcome is ExchangeOutcome.OVERTAKEN
         assert late.state == b'{"sequence": 1}'
-        assert (await sessions.exchange(key, tick(2, known=1))).outcome is Outcome.STORED
+        assert (await sessions.exchange(key, tick(2, known=1))).outcome is ExchangeOutcome.STORED
 
     run(story)
 
@@ -95,19 +95,19 @@ def test_a_process_that_is_ahead_of_the_store_goes_on(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
-        assert (await sessions.exchange(key, tick(5, known=4))).outcome is Outcome.STORED
+        assert (await sessions.exchange(key, tick(5, known=4))).outcome is ExchangeOutcome.STORED
 
     run(story)
 
 
 def test_no_heartbeat_revives_a_transfer_that_has_ended(run: Any) -> None:
-    async def story(sessions: RedisSessions) -> Exchanged:
+    async def story(sessions: RedisSessions) -> ExchangeResult:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
         await sessions.end(key)
         return await sessions.exchange(key, tick(1))
 
-    assert run(story).outcome is Outcome.ENDED
+    assert run(story).outcome is ExchangeOutcome.ENDED
 
 
 def test_the_tick_is_handed_to_the_journal_as_it_came(run: Any) -> None:
@@ -241,7 +241,7 @@ def test_a_store_that_is_away_is_told_as_such() -> None:
     async def story() -> None:
         client = redis.asyncio.Redis.from_url("redis://127.0.0.1:1", socket_connect_timeout=1)
         try:
-            with pytest.raises(SessionsAway):
+            with pytest.raises(SessionsUnreachable):
                 await RedisSessions(client).exchange(new_transfer(), tick(0))
         finally:
             await client.aclose()
@@ -254,8 +254,8 @@ def test_a_session_belongs_to_the_key_that_began_it(run: Any) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
         others = await sessions.exchange(key, tick(1, owner=UUID(int=9)))
-        assert (others.outcome, others.owner) == (Outcome.ANOTHERS, OWNER)
-        assert (await sessions.exchange(key, tick(1))).outcome is Outcome.STORED
+        assert (others.outcome, others.owner) == (ExchangeOutcome.ANOTHERS, OWNER)
+        assert (await sessions.exchange(key, tick(1))).outcome is ExchangeOutcome.STORED
 
     run(story)
 
@@ -265,8 +265,8 @@ def test_who_the_database_says_a_transfer_belongs_to_gets_its_session_back(run: 
         key = new_transfer()
         await sessions.exchange(key, tick(5, owner=UUID(int=9)))
         mine = tick(1, is_owner_known=True)
-        assert (await sessions.exchange(key, mine)).outcome is Outcome.STORED
-        assert (await sessions.exchange(key, tick(6, owner=UUID(int=9)))).outcome is Outcome.ANOTHERS
+        assert (await sessions.exchange(key, mine)).outcome is ExchangeOutcome.STORED
+        assert (await sessions.exchange(key, tick(6, owner=UUID(int=9)))).outcome is ExchangeOutcome.ANOTHERS
 
     run(story)
 
@@ -281,15 +281,15 @@ def test_no_more_sessions_are_begun_than_are_permitted_and_those_there_go_on(
         tenant, owner = uuid4(), uuid4()
         first, second, third = (TransferKey(tenant, uuid4()) for _ in range(3))
         for key in (first, second):
-            assert (await sessions.exchange(key, tick(0, owner=owner))).outcome is Outcome.STORED
+            assert (await sessions.exchange(key, tick(0, owner=owner))).outcome is ExchangeOutcome.STORED
         refused = await sessions.exchange(third, tick(0, owner=owner))
-        assert (refused.outcome, refused.is_of_tenant) == (Outcome.FULL, is_of_tenant)
+        assert (refused.outcome, refused.is_of_tenant) == (ExchangeOutcome.FULL, is_of_tenant)
         assert 0 < refused.retry_after_s <= SESSION_TTL_S
-        assert (await sessions.exchange(first, tick(1, owner=owner))).outcome is Outcome.STORED
+        assert (await sessions.exchange(first, tick(1, owner=owner))).outcome is ExchangeOutcome.STORED
         other = await sessions.exchange(TransferKey(tenant, uuid4()), tick(0, owner=uuid4()))
-        assert (other.outcome is Outcome.FULL) is is_of_tenant
+        assert (other.outcome is ExchangeOutcome.FULL) is is_of_tenant
         await sessions.end(first)
-        assert (await sessions.exchange(third, tick(0, owner=owner))).outcome is Outcome.STORED
+        assert (await sessions.exchange(third, tick(0, owner=owner))).outcome is ExchangeOutcome.STORED
 
     run(story, limits)
 
@@ -303,6 +303,8 @@ def test_sessions_that_were_forgotten_count_no_longer(run: Any, redis_url: str) 
         for live in (f"tradewind:live:{tenant}", f"tradewind:live:{tenant}:{owner}"):
             await client.zadd(live, {str(forgotten.transfer_id): 1})
         await client.aclose()
-        assert (await sessions.exchange(TransferKey(tenant, uuid4()), tick(0, owner=owner))).outcome is Outcome.STORED
+        assert (
+            await sessions.exchange(TransferKey(tenant, uuid4()), tick(0, owner=owner))
+        ).outcome is ExchangeOutcome.STORED
 
     run(story, SessionLimits(1, 1))

@@ -9,7 +9,7 @@ from services.application.billing.usage import Month
 from services.application.logs.export import Export, View, folder_of
 from services.application.logs.retain import LogRetention
 from services.application.logs.roll_up import RollUp
-from services.application.shared.events import Fact
+from services.application.shared.events import WorkEvent
 from services.application.shared.jobs import ExportLogs
 from services.persistence.lake import PART, ParquetLake
 from tests.records import ndjson, record
@@ -26,8 +26,8 @@ class At:
         return self.time
 
 
-class Facts(list[Fact]):
-    def report(self, fact: Fact) -> None:
+class Facts(list[WorkEvent]):
+    def report(self, fact: WorkEvent) -> None:
         self.append(fact)
 
 

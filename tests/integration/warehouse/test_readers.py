@@ -15,7 +15,7 @@ from psycopg import sql
 
 from services.application.access.authenticate import Scope
 from services.application.shared.audit import SERVICE
-from services.application.warehouse.query import LoginKind, StoredLogin, hand_out_login, login_for_queries
+from services.application.warehouse.query import LoginKind, StoredLogin, issue_login, login_for_queries
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, app_url, prepare_roles
@@ -67,7 +67,7 @@ def test_all_who_first_ask_at_once_get_one_password(provider: Tenant, kind: Logi
 
     def asked(_: int) -> StoredLogin:
         together.wait()
-        make = login_for_queries if kind is LoginKind.QUERY else hand_out_login
+        make = login_for_queries if kind is LoginKind.QUERY else issue_login
         return make(provider.id, actor=SERVICE, units=parts.store.unit_of_work, clock=parts.clock)
 
     with ThreadPoolExecutor(at_once) as threads:

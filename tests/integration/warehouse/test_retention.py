@@ -20,7 +20,7 @@ from services.application.access.authenticate import Scope
 from services.application.billing.usage import Month
 from services.application.logs.export import View, folder_of
 from services.application.logs.retain import MonthDue
-from services.application.shared.events import LogsDropped, LogsKept
+from services.application.shared.events import LogsDropped, LogsRetained
 from services.bootstrap import Container, Options, container
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
@@ -131,7 +131,7 @@ def test_what_is_not_exported_stays_and_it_is_said_why(house: House) -> None:
     due = house.retention("2003-06-20").run()
     assert obstacles(due) == {"2003-01": [f"tenant {house.tenant.id}: days to be exported: 2"]}
     assert house.logged_months() == {"2003-01"}
-    assert LogsKept in {type(fact) for fact in house.facts}
+    assert LogsRetained in {type(fact) for fact in house.facts}
     house.export()
     house.file("2003-01-04").write_bytes(b"something else")
     folder = folder_of(View.TRANSFERS, house.tenant.id, date(2003, 1, 4))

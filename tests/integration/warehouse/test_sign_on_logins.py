@@ -10,7 +10,7 @@ import pytest
 from services.application.access.sign_in import LONGEST_SESSION, SignIns, Visitor
 from services.application.access.single_sign_on import Identity, SignOnRules, SingleSignOn
 from services.application.access.users import remove_password, reset_password
-from services.application.warehouse.database_accounts import make_personal_login
+from services.application.warehouse.database_accounts import create_personal_login
 from tests.integration.admin.visitors import person
 from tests.integration.warehouse.test_personal_logins import id_of
 from tests.integration.warehouse.test_readers import postgres, provider
@@ -74,7 +74,7 @@ def database_login(tenant: Tenant, name: str) -> str:
     parts = tenant.parts
     with parts.store.unit_of_work(tenant.id) as uow:
         user = next(user for user in uow.users.all() if user.login == name)
-        login = make_personal_login(Visitor(tenant.id, user), uow=uow, clock=parts.clock)
+        login = create_personal_login(Visitor(tenant.id, user), uow=uow, clock=parts.clock)
     return parts.warehouse.address_for(login)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from services.api.routes.batching import advise
 from services.application.access.authenticate import Principal, Scope
-from services.application.shared.slots import Turns
+from services.application.shared.slots import Slots
 from tradewind.errors import Unavailable
 from tradewind.wire.batching import BatchingRequest
 
@@ -30,13 +30,13 @@ class OneTransaction:
 
 
 def advised(store, turns):
-    return advise(ASKED, SimpleNamespace(store=store, planning_turns=turns), PROVIDER)
+    return advise(ASKED, SimpleNamespace(store=store, planning_slots=turns), PROVIDER)
 
 
 def test_no_transaction_waits_for_a_plan():
     store, seen = OneTransaction(), []
 
-    class Watched(Turns):
+    class Watched(Slots):
         def turn(self, of=None):
             seen.append((store.is_open, of))
             return super().turn(of)
@@ -47,7 +47,7 @@ def test_no_transaction_waits_for_a_plan():
 
 def test_a_queue_waits_for_its_turn_and_not_for_ever():
     async def story():
-        turns = Turns("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        turns = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
         async with turns.turn():
             with pytest.raises(Unavailable, match="faster than they are planned"):
                 await advised(OneTransaction(), turns)

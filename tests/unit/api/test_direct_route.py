@@ -19,8 +19,8 @@ from services.api import problems
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import StrictRoute
-from services.application.access.authenticate import Keyring, sha256_of
-from services.application.limits.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, Taken
+from services.application.access.authenticate import Keyring, hash_secret
+from services.application.limits.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, TakenCalls
 from services.application.shared.single_flight import SingleFlight
 from services.observability.telemetry import Metrics
 from tradewind.errors import NotFound, Unavailable
@@ -44,7 +44,7 @@ async def told(item: UUID, asked: WirePath, body: Body, parts: Parts, principal:
 class NoStore:
     """Nothing is shared."""
 
-    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+    async def take(self, taken: Sequence[TakenCalls]) -> Sequence[float]:
         raise Unavailable("away")
 
 
@@ -57,8 +57,8 @@ def limits(**calls_per_s: float) -> RateLimits:
 def application() -> FastAPI:
     app = FastAPI()
     by_digest = {
-        sha256_of(secret): SimpleNamespace(
-            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, rate_factor=1.0, secret_sha256=sha256_of(secret)
+        hash_secret(secret): SimpleNamespace(
+            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, rate_factor=1.0, secret_sha256=hash_secret(secret)
         )
         for secret, scopes in SCOPES.items()
     }

@@ -14,8 +14,8 @@ from services.application.access.authenticate import (
     Keyring,
     Principal,
     Scope,
+    hash_secret,
     new_secret,
-    sha256_of,
 )
 from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
@@ -149,7 +149,7 @@ def test_an_unknown_or_revoked_key_is_not_authenticated() -> None:
 def test_a_record_that_does_not_match_the_hash_is_not_trusted() -> None:
     keys = Keys()
     secret, _ = keys.add()
-    keys.kept = {sha256_of("tw_other"): keys.kept[sha256_of(secret)]}
+    keys.kept = {hash_secret("tw_other"): keys.kept[hash_secret(secret)]}
     with pytest.raises(Unauthenticated):
         keys.ring.authenticate("tw_other")
 

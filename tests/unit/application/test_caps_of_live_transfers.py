@@ -3,7 +3,7 @@
 import pytest
 
 from services.application.limits.caps import Limit, Limits, LimitScope
-from services.application.limits.live_shares import Held
+from services.application.limits.live_shares import ScopeUsage
 
 TENANT = Limit(scope=LimitScope.TENANT, concurrency=16)
 LINK = Limit(scope=LimitScope.LINK, source="a", destination="b", concurrency=8, streams=32)
@@ -15,23 +15,23 @@ OF_TENANT, OF_LINK = (limit.claim().scope for limit in (TENANT, LINK))
     ("held", "weight", "expected"),
     [
         ({}, 1.0, (8, 32, 0)),
-        ({OF_LINK: Held(1, 1.0, 2, 4)}, 1.0, (6, 28, 1)),  # what is free
-        ({OF_LINK: Held(1, 1.0, 8, 32)}, 1.0, (4, 16, 1)),  # its part, once the other has shrunk
-        ({OF_LINK: Held(1, 1.0, 8, 32)}, 3.0, (6, 24, 1)),
-        ({OF_LINK: Held(100, 100.0, 8, 32)}, 1.0, (1, 1, 100)),
-        ({OF_TENANT: Held(3, 3.0, 16, 64)}, 1.0, (4, 32, 3)),
-        ({OF_TENANT: Held(3, 3.0, 13, 64), OF_LINK: Held(1, 1.0, 1, 1)}, 1.0, (4, 31, 3)),
+        ({OF_LINK: ScopeUsage(1, 1.0, 2, 4)}, 1.0, (6, 28, 1)),  # what is free
+        ({OF_LINK: ScopeUsage(1, 1.0, 8, 32)}, 1.0, (4, 16, 1)),  # its part, once the other has shrunk
+        ({OF_LINK: ScopeUsage(1, 1.0, 8, 32)}, 3.0, (6, 24, 1)),
+        ({OF_LINK: ScopeUsage(100, 100.0, 8, 32)}, 1.0, (1, 1, 100)),
+        ({OF_TENANT: ScopeUsage(3, 3.0, 16, 64)}, 1.0, (4, 32, 3)),
+        ({OF_TENANT: ScopeUsage(3, 3.0, 13, 64), OF_LINK: ScopeUsage(1, 1.0, 1, 1)}, 1.0, (4, 31, 3)),
     ],
 )
 def test_what_is_free_or_a_fair_part_may_be_used(
-    held: dict[str, Held], weight: float, expected: tuple[int, int, int]
+    held: dict[str, ScopeUsage], weight: float, expected: tuple[int, int, int]
 ) -> None:
     caps, shared_with = LIMITS.permitted("a", "b", held=held, weight=weight)
     assert (caps.concurrency, caps.streams, shared_with) == expected
 
 
 def test_other_paths_are_limited_by_what_holds_for_them_alone() -> None:
-    caps, shared_with = LIMITS.permitted("b", "a", held={OF_LINK: Held(1, 1.0, 8, 32)})
+    caps, shared_with = LIMITS.permitted("b", "a", held={OF_LINK: ScopeUsage(1, 1.0, 8, 32)})
     assert (caps.concurrency, caps.streams, shared_with) == (16, None, 0)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.application.shared.failure_reasons import LONGEST_REASON, told_reason
+from services.application.shared.failure_reasons import LONGEST_REASON, format_reason
 
 REFUSED = "cannot reach"
 
@@ -21,7 +21,7 @@ REFUSED = "cannot reach"
     ],
 )
 def test_a_secret_in_an_address_or_a_setting_is_not_told(secret: str) -> None:
-    told = told_reason(f"{REFUSED} {secret}\nnow")
+    told = format_reason(f"{REFUSED} {secret}\nnow")
     assert told.startswith(REFUSED)
     assert told.endswith("now")
     assert "hush" not in told.lower()
@@ -29,5 +29,5 @@ def test_a_secret_in_an_address_or_a_setting_is_not_told(secret: str) -> None:
 
 def test_a_reason_is_one_bounded_line_and_else_as_it_is() -> None:
     reason = "the storage does not answer: [Errno 13] Permission denied: '/exports/transfers/tenant=5/day=2026-01-01'"
-    assert told_reason(reason.replace(": [", ":\n\0[")) == reason
-    assert len(told_reason("x " * LONGEST_REASON)) == LONGEST_REASON
+    assert format_reason(reason.replace(": [", ":\n\0[")) == reason
+    assert len(format_reason("x " * LONGEST_REASON)) == LONGEST_REASON

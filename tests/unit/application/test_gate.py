@@ -7,10 +7,10 @@ from services.application.models.gate import (
     COMPARED_ROWS,
     COVERAGE,
     ERROR,
-    ERROR_IN_FORCE,
+    ERROR_OF_CURRENT,
     GROWTH_SD,
     HELD_OUT_ROWS,
-    judge,
+    judge_fit,
 )
 from tests.unit.application.recommend.models import PATH, leaf_model
 from tradewind.model import LeafModel, LinkModel
@@ -22,7 +22,7 @@ def leaf(accuracy: float = 0.8, coverage: float = 0.9, rows: int = 100, **compar
 
 
 def compared(error: float, in_force: float, *, rows: int = 100, growth_sd: float = 0.01) -> LeafModel:
-    return leaf(**{COMPARED_ROWS: rows, ERROR: error, ERROR_IN_FORCE: in_force, GROWTH_SD: growth_sd})
+    return leaf(**{COMPARED_ROWS: rows, ERROR: error, ERROR_OF_CURRENT: in_force, GROWTH_SD: growth_sd})
 
 
 def model(*leaves: LeafModel) -> LinkModel:
@@ -30,35 +30,35 @@ def model(*leaves: LeafModel) -> LinkModel:
 
 
 def test_a_good_first_model_passes():
-    verdict = judge(model(leaf()))
+    verdict = judge_fit(model(leaf()))
     assert verdict.passed
     assert (verdict.compared_rows, verdict.error, verdict.error_in_force) == (0, None, None)
 
 
 def test_leaves_count_by_the_rows_that_they_were_judged_on():
-    verdict = judge(model(leaf(0.9, 0.9, 300), leaf(0.5, 0.7, 100)))
+    verdict = judge_fit(model(leaf(0.9, 0.9, 300), leaf(0.5, 0.7, 100)))
     assert verdict.accuracy == pytest.approx(0.8)
     assert verdict.coverage90 == pytest.approx(0.85)
-    verdict = judge(model(leaf(), compared(0.1, 0.2, rows=30), compared(0.3, 0.4, rows=10)))
+    verdict = judge_fit(model(leaf(), compared(0.1, 0.2, rows=30), compared(0.3, 0.4, rows=10)))
     assert (verdict.held_out_rows, verdict.compared_rows) == (300, 40)
     assert (verdict.error, verdict.error_in_force) == (pytest.approx(0.15), pytest.approx(0.25))
 
 
 def test_one_row_that_ruins_the_accuracy_does_not_refuse_a_model():
-    assert judge(model(leaf(accuracy=-5.0))).passed
+    assert judge_fit(model(leaf(accuracy=-5.0))).passed
 
 
 @pytest.mark.parametrize(
     ("coverage", "rows", "passed"), [(0.79, 10_000, False), (0.79, 100, True), (0.70, 100, False), (0.70, 25, True)]
 )
 def test_an_interval_that_misses_is_refused_unless_few_rows_may_do_so_by_chance(coverage, rows, passed):
-    verdict = judge(model(leaf(coverage=coverage, rows=rows)))
+    verdict = judge_fit(model(leaf(coverage=coverage, rows=rows)))
     assert verdict.passed == passed
     assert passed or "90 % band" in verdict.reasons[0]
 
 
 def test_a_model_that_errs_more_than_the_one_in_force_on_the_same_rows_is_refused_with_both_figures():
-    verdict = judge(model(compared(0.25, 0.10, rows=40)))
+    verdict = judge_fit(model(compared(0.25, 0.10, rows=40)))
     assert verdict.reasons == ("errs by 25% on 40 new rows, the model in force by 10%",)
 
 
@@ -71,4 +71,4 @@ def test_a_model_that_errs_more_than_the_one_in_force_on_the_same_rows_is_refuse
     ],
 )
 def test_a_refit_may_be_worse_within_chance_and_for_few_rows(leaves):
-    assert judge(model(*leaves)).passed
+    assert judge_fit(model(*leaves)).passed

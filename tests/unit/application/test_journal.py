@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from services.application.transfers.journal import Workload
-from services.application.transfers.journal_heartbeats import Answered, news_of
+from services.application.transfers.journal_heartbeats import AnsweredHeartbeat, to_news
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry
 from tradewind.transfer import LinkKey
@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WORKLOAD = Workload(link=LinkKey("alpha", "omega", None, "rclone"), file_count=10, total_bytes=1_000)
 
 
-def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -> Answered:
+def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -> AnsweredHeartbeat:
     beat = Heartbeat.model_validate(
         {
             "sequence": sequence,
@@ -28,22 +28,22 @@ def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -
         }
     )
     entry = Entry(f"{sequence}-0", NOW - timedelta(seconds=heard_before_s), {})
-    return Answered(
+    return AnsweredHeartbeat(
         entry, TransferKey(UUID(int=1), UUID(int=2)), WORKLOAD, SpooledHeartbeat(heartbeat=beat), None, None
     )
 
 
 def test_a_transfer_began_with_the_first_heard_and_was_heard_last_with_the_last_whatever_their_order() -> None:
-    (news,) = news_of([answered(2, 5.0), answered(3, 0.0), answered(0, 15.0), answered(1, 10.0)], NOW)
+    (news,) = to_news([answered(2, 5.0), answered(3, 0.0), answered(0, 15.0), answered(1, 10.0)], NOW)
     assert (news.started_at, news.heard_at) == (NOW - timedelta(seconds=15), NOW)
     assert sorted(news.beats) == [0, 1, 2, 3]
 
 
 def test_of_a_number_that_came_twice_the_one_heard_last_stands() -> None:
-    (news,) = news_of([answered(1, 1.0, interval_s=7.0), answered(1, 9.0)], NOW)
+    (news,) = to_news([answered(1, 1.0, interval_s=7.0), answered(1, 9.0)], NOW)
     assert news.beats[1].heartbeat.interval_s == 7.0
 
 
 def test_it_is_silent_after_several_ticks_as_long_as_the_last_one_told() -> None:
-    (news,) = news_of([answered(1, 0.0, interval_s=60.0), answered(0, 60.0)], NOW)
+    (news,) = to_news([answered(1, 0.0, interval_s=60.0), answered(0, 60.0)], NOW)
     assert news.silent_at == NOW + timedelta(seconds=180)

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from uuid import UUID, uuid4
 
-from services.application.limits.live_shares import Held, HeldShares, LiveShares
-from services.application.transfers.sessions import SessionsAway
+from services.application.limits.live_shares import LiveShares, LiveUsage, ScopeUsage
+from services.application.transfers.sessions import SessionsUnreachable
 
 TENANT = uuid4()
 SCOPE = "tenant::"
-ALL_OF_IT = Held(1, 1.0, 4, 8)
+ALL_OF_IT = ScopeUsage(1, 1.0, 4, 8)
 
 
 class Store:
@@ -23,7 +23,7 @@ class Store:
     async def watch(self) -> None:
         self.watched += 1
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[Held]:
+    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         assert (tenant_id, scopes) == (TENANT, [SCOPE])
         if not self.looks:
             self.done.set()
@@ -33,9 +33,9 @@ class Store:
         return [ALL_OF_IT]
 
 
-def after(*looks: Exception | None, on_failure: Callable[[Exception], None]) -> HeldShares:
+def after(*looks: Exception | None, on_failure: Callable[[Exception], None]) -> LiveUsage:
     """What is held as far as is known after so many looks."""
-    held = HeldShares()
+    held = LiveUsage()
 
     async def follow() -> None:
         store = Store(looks)
@@ -55,7 +55,7 @@ def test_what_is_held_is_known_after_a_look() -> None:
 
 
 def test_while_the_store_is_away_nothing_counts_as_held() -> None:
-    assert after(None, SessionsAway(), on_failure=_none).now == {}
+    assert after(None, SessionsUnreachable(), on_failure=_none).now == {}
 
 
 def test_a_look_that_fails_as_none_should_is_told_and_the_next_one_made() -> None:

@@ -17,7 +17,7 @@ from services.application.logs.lines import (
     Encoding,
     Line,
     UploadedBody,
-    decompressed,
+    decompress,
     split_lines,
 )
 from tradewind.errors import InvalidValue, TooLarge
@@ -68,7 +68,7 @@ def test_a_line_that_is_too_long_keeps_its_beginning_and_the_next_one_is_whole()
 @given(st.binary(max_size=3000), st.sampled_from(Encoding), st.lists(st.integers(0, 10_000), max_size=8))
 def test_what_was_compressed_comes_out_again(data: bytes, encoding: Encoding, places: list[int]) -> None:
     pieces = cut(packed(data, encoding), places)
-    assert b"".join(decompressed(pieces, encoding, BodyLimits())) == data
+    assert b"".join(decompress(pieces, encoding, BodyLimits())) == data
 
 
 @given(st.binary(max_size=3000), st.sampled_from([Encoding.GZIP, Encoding.ZSTD]), st.data())
@@ -76,13 +76,13 @@ def test_a_stream_that_is_cut_off_is_noticed(data: bytes, encoding: Encoding, dr
     whole = packed(data, encoding)
     part = whole[: draw.draw(st.integers(1, len(whole) - 1))]
     with pytest.raises(InvalidValue):
-        list(decompressed([part], encoding, BodyLimits()))
+        list(decompress([part], encoding, BodyLimits()))
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
 def test_members_one_after_the_other_are_one_stream(encoding: Encoding) -> None:
     body = packed(b"one ", encoding) + packed(b"two", encoding)
-    assert b"".join(decompressed([body], encoding, LIMITS)) == b"one two"
+    assert b"".join(decompress([body], encoding, LIMITS)) == b"one two"
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
@@ -90,16 +90,16 @@ def test_members_one_after_the_other_are_one_stream(encoding: Encoding) -> None:
 def test_a_body_of_nothing_but_beginnings_is_refused(content: bytes, encoding: Encoding) -> None:
     limits = BodyLimits(members_per_mib=1000)
     member = packed(content, encoding)
-    assert b"".join(decompressed([member * 1000], encoding, limits)) == content * 1000
+    assert b"".join(decompress([member * 1000], encoding, limits)) == content * 1000
     with pytest.raises(TooLarge, match="one stream"):
-        list(decompressed([member * 1010], encoding, limits))
+        list(decompress([member * 1010], encoding, limits))
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
 def test_a_log_that_was_compressed_line_by_line_is_read(encoding: Encoding) -> None:
     line = bytes(range(32, 127)) * 4 + b"\n"
     count = 3 * BodyLimits().members_per_mib
-    pieces = decompressed([packed(line, encoding)] * count, encoding, BodyLimits())
+    pieces = decompress([packed(line, encoding)] * count, encoding, BodyLimits())
     assert sum(1 for _ in split_lines(pieces, BodyLimits())) == count
 
 
@@ -107,7 +107,7 @@ def test_a_log_that_was_compressed_line_by_line_is_read(encoding: Encoding) -> N
 def test_more_than_the_limit_is_too_large(encoding: Encoding) -> None:
     data = bytes(range(256)) * 5000
     with pytest.raises(TooLarge, match="larger than"):
-        list(decompressed([packed(data, encoding)], encoding, BodyLimits(decompressed_bytes=1 << 20)))
+        list(decompress([packed(data, encoding)], encoding, BodyLimits(decompressed_bytes=1 << 20)))
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
@@ -120,7 +120,7 @@ def test_a_bomb_is_stopped_long_before_its_end(encoding: Encoding) -> None:
         bomb = zstandard.compress(bytes(500 << 20))
     pieces: list[int] = []
     with pytest.raises(TooLarge, match="expands"):
-        pieces.extend(len(piece) for piece in decompressed([bomb], encoding, BodyLimits()))
+        pieces.extend(len(piece) for piece in decompress([bomb], encoding, BodyLimits()))
     assert sum(pieces) < 64 << 20
 
 

@@ -6,14 +6,14 @@ from uuid import uuid4
 import pytest
 
 from services.application.monitoring.overview import (
-    AgreementsKept,
     Gain,
     LowestSetting,
     MeteredEnds,
-    Tuned,
-    Untuned,
-    untuned,
-    usual_ends,
+    SlaOutcomes,
+    TunedTransfers,
+    UntunedEstimate,
+    estimate_untuned,
+    find_usual_ends,
 )
 from tests.link_models import link_model
 from tradewind.model import LinkModel
@@ -27,7 +27,7 @@ def lowest_settings(model: LinkModel) -> list[LowestSetting]:
 
 def test_untuned_is_the_lowest_setting_weighted_by_the_bytes_of_its_clusters():
     model = link_model()
-    told = untuned(lowest_settings(model))
+    told = estimate_untuned(lowest_settings(model))
     rates = [
         min(leaf.table.settings, key=lambda each: (each.parameters.streams, each.parameters.pipelining or 1))
         for leaf in model.leaves
@@ -37,15 +37,17 @@ def test_untuned_is_the_lowest_setting_weighted_by_the_bytes_of_its_clusters():
 
 
 def test_a_gain_without_meters_is_of_time_alone():
-    expected = untuned([each._replace(log_power_mean=None) for each in lowest_settings(link_model())])
+    expected = estimate_untuned([each._replace(log_power_mean=None) for each in lowest_settings(link_model())])
     gain = Gain(tuned=tuned(3 * expected.throughput_bps, {MeteredEnds.BOTH: 1e-7}), untuned=expected)
     assert gain.speedup == pytest.approx(3)
     assert gain.energy_saved is None
     assert gain.not_comparable == "the model knows no energy"
 
 
-def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> Tuned:
-    return Tuned(link_id=uuid4(), transfers=1, bytes_moved=1, throughput_bps=throughput_bps, j_per_byte=j_per_byte)
+def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> TunedTransfers:
+    return TunedTransfers(
+        link_id=uuid4(), transfers=1, bytes_moved=1, throughput_bps=throughput_bps, j_per_byte=j_per_byte
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> Tuned:
     ],
 )
 def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, saved, why):
-    expected = Untuned(1e6, 4e-6, usual_ends(logs))
+    expected = UntunedEstimate(1e6, 4e-6, find_usual_ends(logs))
     gain = Gain(tuned=tuned(3e6, of_tuned), untuned=expected)
     assert gain.energy_saved == saved
     assert why in gain.not_comparable
@@ -83,5 +85,5 @@ def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, sav
 
 
 def test_a_share_is_of_what_could_be_judged():
-    assert AgreementsKept(3, 1, 2, 10).share == 0.75
-    assert AgreementsKept(0, 0, 2, 10).share is None
+    assert SlaOutcomes(3, 1, 2, 10).share == 0.75
+    assert SlaOutcomes(0, 0, 2, 10).share is None

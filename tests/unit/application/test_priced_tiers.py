@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from services.application.models.learned_model import StoredLeaf, StoredModel
-from services.application.models.priced_tiers import changes_of_priced_tiers, reason_to_wait
-from services.application.models.tier_identity import continued_tiers, origins_of
+from services.application.models.priced_tiers import format_wait_reason, list_priced_tier_changes
+from services.application.models.tier_identity import list_tier_origins, match_tiers
 from tests.link_models import FITTED_AT, leaf_model
 from tests.unit.application.recommend.models import NAMESPACE, PATH
 from tests.unit.core.test_sla_partitions import RATES, partition
@@ -27,7 +27,7 @@ def model(*partitions):
 def stored(*partitions):
     """The model that serves now, each of its tiers new."""
     made = model(*partitions)
-    (tiers,) = continued_tiers(None, made)
+    (tiers,) = match_tiers(None, made)
     leaf = StoredLeaf(UUID(int=2), made.leaves[0], tuple(tiers))
     return StoredModel(
         id=UUID(int=1),
@@ -45,7 +45,7 @@ def stored(*partitions):
 def changes(before, *partitions, priced=None):
     after = model(*partitions)
     ids = [tier.id for tier in before.leaves[0].tiers] if priced is None else priced
-    return changes_of_priced_tiers(before, after, continued_tiers(before, after), ids)
+    return list_priced_tier_changes(before, after, match_tiers(before, after), ids)
 
 
 def scaled(parts, factor):
@@ -76,20 +76,20 @@ def test_a_level_that_falls_by_more_than_a_quarter_waits():
 def test_tiers_that_go_wait_and_the_reason_counts_them():
     found = changes(stored(*RATES, FASTEST), replace(RATES[0], upper=2e8, closed=True), FASTEST)
     assert sorted(each.change for each in found) == [Change.CHANGED, Change.LOST, Change.LOST]
-    assert "take away 2 tiers and move 1 tier with a price" in reason_to_wait(found)
+    assert "take away 2 tiers and move 1 tier with a price" in format_wait_reason(found)
 
 
 def test_tiers_without_a_price_and_links_without_a_model_never_wait():
     assert changes(stored(*RATES), FASTEST, priced=[]) == ()
     after = model(*RATES)
-    assert changes_of_priced_tiers(None, after, continued_tiers(None, after), [LINK]) == ()
+    assert list_priced_tier_changes(None, after, match_tiers(None, after), [LINK]) == ()
 
 
 def test_a_split_tier_keeps_its_promise_at_its_price_in_both_parts():
     before = stored(*RATES)
     split = (RATES[0], partition(4e8, 5.5e8), partition(5.5e8, 8e8), RATES[2])
     assert changes(before, *split) == ()
-    tiers = continued_tiers(before, model(*split))
-    (origin,) = origins_of(tiers).values()
+    tiers = match_tiers(before, model(*split))
+    (origin,) = list_tier_origins(tiers).values()
     assert origin == before.leaves[0].tiers[1].id
     assert [tier.needs_review for tier in tiers[0]] == [False, True, True, False]

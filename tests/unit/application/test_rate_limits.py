@@ -18,9 +18,9 @@ from services.application.limits.rate_limits import (
     CallKind,
     CallLimits,
     RateLimits,
-    Refused,
-    Taken,
-    calls_from,
+    RefusedCalls,
+    TakenCalls,
+    parse_call_rates,
 )
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TooOften, Unavailable
@@ -37,12 +37,12 @@ class SharedStore:
         self.now_s, self.away = 0.0, False
         self._levels: dict[tuple[UUID, CallKind], tuple[float, float]] = {}
 
-    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+    async def take(self, taken: Sequence[TakenCalls]) -> Sequence[float]:
         if self.away:
             raise Unavailable("away")
         return [self._taken(each) for each in taken]
 
-    def _taken(self, each: Taken) -> float:
+    def _taken(self, each: TakenCalls) -> float:
         level, at_s = self._levels.get((each.holder_id, each.kind), (each.burst, self.now_s))
         left = min(each.burst, level + (self.now_s - at_s) * each.per_s) - each.calls
         self._levels[each.holder_id, each.kind] = left, self.now_s
@@ -51,7 +51,7 @@ class SharedStore:
 
 class Process:
     def __init__(self, store: SharedStore, per_s: float, *, of_tenant: float | None = None) -> None:
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedCalls] = []
         limits = CallLimits({CallKind.QUERY: per_s}, {} if of_tenant is None else {CallKind.QUERY: of_tenant})
         self.limits = RateLimits(limits, store, lambda: store.now_s, self.refused.append, print)
 
@@ -78,7 +78,7 @@ def test_who_is_refused_is_told_when_to_come_again() -> None:
         process.limits.require(HOLDER, CallKind.QUERY)
     assert (refused.value.calls, refused.value.window_s, refused.value.retry_after_s) == (1, 10, 10)
     process.share()
-    assert process.refused == [Refused(TENANT, KEY, CallKind.QUERY, "key", 1)]
+    assert process.refused == [RefusedCalls(TENANT, KEY, CallKind.QUERY, "key", 1)]
 
 
 def test_keys_kinds_and_factors_are_counted_apart() -> None:
@@ -106,7 +106,7 @@ def test_neither_factors_nor_more_keys_lift_what_a_tenant_may() -> None:
     for process in processes:
         process.calls(1, keys[0])
         process.share()
-    assert processes[0].refused == [Refused(TENANT, keys[0].key_id, CallKind.QUERY, "tenant", 1)]
+    assert processes[0].refused == [RefusedCalls(TENANT, keys[0].key_id, CallKind.QUERY, "tenant", 1)]
     assert processes[1].calls(100, keys[1]) == 0
     assert processes[1].calls(1, Principal(UUID(int=9), UUID(int=30), frozenset())) == 1, "of another tenant"
 
@@ -175,15 +175,15 @@ def test_a_thousand_agents_of_one_key_do_not_meet_the_limits() -> None:
 )
 def test_an_operator_says_how_many(text: str, changed: dict[str, float | None]) -> None:
     expected = {**USUAL_CALLS_PER_S, **changed}
-    assert calls_from(text) == {kind: per_s for kind, per_s in expected.items() if per_s is not None}
+    assert parse_call_rates(text) == {kind: per_s for kind, per_s in expected.items() if per_s is not None}
 
 
 def test_an_operator_may_set_no_limit() -> None:
-    assert calls_from(OFF) == {}
+    assert parse_call_rates(OFF) == {}
 
 
 def test_a_tenant_may_be_limited_where_its_keys_are_not() -> None:
-    assert calls_from("query=7", usual={}) == {CallKind.QUERY: 7.0}
+    assert parse_call_rates("query=7", usual={}) == {CallKind.QUERY: 7.0}
 
 
 def test_a_tenant_may_call_as_often_as_four_keys_unless_it_is_said_otherwise(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_tenant_may_call_as_often_as_four_keys_unless_it_is_said_otherwise(tmp
 )
 def test_what_is_no_limit_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
-        calls_from(text)
+        parse_call_rates(text)
 
 
 def test_a_fault_ends_one_turn_of_sharing_and_not_all():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.application.limits.claims import used
+from services.application.limits.claims import count_used
 from tests.unit.agent.session.tuning_story import Story
 from tradewind.wire.heartbeats import ChunkSample, Heartbeat
 from tradewind.wire.recommendations import WireParameters
@@ -22,14 +22,14 @@ def beat() -> Heartbeat:
 
 def test_a_chunk_that_is_done_holds_nothing_of_a_cap(beat: Heartbeat) -> None:
     chunks = (sample("small", 4, 1, 10**6), sample("large", 1, 4, 0))
-    assert used(beat.model_copy(update={"chunks": chunks})) == (4, 4)
+    assert count_used(beat.model_copy(update={"chunks": chunks})) == (4, 4)
 
 
 def test_what_runs_is_told_as_a_whole_where_no_chunk_has_anything_left(beat: Heartbeat) -> None:
     whole = WireParameters(concurrency=2, parallelism=3)
     done = beat.model_copy(update={"chunks": (sample("large", 1, 4, 0),), "parameters": whole})
-    assert used(done) == (2, 6)
+    assert count_used(done) == (2, 6)
 
 
 def test_nothing_is_used_before_the_first_byte(beat: Heartbeat) -> None:
-    assert used(beat.model_copy(update={"sequence": 0})) == (0, 0)
+    assert count_used(beat.model_copy(update={"sequence": 0})) == (0, 0)

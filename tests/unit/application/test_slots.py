@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from services.application.shared.slots import Turns
+from services.application.shared.slots import Slots
 from tradewind.errors import Unavailable
 
 
 def test_so_many_at_once_and_the_next_when_one_is_done():
     async def story():
-        turns, at_work, most = Turns("uploads", at_once=2), 0, 0
+        turns, at_work, most = Slots("uploads", at_once=2), 0, 0
 
         async def work():
             nonlocal at_work, most
@@ -28,7 +28,7 @@ def test_so_many_at_once_and_the_next_when_one_is_done():
 
 def test_what_is_not_stored_says_what_becomes_of_it():
     async def story():
-        turns = Turns("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        turns = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
         async with turns.turn():
             with pytest.raises(Unavailable, match="queues of jobs come faster than they are planned"):
                 async with turns.turn():
@@ -39,7 +39,7 @@ def test_what_is_not_stored_says_what_becomes_of_it():
 
 def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
     async def story():
-        turns = Turns("uploads", at_once=1, patience_s=0.01)
+        turns = Slots("uploads", at_once=1, patience_s=0.01)
         async with turns.turn():
             with pytest.raises(Unavailable, match="uploads come faster than they are stored"):
                 async with turns.turn():
@@ -52,7 +52,7 @@ def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
 
 def test_the_many_pieces_of_one_wait_behind_the_first_of_another():
     async def story():
-        turns, done = Turns("logs", at_once=1), []
+        turns, done = Slots("logs", at_once=1), []
 
         async def work(of):
             async with turns.turn(of):
@@ -67,7 +67,7 @@ def test_the_many_pieces_of_one_wait_behind_the_first_of_another():
 
 def test_whoever_waits_too_long_behind_pieces_of_its_own_holds_nothing():
     async def story():
-        turns = Turns("logs", at_once=1, patience_s=0.01)
+        turns = Slots("logs", at_once=1, patience_s=0.01)
         async with turns.turn("many"):
             with pytest.raises(Unavailable):
                 async with turns.turn("many"):

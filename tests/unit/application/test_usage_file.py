@@ -9,17 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from services.application.billing.usage import COLUMNS, LINES_AT_ONCE, Billing, Month, UsageFile, UsedTransfer
+from services.application.billing.usage import COLUMNS, LINES_AT_ONCE, Billing, Month, UsageFile, UsageTransfer
 from tradewind.errors import Conflict
 
 TENANT = UUID(int=1)
 MONTH = Month.parse("2026-11")
 
 
-def transfers(count: int) -> Iterator[UsedTransfer]:
+def transfers(count: int) -> Iterator[UsageTransfer]:
     for number in range(count):
         begin = MONTH.begins_at + timedelta(seconds=number)
-        yield UsedTransfer(
+        yield UsageTransfer(
             key_id=None,
             key="=cmd()",
             transfer_id=UUID(int=number),
@@ -45,14 +45,14 @@ def transfers(count: int) -> Iterator[UsedTransfer]:
 class Store:
     """A unit of work over what is given, which knows whether it is open."""
 
-    given: Iterator[UsedTransfer]
+    given: Iterator[UsageTransfer]
     is_open: bool = False
 
     @property
     def usage(self) -> "Store":
         return self
 
-    def each(self, month: Month) -> Generator[UsedTransfer, None, None]:
+    def each(self, month: Month) -> Generator[UsageTransfer, None, None]:
         assert month == MONTH
         yield from self.given
 
@@ -93,7 +93,7 @@ def test_whoever_takes_no_more_of_it_leaves_nothing_open() -> None:
 
 
 def test_what_is_refused_is_refused_before_the_first_piece() -> None:
-    def dropped() -> Iterator[UsedTransfer]:
+    def dropped() -> Iterator[UsageTransfer]:
         raise Conflict("dropped")
         yield
 

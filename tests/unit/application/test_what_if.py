@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.application.billing.price_books import PriceBook
-from services.application.billing.what_if import NOTHING, Demand, earned, what_if
+from services.application.billing.what_if import NO_EARNINGS, Demand, compute_earnings, what_if
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PriceModel, amount_of
 
@@ -42,24 +42,24 @@ def book(prices: dict[UUID, PriceModel], currency: str = "EUR") -> PriceBook:
 
 
 def test_revenue_is_energy_bytes_and_base_with_the_mark_up_on_top() -> None:
-    told = earned(DEMAND, MODEL, EnergyBasis.TOTAL)
+    told = compute_earnings(DEMAND, MODEL, EnergyBasis.TOTAL)
     assert told.energy_charged == Decimal("0.5")  # 2 kWh
     assert told.mark_up == Decimal("0.65")  # of 3 for transfers, 3 for 6 GB, 0.5 for energy
     assert told.revenue == Decimal("7.15")
 
 
 def test_margin_is_what_is_left_of_the_revenue_when_the_energy_is_paid() -> None:
-    told = earned(DEMAND, MODEL, EnergyBasis.TOTAL, Decimal("0.18"))
+    told = compute_earnings(DEMAND, MODEL, EnergyBasis.TOTAL, Decimal("0.18"))
     assert told.energy_cost == Decimal("0.36")  # 2 kWh, whatever the book charges for them
     assert told.margin == Decimal("6.79")
-    free = earned(DEMAND, PriceModel(per_gb=Decimal("0.01")), EnergyBasis.TOTAL, Decimal("0.18"))
+    free = compute_earnings(DEMAND, PriceModel(per_gb=Decimal("0.01")), EnergyBasis.TOTAL, Decimal("0.18"))
     assert (free.revenue, free.margin) == (Decimal("0.08"), Decimal("-0.28"))
     assert free.energy_unknown == 1  # priced, and its energy is not in the cost
-    assert earned(DEMAND, MODEL, EnergyBasis.TOTAL).margin is None
+    assert compute_earnings(DEMAND, MODEL, EnergyBasis.TOTAL).margin is None
 
 
 def test_energy_on_another_basis_than_the_books_is_not_taken_for_its_cost() -> None:
-    told = earned(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC, Decimal("0.18"))
+    told = compute_earnings(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC, Decimal("0.18"))
     assert (told.revenue, told.energy_cost, told.energy_unknown) == (4, 0, 4)
 
 
@@ -74,10 +74,10 @@ def test_both_books_of_one_currency_are_told_the_drafts_cost_of_energy() -> None
 
 
 def test_energy_that_is_charged_and_not_known_is_not_priced() -> None:
-    assert earned(DEMAND, MODEL, EnergyBasis.TOTAL).unpriced == 1
-    assert earned(DEMAND, MODEL, EnergyBasis.DYNAMIC) == replace(NOTHING, unpriced=4, energy_cost=None)
-    assert earned(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC).revenue == 4
-    assert earned(DEMAND, None, EnergyBasis.TOTAL, Decimal(1)) == replace(NOTHING, unpriced=4)
+    assert compute_earnings(DEMAND, MODEL, EnergyBasis.TOTAL).unpriced == 1
+    assert compute_earnings(DEMAND, MODEL, EnergyBasis.DYNAMIC) == replace(NO_EARNINGS, unpriced=4, energy_cost=None)
+    assert compute_earnings(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC).revenue == 4
+    assert compute_earnings(DEMAND, None, EnergyBasis.TOTAL, Decimal(1)) == replace(NO_EARNINGS, unpriced=4)
 
 
 def test_two_books_stand_side_by_side_and_the_tier_that_earns_most_comes_first() -> None:
@@ -106,4 +106,4 @@ def test_sums_earn_what_the_requests_earn_one_by_one(requests: list[tuple[int, f
         energy_j=sum(energy for _, energy in requests),
     )
     one_by_one = sum(amount_of(model, moved_bytes=moved, energy_j=energy) or 0 for moved, energy in requests)
-    assert abs(earned(whole, model, EnergyBasis.TOTAL).revenue - one_by_one) < Decimal("0.0001")
+    assert abs(compute_earnings(whole, model, EnergyBasis.TOTAL).revenue - one_by_one) < Decimal("0.0001")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.application.models.custom_tiers import OwnCuts, with_own_cuts
+from services.application.models.custom_tiers import CustomBoundaries, apply_custom_boundaries
 from services.application.models.learned_model import Tier
 from tests.link_models import leaf_model, link_model
 from tradewind.errors import InvalidValue
@@ -117,8 +117,8 @@ def test_own_cuts_come_back_with_their_tiers_when_a_link_is_fitted_again() -> No
     model, tiers = fitted()
     mine = bounds(model, tiers)
     cuts = ((EDGES[0] + EDGES[-1]) / 2,)
-    own = OwnCuts(POWER, cuts, (mine[0][0], UUID(int=999)))
-    cut, kept = with_own_cuts(model, tiers, [own], None)
+    own = CustomBoundaries(POWER, cuts, (mine[0][0], UUID(int=999)))
+    cut, kept = apply_custom_boundaries(model, tiers, [own], None)
     assert [(each[0], each[1], each[2]) for each in bounds(cut, kept)] == [
         (mine[0][0], EDGES[0], cuts[0]),
         (UUID(int=999), cuts[0], EDGES[-1]),
@@ -130,15 +130,15 @@ def test_own_cuts_come_back_with_their_tiers_when_a_link_is_fitted_again() -> No
 def test_a_cut_that_can_no_longer_be_reached_waits_until_it_can() -> None:
     model, tiers = fitted(scale=1.02)  # a little more power: the lowest cuts are out of reach
     first = bounds(model, tiers)[0][0]
-    own = OwnCuts(POWER, (EDGES[0] * 1.002, EDGES[-1]), (UUID(int=997), first, UUID(int=999)))
-    cut, kept = with_own_cuts(model, tiers, [own], None)
+    own = CustomBoundaries(POWER, (EDGES[0] * 1.002, EDGES[-1]), (UUID(int=997), first, UUID(int=999)))
+    cut, kept = apply_custom_boundaries(model, tiers, [own], None)
     assert [each[0] for each in bounds(cut, kept)] == [first, UUID(int=999)]
     model, tiers = fitted()
-    back, kept = with_own_cuts(model, [[replace(each) for each in tiers[0]]], [own], None)
+    back, kept = apply_custom_boundaries(model, [[replace(each) for each in tiers[0]]], [own], None)
     assert next(each[0] for each in bounds(back, list(map(list, kept)))) == UUID(int=997)
 
 
 def test_cuts_of_tiers_that_are_not_there_change_nothing() -> None:
     model, tiers = fitted()
-    own = OwnCuts(POWER, (), (UUID(int=10**6),))
-    assert with_own_cuts(model, tiers, [own], None) == (model, tiers)
+    own = CustomBoundaries(POWER, (), (UUID(int=10**6),))
+    assert apply_custom_boundaries(model, tiers, [own], None) == (model, tiers)

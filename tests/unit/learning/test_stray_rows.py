@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from services.application.models.gate import judge
+from services.application.models.gate import judge_fit
 from tests.unit.learning.test_link_model import curves, law_bps, link_log
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import LinkLog, reduce_log
@@ -49,7 +49,7 @@ def fastest_certified_bps(model: LinkModel) -> float:
 def test_a_stray_fast_row_does_not_cost_a_small_link_its_model(seed):
     sound, stray = small_link(seed)
     model = fit(stray)
-    verdict = judge(model)
+    verdict = judge_fit(model)
     assert verdict.passed, verdict.reasons
     assert model.failures == ()
     assert fastest_certified_bps(model) < 2 * float(np.max(sound.throughput_bps))

@@ -36,7 +36,7 @@ class WarehouseLogins:
     def find(self, kind: LoginKind) -> StoredLogin | None:
         return self._stored(kind, select(warehouse_logins))
 
-    def take_turn(self, kind: LoginKind) -> None:
+    def take_slot(self, kind: LoginKind) -> None:
         """Have others who would make the login wait for the end of this transaction.
 
         A row that is not there yet cannot be held.

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, distinct, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.advice.codec_outlook import LearnedOfCodec
+from services.application.advice.codec_outlook import CodecStatistics
 from services.application.advice.compression import KEPT_OF_A_KEY, MOST_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
 from tradewind.compression.codecs import Codec, Setting
@@ -60,7 +60,7 @@ class CompressionObservations:
             for row in rows
         ]
 
-    def learned(self) -> Sequence[LearnedOfCodec]:
+    def learned(self) -> Sequence[CodecStatistics]:
         """By setting, those of most observations first."""
         figures = (table.c.ratio, table.c.compress_bps, table.c.decompress_bps)
         count = func.count().label("observations")
@@ -78,7 +78,7 @@ class CompressionObservations:
             .order_by(count.desc(), table.c.codec, table.c.level)
         )
         return [
-            LearnedOfCodec(
+            CodecStatistics(
                 setting=Setting(Codec(row.codec), row.level),
                 observations=row.observations,
                 machines=row.machines,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from services.application.billing.usage import Billing, Month, Used, UsedTransfer
+from services.application.billing.usage import Billing, Month, UsageLine, UsageTransfer
 from services.persistence.repositories.logs.months_of_logs import MonthSeals
 from tradewind.errors import Conflict
 
@@ -112,7 +112,7 @@ _EACH = text(
     """
 )
 
-_ONE_BY_ONE = tuple(name for name in UsedTransfer.__slots__ if name != "billing")
+_ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing")
 
 
 class Usage:
@@ -122,10 +122,10 @@ class Usage:
         self._connection = connection
         self._seals = seals
 
-    def sums(self, month: Month) -> Sequence[Used]:
+    def sums(self, month: Month) -> Sequence[UsageLine]:
         """What began in the month, by key, currency and what becomes of it."""
         made = [
-            Used(
+            UsageLine(
                 key_id=row.key_id,
                 key=row.key,
                 billing=Billing(row.billing),
@@ -143,7 +143,7 @@ class Usage:
         sealed = self._seals.usage(month)
         return made if sealed is None else sealed
 
-    def each(self, month: Month) -> Generator[UsedTransfer, None, None]:
+    def each(self, month: Month) -> Generator[UsageTransfer, None, None]:
         """The same transfers one by one, by key and in the order of their begin; read as they are taken.
 
         Raises
@@ -156,7 +156,7 @@ class Usage:
             if self._seals.usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
             for row in rows:
-                yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
+                yield UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
 
 
 def _bounds(month: Month) -> Mapping[str, Any]:

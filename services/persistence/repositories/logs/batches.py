@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
-from services.application.logs.correct_rows import QuarantinedRow, Refusal, RefusedFor
+from services.application.logs.correct_rows import QuarantinedRow, RejectionGroup, RejectionReason
 from services.application.logs.ingest import IngestReceipt
 from services.application.logs.rows import RejectedRow
 from services.persistence.tables import batches, log_quarantine
@@ -167,13 +167,13 @@ class Quarantine:
             ],
         )
 
-    def count(self, refused_for: Refusal | None = None) -> int:
+    def count(self, refused_for: RejectionReason | None = None) -> int:
         """Rows that wait to be mended or dismissed; of one reason where that is named."""
         return self._connection.execute(
             select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_for(refused_for))
         ).scalar_one()
 
-    def by_reason(self, *, limit: int) -> Sequence[RefusedFor]:
+    def by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
         """What most rows were refused for, with the newest of them."""
         rows = self._connection.execute(
             select(
@@ -187,7 +187,7 @@ class Quarantine:
             .order_by(func.count().desc(), func.max(log_quarantine.c.id).desc())
             .limit(limit)
         )
-        return [RefusedFor(field=row.field, reason=row.reason, rows=row.rows, newest=row.newest) for row in rows]
+        return [RejectionGroup(field=row.field, reason=row.reason, rows=row.rows, newest=row.newest) for row in rows]
 
     def page(
         self,
@@ -195,7 +195,7 @@ class Quarantine:
         limit: int,
         before: int | None = None,
         batch_id: UUID | None = None,
-        refused_for: Refusal | None = None,
+        refused_for: RejectionReason | None = None,
     ) -> Sequence[QuarantinedRow]:
         """At most ``limit`` rows older than the row ``before``, or than none, the newest first."""
         wanted = select(*_ROW).where(_MENDABLE, *_for(refused_for))
@@ -219,7 +219,7 @@ class Quarantine:
             raise NotFound("this row is no longer in the quarantine")
         return _quarantined(row)
 
-    def oldest(self, refused_for: Refusal, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
+    def oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
         """Rows of one reason that were kept whole, within both bounds, held until the end of the transaction."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
@@ -237,7 +237,7 @@ class Quarantine:
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(row_ids)))
 
 
-def _for(refused_for: Refusal | None) -> tuple[Any, ...]:
+def _for(refused_for: RejectionReason | None) -> tuple[Any, ...]:
     if refused_for is None:
         return ()
     return log_quarantine.c.field == refused_for.field, log_quarantine.c.reason == refused_for.reason

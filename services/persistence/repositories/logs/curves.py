@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.models.learned_model import Curve, KnownDuring, Span
+from services.application.models.learned_model import EndpointLoad, KnownLoadCurve, Span
 from services.persistence.tables import endpoint_curves, links, transfer_logs
 
 
@@ -44,7 +44,7 @@ class Curves:
         }
         return {begins: rows for begins, rows in counted if rows > known.get(begins, 0)}
 
-    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None:
+    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: KnownLoadCurve) -> None:
         """Replace the curve of one month."""
         ends_s = max(curve.times_s[-1:], default=0.0)
         values = {
@@ -59,7 +59,7 @@ class Curves:
             .on_conflict_do_update(index_elements=["endpoint_id", "month"], set_=values)
         )
 
-    def during(self, endpoint_id: UUID, span: Span) -> KnownDuring:
+    def during(self, endpoint_id: UUID, span: Span) -> EndpointLoad:
         """The curves of the months in which anything moved during ``span``.
 
         What ended before or began after adds the same to R(t) all through the span.
@@ -75,12 +75,12 @@ class Curves:
         )
         rows_by_month = tuple((row.month, row.rows) for row in known)
         months = [month for month, _ in rows_by_month]
-        return KnownDuring(endpoint_id, rows_by_month, lambda: self._of_months(endpoint_id, months))
+        return EndpointLoad(endpoint_id, rows_by_month, lambda: self._of_months(endpoint_id, months))
 
-    def _of_months(self, endpoint_id: UUID, months: Sequence[datetime]) -> Sequence[Curve]:
+    def _of_months(self, endpoint_id: UUID, months: Sequence[datetime]) -> Sequence[KnownLoadCurve]:
         rows = self._connection.execute(
             select(endpoint_curves.c.times_s, endpoint_curves.c.rate_steps)
             .where(endpoint_curves.c.endpoint_id == endpoint_id, endpoint_curves.c.month.in_(months))
             .order_by(endpoint_curves.c.month)
         )
-        return [Curve(array("d", row.times_s), array("d", row.rate_steps)) for row in rows]
+        return [KnownLoadCurve(array("d", row.times_s), array("d", row.rate_steps)) for row in rows]

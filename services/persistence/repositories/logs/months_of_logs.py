@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from services.application.billing.usage import Billing, Month, Used
+from services.application.billing.usage import Billing, Month, UsageLine
 from services.application.logs.export import View
 from services.application.logs.retain import DaysOfMonth, StoredMonth
 from services.application.logs.retention_page import MonthOfTenant
@@ -147,7 +147,7 @@ class MonthSeals:
         ).scalar_one_or_none()
         return sealed is not None and int(sealed) == versions
 
-    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[Used], *, at: datetime) -> None:
+    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
         """Keep its statement, and which transfers are on it, in the place of what was kept of it before."""
         first, own = first_day(month), {"tenant_id": self._tenant_id, "month": first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_transfers):
@@ -164,7 +164,7 @@ class MonthSeals:
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
 
-    def usage(self, month: Month) -> Sequence[Used] | None:
+    def usage(self, month: Month) -> Sequence[UsageLine] | None:
         """The statement of a month whose rows are dropped; ``None`` while they are not."""
         first = first_day(month)
         dropped_at = self._connection.execute(
@@ -172,12 +172,12 @@ class MonthSeals:
         ).scalar_one_or_none()
         if dropped_at is None:
             return None
-        names = Used.__slots__
+        names = UsageLine.__slots__
         rows = self._connection.execute(
             select(*(sealed_usage.c[name] for name in names)).where(sealed_usage.c.month == first)
         )
         return [
-            Used(**{**row, "billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])})
+            UsageLine(**{**row, "billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])})
             for row in rows.mappings()
         ]
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 
-from services.application.monitoring.overview import AgreementsKept, Day, MeteredEnds, Tuned
+from services.application.monitoring.overview import Day, MeteredEnds, SlaOutcomes, TunedTransfers
 from services.persistence.tables import daily_rollups, transfers
 from tradewind.units import BITS_PER_BYTE
 
@@ -24,13 +24,13 @@ class Outcomes:
         alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
         return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
 
-    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept:
+    def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes:
         """Agreements of the transfers that began on that day or later, and ended."""
         counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
         sums = (func.coalesce(func.sum(each), 0) for each in counted)
         row = self._connection.execute(select(*sums).where(_wanted(since, link_id))).one()
         ended, kept, missed, unpromised = map(int, row)
-        return AgreementsKept(kept, missed, unpromised, ended - kept - missed - unpromised)
+        return SlaOutcomes(kept, missed, unpromised, ended - kept - missed - unpromised)
 
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
         """What was recorded, by day, in order; days without a transfer are left out."""
@@ -59,7 +59,7 @@ class Outcomes:
             for row in rows
         ]
 
-    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]:
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]:
         """What transfers of the service reached that succeeded, by link, those that moved most first."""
         moved = func.sum(_DAILY.tuned_bytes)
         rows = self._connection.execute(
@@ -81,7 +81,7 @@ class Outcomes:
             .limit(limit)
         )
         return [
-            Tuned(
+            TunedTransfers(
                 link_id=row.link_id,
                 transfers=int(row.transfers),
                 bytes_moved=int(row.bytes_moved),

@@ -6,24 +6,24 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Connection, Uuid, and_, cast, delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
-from services.application.models.custom_tiers import OwnCuts
+from services.application.models.custom_tiers import CustomBoundaries
 from services.persistence.tables import own_cuts, sla_partitions, tier_names
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.tiers.partitions import PartitionKey
 
 
-class OwnTiers:
+class CustomTiers:
     """Of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]:
+    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]:
         """The cuts on a link, in the order in which they were made."""
         rows = self._connection.execute(select(own_cuts).where(own_cuts.c.link_id == link_id).order_by(own_cuts.c.id))
         return [
-            OwnCuts(
+            CustomBoundaries(
                 PartitionKey(SlaKind(row.kind), row.confidence, EnergyBasis(row.energy_basis)),
                 tuple(row.cuts),
                 tuple(row.tier_ids),
@@ -31,7 +31,7 @@ class OwnTiers:
             for row in rows
         ]
 
-    def keep(self, link_id: UUID, own: OwnCuts, *, replacing: Collection[UUID]) -> None:
+    def keep(self, link_id: UUID, own: CustomBoundaries, *, replacing: Collection[UUID]) -> None:
         """Keep cuts in place of those that were made for any of these tiers."""
         self.forget(link_id, own.key, replacing)
         self._connection.execute(

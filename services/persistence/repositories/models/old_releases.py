@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from services.application.models.remove_old_releases import Removed
+from services.application.models.remove_old_releases import RemovalResult
 from services.persistence.tables import current_releases, link_models, release_links, releases
 
 _RETURNABLE = ("published", "superseded")
@@ -44,7 +44,7 @@ class OldReleases:
         )
         return int(expired.rowcount)
 
-    def remove_some(self, models: int) -> Removed:
+    def remove_some(self, models: int) -> RemovalResult:
         """Remove at most so many models of the oldest release that has expired, and the release when it has no more.
 
         With a model go its clusters, surfaces and partitions. Models that another release holds stay. Rivals wait here
@@ -58,7 +58,7 @@ class OldReleases:
             .with_for_update()
         ).scalar_one_or_none()
         if release_id is None:
-            return Removed()
+            return RemovalResult()
         elsewhere, holder = release_links.alias("elsewhere"), releases.alias("holder")
         held = (
             select(elsewhere.c.release_id)
@@ -80,6 +80,6 @@ class OldReleases:
         )
         self._connection.execute(delete(link_models).where(link_models.c.id.in_(doomed)))
         if len(doomed) == models:  # there may be more
-            return Removed(models=len(doomed))
+            return RemovalResult(models=len(doomed))
         self._connection.execute(delete(releases).where(releases.c.id == release_id))
-        return Removed(releases=1, models=len(doomed))
+        return RemovalResult(releases=1, models=len(doomed))

@@ -198,12 +198,12 @@ class ReleaseWork:
             counts["waiting_for_decision"] = undecided
         return counts
 
-    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None:
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, is_retry: bool = False) -> int | None:
         """Count an attempt at a pending link, so that one which kills its worker is not tried for ever.
 
         Parameters
         ----------
-        goes_on : the attempt is counted already, unless the database was away then; the sweep is to know of it anew.
+        is_retry : the attempt is counted already, unless the database was away then; the sweep is to know of it anew.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class ReleaseWork:
         return self._connection.execute(
             update(release_links)
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(free))
-            .values(attempts=_counted(goes_on), started_at=at)
+            .values(attempts=_counted(is_retry), started_at=at)
             .returning(release_links.c.attempts)
         ).scalar_one_or_none()
 
@@ -245,7 +245,7 @@ class ReleaseWork:
 
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None:
         """The link has its new model."""
-        values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.figures()}
+        values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.metrics()}
         self._close(release_id, link_id, at, state="done", **values)
 
     def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None:
@@ -254,16 +254,16 @@ class ReleaseWork:
         before = release_links.alias("before")
         kept = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
         model_id = self._connection.execute(kept).scalar_one_or_none()
-        values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.figures() if verdict else null()}
+        values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.metrics() if verdict else null()}
         self._close(release_id, link_id, at, state="failed", **values)
 
     def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
 
 
-def _counted(goes_on: bool) -> Any:
+def _counted(is_retry: bool) -> Any:
     before = release_links.c.attempts
-    return func.greatest(before, 1) if goes_on else before + 1
+    return func.greatest(before, 1) if is_retry else before + 1
 
 
 def _is_pending(release_id: int) -> Any:

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Select, select
 
 from services.application.models.learned_model import Tier
-from services.application.models.sla_tiers import TierOfLink, cluster_in_words
+from services.application.models.sla_tiers import LinkTier, format_cluster
 from services.persistence.repositories.models.model_rows import stored_partition
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
 
@@ -18,27 +18,25 @@ class SlaTiers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def page(
-        self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None
-    ) -> Sequence[TierOfLink]:
+    def page(self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None) -> Sequence[LinkTier]:
         """Tiers of a release link by link, in the order of their clusters and bounds."""
         query = _tiers(release_id).limit(limit).offset(offset)
         if link_id is not None:
             query = query.where(release_links.c.link_id == link_id)
         return self._read(query)
 
-    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[TierOfLink]:
+    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]:
         """These tiers of a release in the same order, without those that it does not have."""
         return self._read(_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
 
-    def _read(self, query: Select[Any]) -> Sequence[TierOfLink]:
+    def _read(self, query: Select[Any]) -> Sequence[LinkTier]:
         return [
-            TierOfLink(
+            LinkTier(
                 row.link_id,
                 row.cluster_id,
                 Tier(row.tier_id, row.needs_review, row.name),
                 stored_partition(row),
-                cluster_in_words(row.log2_file_count, row.log2_mean_file_bytes, row.load),
+                format_cluster(row.log2_file_count, row.log2_mean_file_bytes, row.load),
             )
             for row in self._connection.execute(query)
         ]

@@ -7,7 +7,14 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, update
 
-from services.application.transfers.journal import ANY, Journalled, TransferBeats, TransferEnd, TransferNews, Wanted
+from services.application.transfers.journal import (
+    ANY_TRANSFER,
+    JournalledTransfer,
+    TransferBeats,
+    TransferEnd,
+    TransferFilter,
+    TransferNews,
+)
 from services.persistence.bulk_copy import COLUMNS, record_values
 from services.persistence.month_partitions import MonthPartitions, months_of
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths
@@ -62,7 +69,7 @@ class TransferJournal:
             return 0
         ids = [each.transfer_id for each in beaten]
         noted = {row.id: row for row in self._connection.execute(statements.STARTS, {"ids": ids})}
-        beaten = [each for each in beaten if not _is_anothers(each.owner, noted[each.transfer_id].key_id)]
+        beaten = [each for each in beaten if not _is_of_other_key(each.owner, noted[each.transfer_id].key_id)]
         started_at = {transfer_id: row.started_at for transfer_id, row in noted.items()}
         rows = [
             {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
@@ -131,7 +138,7 @@ class TransferJournal:
         now: datetime,
         limit: int,
         before: UUID | None = None,
-        wanted: Wanted = ANY,
+        wanted: TransferFilter = ANY_TRANSFER,
     ) -> Sequence[TransferSummary]:
         """At most ``limit`` transfers that started before the transfer ``before``, or before none, the newest first."""
         place = tuple_(transfers.c.started_at, transfers.c.id)
@@ -141,7 +148,7 @@ class TransferJournal:
         rows = self._connection.execute(found)
         return [_summary(row, now) for row in rows]
 
-    def get(self, transfer_id: UUID, *, now: datetime) -> Journalled:
+    def get(self, transfer_id: UUID, *, now: datetime) -> JournalledTransfer:
         """What is stored of the transfer.
 
         Raises
@@ -151,7 +158,7 @@ class TransferJournal:
         row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
         if row is None:
             raise NotFound("no such transfer")
-        return Journalled(
+        return JournalledTransfer(
             summary=_summary(row, now),
             enquiry=row.enquiry,
             expected=None if row.expected is None else Expected.model_validate(row.expected),
@@ -210,7 +217,7 @@ class TransferJournal:
         )
 
 
-def _is_anothers(owner: UUID | None, noted: UUID | None) -> bool:
+def _is_of_other_key(owner: UUID | None, noted: UUID | None) -> bool:
     return owner is not None and noted is not None and owner != noted
 
 
@@ -218,7 +225,7 @@ def _place_of(transfer_id: UUID) -> Any:
     return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
 
 
-def _conditions(wanted: Wanted, now: datetime) -> Iterator[Any]:
+def _conditions(wanted: TransferFilter, now: datetime) -> Iterator[Any]:
     known = transfers.c
     for name in ("source", "destination", "sla"):
         if (value := getattr(wanted, name)) is not None:

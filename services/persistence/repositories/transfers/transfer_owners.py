@@ -21,7 +21,7 @@ _OWNED = """
 """
 
 # ``acting`` is no row where a person or the service acts, which may act on any.
-_IS_ANOTHERS = """
+_IS_OF_OTHER_KEY = """
     owner.id <> acting.id
     AND NOT (owner.revoked_at IS NOT NULL AND (owner.name = acting.name OR NOT acting.scopes <@ ARRAY['agent']))
 """
@@ -29,7 +29,7 @@ _IS_ANOTHERS = """
 _FIND = text(
     f"""
     {_OWNED}
-    SELECT owned.owner, owned.ended_at IS NOT NULL AS is_over, coalesce({_IS_ANOTHERS}, false) AS is_anothers
+    SELECT owned.owner, owned.ended_at IS NOT NULL AS is_over, coalesce({_IS_OF_OTHER_KEY}, false) AS is_of_other_key
       FROM owned
       LEFT JOIN api_keys owner ON owner.id = owned.owner
       LEFT JOIN api_keys acting ON acting.id = :key_id
@@ -42,13 +42,13 @@ _OTHERS_LOGS = text(
       FROM owned
       JOIN api_keys owner ON owner.id = owned.owner
       JOIN api_keys acting ON acting.id = :key_id AND acting.scopes <@ ARRAY['agent']
-     WHERE {_IS_ANOTHERS}
+     WHERE {_IS_OF_OTHER_KEY}
     """  # noqa: S608 - of constants
 )
 _OF_OWNER = text(
     f"""
     SELECT FROM api_keys owner JOIN api_keys acting ON acting.id = :key_id
-     WHERE owner.id = :owner AND {_IS_ANOTHERS}
+     WHERE owner.id = :owner AND {_IS_OF_OTHER_KEY}
     """
 )
 _OWN_KEYS = text(
@@ -74,10 +74,10 @@ class TransferOwners:
         self._tenant_id = tenant_id
         self._key_id = key_id
 
-    def find(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> KnownTransfer:
-        """Return what is known of a transfer; ``begun_by`` is its owner where the database knows none yet."""
-        row = self._connection.execute(_FIND, self._asked([transfer_id], begun_by)).one()
-        return KnownTransfer(row.owner, row.is_anothers, row.is_over)
+    def find(self, transfer_id: UUID, *, started_by: UUID | None = None) -> KnownTransfer:
+        """Return what is known of a transfer; ``started_by`` is its owner where the database knows none yet."""
+        row = self._connection.execute(_FIND, self._asked([transfer_id], started_by)).one()
+        return KnownTransfer(row.owner, row.is_of_other_key, row.is_over)
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
         """Return those of the transfers whose logs the acting key may not upload; a provider's key may all."""
@@ -85,7 +85,7 @@ class TransferOwners:
             return ()
         return frozenset(self._connection.execute(_OTHERS_LOGS, self._asked(transfer_ids, None)).scalars())
 
-    def is_anothers(self, owner: UUID) -> bool:
+    def is_of_other_key(self, owner: UUID) -> bool:
         """Return whether the acting key may not act on transfers of ``owner``."""
         asked = {"owner": owner, "key_id": self._key_id}
         return self._connection.execute(_OF_OWNER, asked).first() is not None
@@ -94,10 +94,10 @@ class TransferOwners:
         """Return the acting key and those that it replaces."""
         return frozenset(self._connection.execute(_OWN_KEYS, {"key_id": self._key_id}).scalars())
 
-    def _asked(self, transfer_ids: Collection[UUID], begun_by: UUID | None) -> dict[str, object]:
+    def _asked(self, transfer_ids: Collection[UUID], started_by: UUID | None) -> dict[str, object]:
         return {
             "ids": list(transfer_ids),
             "tenant_id": self._tenant_id,
             "key_id": self._key_id,
-            "begun_by": begun_by,
+            "begun_by": started_by,
         }

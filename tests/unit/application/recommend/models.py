@@ -90,5 +90,5 @@ def snapshot(*models: LeafModel, key: LinkKey = LINK, path: Path = PATH) -> Snap
     powered = tuple(model.table.knows_power for model in models)
     indexed = IndexedModel(model_id, path, tuple(model.leaf for model in models), powered, uuid5(model_id, "link"))
     made = Snapshot(Index(7, {key: indexed}, {"origin.example.org": "origin"}))
-    made.shelf.put(model_id, ServedModel(path, 0.1, leaves))
+    made.model_cache.put(model_id, ServedModel(path, 0.1, leaves))
     return made

@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from services.application.recommend.answer import recommend
-from services.application.recommend.request import Enquiry
+from services.application.recommend.request import TransferRequest
 from tests.unit.application.recommend.models import LINK, leaf_model, snapshot
 from tradewind.dataset import DataSet, SizeBin
 from tradewind.sla.kinds import Sla, SlaKind
@@ -14,9 +14,9 @@ VIDEO = leaf_model(4, 40_000_000, tier=1)
 LEARNED = snapshot(HTML, VIDEO)
 
 
-def enquiry(count=300, mean=100_000, kind=SlaKind.MAX_THROUGHPUT, **changes) -> Enquiry:
+def enquiry(count=300, mean=100_000, kind=SlaKind.MAX_THROUGHPUT, **changes) -> TransferRequest:
     sla_fields = {name: changes.pop(name) for name in ("target", "fraction", "confidence") if name in changes}
-    asked = Enquiry(
+    asked = TransferRequest(
         link=LINK,
         dataset=DataSet(file_count=count, total_bytes=count * mean),
         bins=(SizeBin(mean, count, count * mean),),
@@ -25,5 +25,5 @@ def enquiry(count=300, mean=100_000, kind=SlaKind.MAX_THROUGHPUT, **changes) -> 
     return replace(asked, **changes)
 
 
-def answer(asked: Enquiry, learned=LEARNED):
+def answer(asked: TransferRequest, learned=LEARNED):
     return recommend(asked, learned, new_transfer_id=uuid4)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.application.recommend.answer import MAX_OCTAVES
-from services.application.recommend.model_cache import NotInMemory, Shelf
+from services.application.recommend.answer import MAX_DOUBLINGS
+from services.application.recommend.model_cache import ModelCache, NotInMemory
 from services.application.recommend.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend.snapshot import Index, Snapshot
 from tests.unit.application.recommend.models import EMPTY_SNAPSHOT, LINK, PATH, leaf_model, snapshot
@@ -41,7 +41,7 @@ def test_a_known_link_is_answered_from_the_release():
 
 
 def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
-    cold = replace(LEARNED, shelf=Shelf())
+    cold = replace(LEARNED, model_cache=ModelCache())
     with pytest.raises(NotInMemory) as missing:
         answer(enquiry(), cold)
     assert missing.value.model_ids == (LEARNED.index.models[LINK].id,)
@@ -49,34 +49,34 @@ def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
 
 def test_the_shelf_gives_up_what_was_not_used_for_longest():
     model = LEARNED.model(LEARNED.index.models[LINK])
-    shelf = Shelf(capacity=2 * len(model.leaves))
+    model_cache = ModelCache(capacity=2 * len(model.leaves))
     first, second, third = uuid4(), uuid4(), uuid4()
-    shelf.put(first, model)
-    shelf.put(second, model)
-    shelf.get(first)
-    shelf.put(third, model)
-    assert shelf.get(first) is model
+    model_cache.put(first, model)
+    model_cache.put(second, model)
+    model_cache.get(first)
+    model_cache.put(third, model)
+    assert model_cache.get(first) is model
     with pytest.raises(NotInMemory):
-        shelf.get(second)
+        model_cache.get(second)
 
 
 def test_a_model_that_is_put_again_takes_no_more_of_the_shelf():
     model = LEARNED.model(LEARNED.index.models[LINK])
-    shelf = Shelf(capacity=2 * len(model.leaves))
+    model_cache = ModelCache(capacity=2 * len(model.leaves))
     first, second = uuid4(), uuid4()
     for each in (first, second, second, second):
-        shelf.put(each, model)
-    assert shelf.get(first) is shelf.get(second) is model
+        model_cache.put(each, model)
+    assert model_cache.get(first) is model_cache.get(second) is model
 
 
 def test_a_model_with_more_leaves_than_the_shelf_has_room_for_is_there_alone():
     model = LEARNED.model(LEARNED.index.models[LINK])
-    shelf = Shelf(capacity=1)
+    model_cache = ModelCache(capacity=1)
     first, second = uuid4(), uuid4()
-    shelf.put(first, model)
-    shelf.put(second, replace(model, leaves=2 * model.leaves))
-    assert len(shelf.get(second).leaves) == 2 * len(model.leaves)
-    assert not shelf.has(first)
+    model_cache.put(first, model)
+    model_cache.put(second, replace(model, leaves=2 * model.leaves))
+    assert len(model_cache.get(second).leaves) == 2 * len(model.leaves)
+    assert not model_cache.has(first)
 
 
 def test_an_alias_leads_to_the_same_link():
@@ -201,7 +201,7 @@ def _by_two_movers() -> tuple[LinkKey, Snapshot]:
     both = Snapshot(Index(7, {**theirs.index.models, **LEARNED.index.models}, {}))
     for each in (theirs, LEARNED):
         for indexed in each.index.models.values():
-            both.shelf.put(indexed.id, each.model(indexed))
+            both.model_cache.put(indexed.id, each.model(indexed))
     return silent, both
 
 
@@ -226,7 +226,7 @@ def test_files_that_were_weighed_as_one_whole_are_told_to_be_far_as_one():
     assert made.source is not AnswerSource.RELEASE
     told = re.search(r"the data set is ([\d.]+) octaves away", made.rationale)
     assert told is not None
-    assert float(told[1]) > MAX_OCTAVES
+    assert float(told[1]) > MAX_DOUBLINGS
 
 
 def test_another_mover_on_another_path_says_nothing():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.application.recommend.answer import recommend
-from services.application.recommend.request import Enquiry
+from services.application.recommend.request import TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from tests.unit.application.recommend.models import leaf_model, snapshot
 from tradewind.dataset import DataSet, bins_of_sizes, split_by_bdp
@@ -118,9 +118,9 @@ def lending(*, powered_second: bool) -> Snapshot:
     return snapshot(leaf_model(300, 100_000), leaf_model(4, 40_000_000, tier=1, powered=powered_second), key=OTHER)
 
 
-def unseen(kind: SlaKind, sizes, path: Path, caps: Caps, load: float | None, basis: EnergyBasis) -> Enquiry:
+def unseen(kind: SlaKind, sizes, path: Path, caps: Caps, load: float | None, basis: EnergyBasis) -> TransferRequest:
     bins = bins_of_sizes(sizes)
-    return Enquiry(
+    return TransferRequest(
         link=LinkKey("origin", "laptop", None, "tradewind"),
         dataset=DataSet(file_count=len(sizes), total_bytes=sum(sizes)),
         bins=bins,

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.models.learned_model import IndexedModel, StoredLeaf, StoredModel, Tier
-from services.application.recommend.lookup import answer
-from services.application.recommend.request import Enquiry, Offer
+from services.application.recommend.lookup import answer_request
+from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Index, Snapshots
 from services.application.shared.single_flight import SingleFlight
 from tests.link_models import FITTED_AT
@@ -19,7 +19,7 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.transfer import LinkKey
 
 BINS = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**23, 20, 100_000_000), SizeBin(2**26, 4, 160_000_000))
-UNSEEN = Enquiry(
+UNSEEN = TransferRequest(
     link=LINK._replace(destination="elsewhere"),
     dataset=DataSet(file_count=324, total_bytes=290_000_000),
     bins=BINS,
@@ -70,25 +70,25 @@ class Tenant:
         self.fetched.append(model_id)
         return self.models[model_id]
 
-    def answers(self, *enquiries: Enquiry) -> list[Offer]:
+    def answers(self, *enquiries: TransferRequest) -> list[PricedRecommendation]:
         """Of requests that come at once, in the order of the enquiries."""
         by_enquiry = dict(self.in_turn(*enquiries))
         return [by_enquiry[n] for n in range(len(enquiries))]
 
-    def in_turn(self, *enquiries: Enquiry) -> list[tuple[int, Offer]]:
+    def in_turn(self, *enquiries: TransferRequest) -> list[tuple[int, PricedRecommendation]]:
         """The same in the order in which they are answered, each with its number."""
-        answered: list[tuple[int, Offer]] = []
+        answered: list[tuple[int, PricedRecommendation]] = []
 
         async def all_at_once() -> None:
             lookups, turns = SingleFlight(), asyncio.Lock()
 
-            async def one(number: int, enquiry: Enquiry) -> None:
-                offer = await answer(
+            async def one(number: int, enquiry: TransferRequest) -> None:
+                offer = await answer_request(
                     enquiry,
                     UUID(int=1),
                     snapshots=self.snapshots,
                     lookups=lookups,
-                    unseen_turns=turns,
+                    unknown_path_lock=turns,
                     new_transfer_id=uuid4,
                 )
                 answered.append((number, offer))

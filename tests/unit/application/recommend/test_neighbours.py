@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.application.models.learned_model import IndexedModel
-from services.application.recommend.neighbours import MAX_DISTANCE, NEIGHBOURS, Neighbourhood, position
+from services.application.recommend.neighbours import MAX_DISTANCE, NEIGHBOURS, Neighbourhood, locate
 from tests.unit.application.recommend.models import PATH, leaf_model
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
@@ -30,13 +30,10 @@ def indexed(n: int, path: Path, *powered: bool) -> tuple[LinkKey, IndexedModel]:
 @given(st.lists(st.tuples(paths, st.lists(st.booleans(), min_size=1, max_size=3)), max_size=30), paths, st.booleans())
 def test_what_is_found_is_what_looking_at_every_leaf_would_find(links, path, powered):
     models = [indexed(n, there, *metered) for n, (there, metered) in enumerate(links)]
-    here = position(path, MEAN_BYTES)
+    here = locate(path, MEAN_BYTES)
     found = Neighbourhood(models).nearest(here, powered=powered)
     suitable = sorted(
-        math.dist(here, position(there, MEAN_BYTES))
-        for there, metered in links
-        for one in metered
-        if one or not powered
+        math.dist(here, locate(there, MEAN_BYTES)) for there, metered in links for one in metered if one or not powered
     )
     assert [each.distance for each in found] == [each for each in suitable if each <= MAX_DISTANCE][:NEIGHBOURS]
     assert len({(each.link, each.ordinal) for each in found}) == len(found)
@@ -45,6 +42,6 @@ def test_what_is_found_is_what_looking_at_every_leaf_would_find(links, path, pow
 
 
 def test_a_link_of_unknown_path_is_nobodys_neighbour():
-    here = position(PATH, MEAN_BYTES)
+    here = locate(PATH, MEAN_BYTES)
     assert Neighbourhood([indexed(1, UNKNOWN_PATH, True)]).nearest(here, powered=False) == []
     assert Neighbourhood([]).nearest(here, powered=False) == []

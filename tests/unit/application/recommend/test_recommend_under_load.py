@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from services.application.recommend.assumed_load import AssumedLoad, LoadOrigin
-from services.application.recommend.model_cache import Shelf
+from services.application.recommend.model_cache import ModelCache
 from tests.unit.application.recommend.models import LINK, PATH, snapshot
 from tests.unit.application.recommend.requests import HTML, LEARNED, VIDEO, answer, enquiry
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
@@ -100,7 +100,7 @@ def test_without_a_load_the_last_known_one_counts_and_then_the_median():
     def served(**known):
         learned = snapshot(*LOADED_LEAVES)
         model_id = learned.index.models[LINK].id
-        learned.shelf.put(model_id, replace(learned.shelf.get(model_id), **known))
+        learned.model_cache.put(model_id, replace(learned.model_cache.get(model_id), **known))
         return answer(enquiry(), learned).recommendation
 
     assert "at load 0.40 (last known);" in served(unknown_bps=4e7).rationale
@@ -116,11 +116,11 @@ def test_the_rationale_tells_whose_load_it_is_and_what_no_log_knows_of_it():
 
 
 def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
-    shelf = Shelf(shifted=2)
+    model_cache = ModelCache(shifted=2)
     leaf, other = LOADED.model(LOADED.index.models[LINK]).leaves
 
     def under(each, share):
-        return shelf.under(each, AssumedLoad(share, LoadOrigin.ASKED))
+        return model_cache.under_load(each, AssumedLoad(share, LoadOrigin.ASKED))
 
     first, second = under(leaf, 0.301), under(other, 0.3)
     assert first is not second
@@ -131,18 +131,18 @@ def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
 
 
 def test_leaves_under_a_load_go_with_their_model():
-    shelf, load = Shelf(), AssumedLoad(0.3, LoadOrigin.ASKED)
+    model_cache, load = ModelCache(), AssumedLoad(0.3, LoadOrigin.ASKED)
     learned = (snapshot(*LOADED_LEAVES) for _ in range(2))
     models = {UUID(int=number): each.model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
     for model_id, model in models.items():
-        shelf.put(model_id, model)
-    shifted = {model_id: shelf.under(model.leaves[0], load) for model_id, model in models.items()}
-    shelf.give_up({UUID(int=1), UUID(int=3)})
-    assert not shelf.has(UUID(int=1))
-    assert shelf.under(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
-    assert shelf.under(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
+        model_cache.put(model_id, model)
+    shifted = {model_id: model_cache.under_load(model.leaves[0], load) for model_id, model in models.items()}
+    model_cache.give_up({UUID(int=1), UUID(int=3)})
+    assert not model_cache.has(UUID(int=1))
+    assert model_cache.under_load(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
+    assert model_cache.under_load(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
 
 
 def test_a_leaf_whose_logs_know_nothing_of_load_is_the_same_under_any():
     leaf = LEARNED.model(LEARNED.index.models[LINK]).leaves[0]
-    assert Shelf().under(leaf, AssumedLoad(0.8, LoadOrigin.ASKED)) is leaf
+    assert ModelCache().under_load(leaf, AssumedLoad(0.8, LoadOrigin.ASKED)) is leaf

@@ -49,7 +49,7 @@ def learned(*leaves):
         served.append(ServedLeaf.of(model, tiers, PATH.bandwidth_bps))
         prices |= {tier.id: PriceModel(base=Decimal(tier.id.int)) for tier in tiers}
     model_id = made.index.models[LINK].id
-    made.shelf.put(model_id, ServedModel(PATH, 0.1, tuple(served)))
+    made.model_cache.put(model_id, ServedModel(PATH, 0.1, tuple(served)))
     at = datetime(2026, 12, 1, tzinfo=UTC)
     book = PublishedBook(
         id=UUID(int=99), currency="EUR", energy_basis=EnergyBasis.TOTAL, effective_from=at, prices=prices
