@@ -27,7 +27,7 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
 from tradewind.transfer import Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport, settings_in_words
+from tradewind_agent.copy.report import CopyReport, format_settings
 from tradewind_agent.copy.run import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.history.spool import Spool
@@ -208,7 +208,7 @@ class Demo:
         for chunk in tuned.chunks:
             upto = "all others" if chunk.max_file_bytes is None else f"files up to {format_bytes(chunk.max_file_bytes)}"
             kind = "" if chunk.chunk is ChunkKind.WHOLE else f"{chunk.chunk}, "
-            say(f"  {kind}{upto}: {settings_in_words(chunk.parameters)}")
+            say(f"  {kind}{upto}: {format_settings(chunk.parameters)}")
         say("")
         say(
             table(

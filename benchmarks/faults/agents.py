@@ -19,7 +19,7 @@ from benchmarks.faults.uploader import begun
 from benchmarks.support.report import ROOT
 from services.serve import PYTHON
 from tradewind.units import MIB
-from tradewind_agent.session.live_ticks import left_behind
+from tradewind_agent.session.live_ticks import find_abandoned_transfers
 
 RATE = "8Mbps"
 """Of each copy at most, so that one takes a while and four leave processors to the service."""
@@ -87,7 +87,7 @@ class Agent:
                 if process is not None and process.poll() is None:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
-            for _, record, ticks in left_behind(self.spool / "transfers"):
+            for _, record, ticks in find_abandoned_transfers(self.spool / "transfers"):
                 assert record.transfer_id is not None
                 self.cut_short[record.transfer_id] = ticks[-1].heartbeat.sequence
 

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 from benchmarks.faults.rows import batch
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.client import Client
 
@@ -49,7 +49,7 @@ def _drain(spool: Spool, client: Client) -> None:
     try:
         for refused in spool.drain(client).refused:
             print(refused, file=sys.stderr, flush=True)
-    except ServiceAway as away:  # it goes on being spooled
+    except ServiceUnreachable as away:  # it goes on being spooled
         print(away, file=sys.stderr, flush=True)
 
 

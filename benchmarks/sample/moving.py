@@ -22,7 +22,7 @@ from tradewind_agent.copy.options import MAX_THROUGHPUT, CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.sla_text import parse_agreement
+from tradewind_agent.sla_text import parse_sla
 
 SEED = 17
 TICK_S = 2.0
@@ -85,7 +85,7 @@ def _moved_by_tool(recording: Recording, address: str, setting: Setting, receive
 
 
 def _tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
-    report = _copied(transfer.site, address, folder / "received", parse_agreement(transfer.sla))
+    report = _copied(transfer.site, address, folder / "received", parse_sla(transfer.sla))
     completion = Completion(
         records=tuple(WireRecord.of(record) for record in report.records),
         heartbeats=tuple(tick.spooled() for tick in report.timeline),

@@ -13,7 +13,7 @@ from tradewind.parameters import AXES
 from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.history.importers.importing import import_file
-from tradewind_agent.history.importers.ports import ImportContext, Imported
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
 SIZE_AXIS = "mean_file_bytes"
 """Beside the parameters: many logs sweep the same settings over data sets of several file sizes."""
@@ -92,7 +92,7 @@ def _sets_of(path: Path) -> list[SurfaceSet]:
     refused = 0
     try:
         for item in import_file(path, context=context):
-            if isinstance(item, Imported):
+            if isinstance(item, ImportedRow):
                 groups.setdefault(item.group, []).append(item.record)
             else:
                 refused += 1

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from tradewind_agent.errors import NotConfigured
 from tradewind_agent.folders import config_folder, make_private, replace_durably
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 URL_VARIABLE = "TRADEWIND_URL"
 KEY_VARIABLE = "TRADEWIND_KEY"
@@ -44,7 +44,7 @@ def config_file(environ: Mapping[str, str]) -> Path:
     return config_folder(environ) / _FILE
 
 
-def keep(environ: Mapping[str, str], *, url: str, key: str) -> Path:
+def store_service(environ: Mapping[str, str], *, url: str, key: str) -> Path:
     """Keep address and key for later commands, mode 0600; the path of the file."""
     path = config_file(environ)
     make_private(path.parent)
@@ -95,7 +95,7 @@ def _key_of_file(environ: Mapping[str, str]) -> str | None:
     try:
         key = Path(path).read_text("ascii").strip()
     except OSError as failure:
-        raise NotConfigured(f"{path} ({KEY_FILE_VARIABLE}) cannot be read: {in_words(failure)}") from None
+        raise NotConfigured(f"{path} ({KEY_FILE_VARIABLE}) cannot be read: {explain_os_error(failure)}") from None
     except ValueError:
         key = ""
     if not key:
@@ -109,7 +109,7 @@ def _kept(path: Path) -> tuple[dict[str, str], Path]:
     except FileNotFoundError:
         return {}, path
     except OSError as failure:
-        raise NotConfigured(f"{path} cannot be read: {in_words(failure)}") from None
+        raise NotConfigured(f"{path} cannot be read: {explain_os_error(failure)}") from None
     except ValueError:
         raise NotConfigured(f"{path} is damaged; run `tradewind login URL --key KEY` again") from None
     if not isinstance(content, dict) or not all(isinstance(content.get(name), str) for name in ("url", "key")):

@@ -12,7 +12,7 @@ from pathlib import Path
 from tradewind.energy.measured import EnergyQuality
 from tradewind.units import MIB, format_bytes, format_count
 from tradewind_agent.config import Service, config_file, find_service
-from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, ServiceProblem
+from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceProblem, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.meters import MeterChoice
@@ -92,7 +92,7 @@ def reachable(client: Client, service: Service, now: Callable[[], datetime]) -> 
     begun_s = time.perf_counter()
     try:
         their_time = client.healthy()
-    except (ServiceAway, ServiceProblem) as failure:
+    except (ServiceUnreachable, ServiceProblem) as failure:
         yield bad("service", str(failure), f"the address is from {service.origin}")
         return
     taken_s = time.perf_counter() - begun_s
@@ -117,7 +117,7 @@ def _key(client: Client) -> Finding:
         client.endpoints()
     except KeyRefused as refused:
         return bad("key", refused.detail, refused.advice)
-    except (ServiceAway, ServiceProblem) as failure:
+    except (ServiceUnreachable, ServiceProblem) as failure:
         return note("key", f"cannot be tried: {failure}", "try again later")
     return good("key", "is valid")
 
@@ -125,7 +125,7 @@ def _key(client: Client) -> Finding:
 def _scopes(client: Client) -> Iterable[Finding]:
     try:
         scopes = client.scopes()
-    except (ServiceAway, ServiceProblem):
+    except (ServiceUnreachable, ServiceProblem):
         return  # told already
     if "agent" in scopes:
         yield good("scopes", ", ".join(scopes))

@@ -6,15 +6,15 @@ TradewindError                      tradewind.errors
     ├── ServiceProblem              the service answered, and refused: ``status``, ``title``, ``detail``, ``field``
     │   ├── KeyRefused              401, also Unauthenticated
     │   ├── ScopeMissing            403, also NotPermitted
-    │   ├── UnknownThing            404, also NotFound
-    │   ├── Contradiction           409, also Conflict
+    │   ├── ObjectNotFound            404, also NotFound
+    │   ├── ConflictRefused           409, also Conflict
     │   ├── BodyTooLarge            413, also TooLarge
     │   ├── RequestRefused          any other 4xx: a field is wrong, or nothing in a batch was valid
-    │   └── ServiceBroken           500, or an answer that is not of this API
-    ├── ServiceAway                 no connection, or 429/502/503/504 after all retries; also Unavailable
+    │   └── ServiceFailed           500, or an answer that is not of this API
+    ├── ServiceUnreachable                 no connection, or 429/502/503/504 after all retries; also Unavailable
     ├── SpoolFailed                 the folder of spooled logs cannot be used
     ├── WatchFailed                 a folder of logs cannot be watched
-    ├── CannotServe                 a folder cannot be served
+    ├── ServeFailed                 a folder cannot be served
     ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
     │   └── OtherVersionLoaded      one that is in the kernel holds what this version does not understand
     ├── CopyFailed                  a copy could not begin
@@ -100,11 +100,11 @@ class ScopeMissing(ServiceProblem, NotPermitted):
     advice = "use a key with that scope, or ask an operator for one"
 
 
-class UnknownThing(ServiceProblem, NotFound):
+class ObjectNotFound(ServiceProblem, NotFound):
     """Not there, as far as this tenant can see."""
 
 
-class Contradiction(ServiceProblem, Conflict):
+class ConflictRefused(ServiceProblem, Conflict):
     """Contradicts what the service has stored."""
 
 
@@ -118,13 +118,13 @@ class RequestRefused(ServiceProblem):
     """The request is wrong; sending it again does not help."""
 
 
-class ServiceBroken(ServiceProblem):
+class ServiceFailed(ServiceProblem):
     """The service failed in a way that it should not, or it is not Tradewind that answers at this address."""
 
     advice = "check the address with `tradewind doctor`; if it is right, tell its operator"
 
 
-class ServiceAway(AgentError, Unavailable):
+class ServiceUnreachable(AgentError, Unavailable):
     """The service cannot be reached, or says that it cannot answer now; ``retry_after_s`` where it says when."""
 
     retryable = True
@@ -142,7 +142,7 @@ class WatchFailed(AgentError):
     """A folder of logs cannot be watched."""
 
 
-class CannotServe(AgentError):
+class ServeFailed(AgentError):
     """A folder cannot be served: no address to listen on, or no certificate to show."""
 
 
@@ -256,13 +256,13 @@ def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:
 _BY_STATUS: dict[int, type[ServiceProblem]] = {
     401: KeyRefused,
     403: ScopeMissing,
-    404: UnknownThing,
-    409: Contradiction,
+    404: ObjectNotFound,
+    409: ConflictRefused,
     413: BodyTooLarge,
 }
 
 
-def problem_of(status: int, problem: dict[str, Any]) -> ServiceProblem:
+def error_from_problem(status: int, problem: dict[str, Any]) -> ServiceProblem:
     """The exception for a problem document that came with ``status``."""
-    kind = _BY_STATUS.get(status, RequestRefused if 400 <= status < 500 else ServiceBroken)
+    kind = _BY_STATUS.get(status, RequestRefused if 400 <= status < 500 else ServiceFailed)
     return kind(status, problem)

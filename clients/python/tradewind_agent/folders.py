@@ -58,7 +58,7 @@ def replace_durably(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def whole_or_not_at_all(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """Where to write what is to be called ``path`` at the end of the block; what goes wrong leaves ``path`` as it was.
 
     What is no ordinary file, such as a pipe, is written to as it is.

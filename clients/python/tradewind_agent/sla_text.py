@@ -26,7 +26,7 @@ _EXAMPLES = MappingProxyType(
 )
 
 
-def parse_agreement(
+def parse_sla(
     text: str, *, confidence: float = DEFAULT_CONFIDENCE, energy_basis: EnergyBasis = EnergyBasis.TOTAL
 ) -> Sla:
     """``KIND`` or ``KIND=VALUE`` as an agreement; a percentage goes with ``throughput_at_least`` alone.
@@ -77,8 +77,8 @@ def _target(kind: SlaKind, value: str) -> float:
         raise InvalidValue("sla", f"{kind} cannot be {value!r}; write it like {_EXAMPLES[kind]}") from None
 
 
-def write_agreement(sla: Sla) -> str:
-    """One line that :func:`parse_agreement` reads back (its confidence and basis stand in the request)."""
+def format_sla(sla: Sla) -> str:
+    """One line that :func:`parse_sla` reads back (its confidence and basis stand in the request)."""
     if sla.fraction is not None:
         return f"{sla.kind}={100 * sla.fraction:g}%"
     if sla.target is None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 
-class Plain(NamedTuple):
+class ErrorExplanation(NamedTuple):
     """What went wrong, as the end of a sentence, and what to do."""
 
     what: str
@@ -20,56 +20,60 @@ class Plain(NamedTuple):
 
 
 _ELSEWHERE = "make room there or choose another place"
-_BY_NUMBER: Mapping[int, Plain] = MappingProxyType(
+_BY_NUMBER: Mapping[int, ErrorExplanation] = MappingProxyType(
     {
-        errno.ECONNREFUSED: Plain("the connection was refused", "check the port, and that the server runs"),
-        errno.ECONNRESET: Plain("the connection was dropped", "try again; the server's log may say why"),
-        errno.EPIPE: Plain("the connection was dropped", "try again; the server's log may say why"),
-        errno.ECONNABORTED: Plain("the connection was dropped", "try again; the server's log may say why"),
-        errno.ETIMEDOUT: Plain("there is no answer", "check the address, the network and firewalls"),
-        errno.ENETUNREACH: Plain("no network leads there", "check this machine's network"),
-        errno.EHOSTUNREACH: Plain("no network leads there", "check the address and this machine's network"),
-        errno.EADDRINUSE: Plain("the port is taken", "choose another port"),
-        errno.EADDRNOTAVAIL: Plain("this machine has no such address", "choose another one"),
-        errno.EACCES: Plain("permission denied", "change owner or mode, or choose another place"),
-        errno.EPERM: Plain("permission denied", "change owner or mode, or choose another place"),
-        errno.EROFS: Plain("the file system is read-only", "choose another place"),
-        errno.ENOSPC: Plain("no space is left", _ELSEWHERE),
-        errno.EDQUOT: Plain("the disk quota is used up", _ELSEWHERE),
-        errno.ENOENT: Plain("it does not exist", "check the name"),
-        errno.EMFILE: Plain("too many files are open", "raise `ulimit -n`"),
-        errno.ENFILE: Plain("too many files are open", "close other programs"),
+        errno.ECONNREFUSED: ErrorExplanation("the connection was refused", "check the port, and that the server runs"),
+        errno.ECONNRESET: ErrorExplanation("the connection was dropped", "try again; the server's log may say why"),
+        errno.EPIPE: ErrorExplanation("the connection was dropped", "try again; the server's log may say why"),
+        errno.ECONNABORTED: ErrorExplanation("the connection was dropped", "try again; the server's log may say why"),
+        errno.ETIMEDOUT: ErrorExplanation("there is no answer", "check the address, the network and firewalls"),
+        errno.ENETUNREACH: ErrorExplanation("no network leads there", "check this machine's network"),
+        errno.EHOSTUNREACH: ErrorExplanation("no network leads there", "check the address and this machine's network"),
+        errno.EADDRINUSE: ErrorExplanation("the port is taken", "choose another port"),
+        errno.EADDRNOTAVAIL: ErrorExplanation("this machine has no such address", "choose another one"),
+        errno.EACCES: ErrorExplanation("permission denied", "change owner or mode, or choose another place"),
+        errno.EPERM: ErrorExplanation("permission denied", "change owner or mode, or choose another place"),
+        errno.EROFS: ErrorExplanation("the file system is read-only", "choose another place"),
+        errno.ENOSPC: ErrorExplanation("no space is left", _ELSEWHERE),
+        errno.EDQUOT: ErrorExplanation("the disk quota is used up", _ELSEWHERE),
+        errno.ENOENT: ErrorExplanation("it does not exist", "check the name"),
+        errno.EMFILE: ErrorExplanation("too many files are open", "raise `ulimit -n`"),
+        errno.ENFILE: ErrorExplanation("too many files are open", "close other programs"),
     }
 )
-_BY_TIME: Mapping[int, Plain] = MappingProxyType(  # X509_V_ERR_CERT_NOT_YET_VALID and …_HAS_EXPIRED of OpenSSL
-    {
-        9: Plain("its certificate is not valid yet", "set this machine's clock, or tell its operator"),
-        10: Plain("its certificate has expired", "tell its operator, or set this machine's clock if that is wrong"),
-    }
+_BY_TIME: Mapping[int, ErrorExplanation] = (
+    MappingProxyType(  # X509_V_ERR_CERT_NOT_YET_VALID and …_HAS_EXPIRED of OpenSSL
+        {
+            9: ErrorExplanation("its certificate is not valid yet", "set this machine's clock, or tell its operator"),
+            10: ErrorExplanation(
+                "its certificate has expired", "tell its operator, or set this machine's clock if that is wrong"
+            ),
+        }
+    )
 )
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
-def in_words(error: OSError) -> Plain:
+def explain_os_error(error: OSError) -> ErrorExplanation:
     """An error of the system in words; its own text where there are none for it."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        untrusted = Plain(
+        untrusted = ErrorExplanation(
             f"its certificate is not trusted ({error.verify_message})", "name its authority by SSL_CERT_FILE"
         )
         return _BY_TIME.get(error.verify_code, untrusted)
     if isinstance(error, ssl.SSLError):
         reason = f" ({error.reason.replace('_', ' ').lower()})" if error.reason else ""
-        return Plain(f"TLS failed{reason}", "check that the address is one of https")
+        return ErrorExplanation(f"TLS failed{reason}", "check that the address is one of https")
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return Plain("its name cannot be looked up now", "check the name, and this machine's DNS")
-        return Plain("its name is not known", "check the name")
+            return ErrorExplanation("its name cannot be looked up now", "check the name, and this machine's DNS")
+        return ErrorExplanation("its name is not known", "check the name")
     if isinstance(error, TimeoutError):
         return _BY_NUMBER[errno.ETIMEDOUT]
-    return _BY_NUMBER.get(_number(error), Plain(error.strerror or str(error) or type(error).__name__, ""))
+    return _BY_NUMBER.get(_number(error), ErrorExplanation(error.strerror or str(error) or type(error).__name__, ""))
 
 
-def system_error_behind(error: BaseException) -> OSError | None:
+def find_os_error(error: BaseException) -> OSError | None:
     """The system's error that a library's error came from, if there is one."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):

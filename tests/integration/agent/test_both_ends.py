@@ -26,9 +26,9 @@ from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
-from tradewind_agent.session.end_question import PATIENCE_S
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.other_end import OtherEnd
+from tradewind_agent.session.server_query import PATIENCE_S
 from tradewind_agent.session.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
 
 SMALL, LARGE = 20_000, 3_000_000

@@ -224,10 +224,11 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
 
 def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, env, tmp_path):
     code = (
-        "import sys; from tradewind_agent import copy_listing; from tradewind_agent.cli import app, loading; "
-        "loading._load = lambda modules: None; real = copy_listing.list_files; "
+        "import sys; from tradewind_agent.copy import listing; "
+        "from tradewind_agent.cli import app, background_loading; "
+        "background_loading._load = lambda modules: None; real = listing.list_files; "
         "late = {'httpx', 'pydantic', 'rich', 'zstandard', 'tradewind.wire', 'tradewind_agent.engine.engine'}; "
-        "copy_listing.list_files = lambda *places, **asked: "
+        "listing.list_files = lambda *places, **asked: "
         "print(sorted(late.intersection(sys.modules))) or real(*places, **asked); "
         f"sys.exit(app.run(['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}, '--dry-run']))"
     )

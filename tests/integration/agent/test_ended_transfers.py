@@ -15,7 +15,7 @@ from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.client import Client
@@ -41,7 +41,7 @@ class Completions:
         self.sent.append(completion)
         receipt = self._client.complete(transfer_id, completion)
         if len(self.sent) <= self._lost:
-            raise ServiceAway("the answer was lost")
+            raise ServiceUnreachable("the answer was lost")
         return receipt
 
     def __getattr__(self, name: str) -> Any:

@@ -5,7 +5,7 @@ import pytest
 from tests.conditions import stretched
 from tests.integration.agent.support.faulty_service import CUT, DROP, STORE_AND_DROP, faulty_service
 from tests.unit.agent.records import lines, records
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.client import Client
 from tradewind_agent.service.retries import RetryPolicy
@@ -38,7 +38,10 @@ def test_retry_after_is_honoured(service):
 def test_a_service_that_is_gone_is_told_in_one_line(service):
     with faulty_service() as gone:
         url = gone.url
-    with Client(url, "key", retries=PATIENT) as client, pytest.raises(ServiceAway, match="does not answer") as raised:
+    with (
+        Client(url, "key", retries=PATIENT) as client,
+        pytest.raises(ServiceUnreachable, match="does not answer") as raised,
+    ):
         client.links()
     assert "\n" not in str(raised.value)
 
@@ -47,7 +50,7 @@ def test_an_answer_that_never_comes_ends_by_the_timeout(service):
     with Client(service.url, "key", timeout_s=0.2, retries=RetryPolicy(attempts=1)) as client:
         service.arrived.acquire()  # the handler waits for the condition before it answers
         try:
-            with pytest.raises(ServiceAway, match="does not answer"):
+            with pytest.raises(ServiceUnreachable, match="does not answer"):
                 client.upload_logs(records(1))
         finally:
             service.arrived.release()
@@ -65,6 +68,6 @@ def test_a_spool_drained_through_faults_and_restarts_arrives_once_and_in_order(s
         with Client(service.url, "key", retries=RetryPolicy(attempts=1)) as client:
             try:
                 spool.drain(client)
-            except ServiceAway:
+            except ServiceUnreachable:
                 continue
     assert service.rows == [line.strip() for line in lines(20, 2)]

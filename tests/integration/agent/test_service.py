@@ -13,7 +13,7 @@ from tradewind.sla.kinds import SlaKind
 from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
-from tradewind_agent.errors import Contradiction, KeyRefused, ScopeMissing, UnknownThing
+from tradewind_agent.errors import ConflictRefused, KeyRefused, ObjectNotFound, ScopeMissing
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.batches import MAX_BATCH_ROWS
 from tradewind_agent.service.client import Client
@@ -55,7 +55,7 @@ def test_a_batch_without_a_valid_row_has_a_receipt_and_the_rest_of_the_upload_go
 
 def test_a_key_used_for_other_content_is_a_contradiction(client):
     client.upload_logs([record(1)], idempotency_key="mine")
-    with pytest.raises(Contradiction):
+    with pytest.raises(ConflictRefused):
         client.upload_logs([record(2)], idempotency_key="mine")
 
 
@@ -127,9 +127,9 @@ def test_a_path_without_history_gets_a_plan_that_says_so(client):
 def test_what_is_not_there_is_said(client, tenant):
     assert client.releases.page() == ()
     for call in (client.batch, client.clusters, client.surface):
-        with pytest.raises(UnknownThing):
+        with pytest.raises(ObjectNotFound):
             call(tenant.id)
-    with pytest.raises(UnknownThing):
+    with pytest.raises(ObjectNotFound):
         client.releases.roll_back(1)
 
 

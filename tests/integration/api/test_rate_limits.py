@@ -16,7 +16,7 @@ from services.queue.shared_rates import RedisLevels
 from tests.stack import Tenant, serving
 from tradewind.units import MIB
 from tradewind.wire.inventory import NewEndpoint
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.service.client import Client
 from tradewind_agent.service.retries import NO_RETRIES
 
@@ -120,7 +120,7 @@ def test_no_key_and_no_factor_lifts_what_the_tenant_may(api: str, strict: str, t
 def test_an_agent_is_told_how_long_to_wait(strict: str, tenant: Tenant) -> None:
     with Client(strict, tenant.secret, retries=NO_RETRIES) as client:
         client.endpoints()
-        with pytest.raises(ServiceAway, match=r"429.* try again in 3") as refused:
+        with pytest.raises(ServiceUnreachable, match=r"429.* try again in 3") as refused:
             client.create_endpoint(NewEndpoint(name="one"))
     assert refused.value.retry_after_s is not None
     assert refused.value.retry_after_s > 3500

@@ -16,7 +16,7 @@ from tradewind.compression.content import Kind
 from tradewind.wire.compression import WireObservation, WireSpeeds
 from tradewind.wire.records import parse_row
 from tradewind_agent.compression.sampling import cpu_class
-from tradewind_agent.errors import ServiceAway, ServiceProblem
+from tradewind_agent.errors import ServiceProblem, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.serve import Server
 from tradewind_agent.service.client import Client
@@ -96,7 +96,7 @@ def kept_observations(spool: Path, settings: Sequence[str]) -> Logbook:
         )
         for setting in map(parse_setting, settings)
     ]
-    logbook.observations.keep(uuid4(), seen)
+    logbook.observations.store(uuid4(), seen)
     return logbook
 
 
@@ -131,7 +131,7 @@ def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: P
     logbook = kept_observations(tmp_path, ["gzip:1"])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         service.faults.append((status, {}))
-        with pytest.raises((ServiceAway, ServiceProblem)):
+        with pytest.raises((ServiceUnreachable, ServiceProblem)):
             logbook.observations.drain(client)
         assert len(logbook.observations.waiting()) == 1
         logbook.observations.drain(client)

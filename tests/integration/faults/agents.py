@@ -17,12 +17,12 @@ from tests.integration.live_transfers import Transfer
 from tests.records import record
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.live_ticks import LiveTicks
-from tradewind_agent.tuning.correspondence import Correspondence, Silence
+from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, NoAnswer
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 
 PATIENCE_S = 3.0
@@ -48,7 +48,7 @@ class Agent:
     def __post_init__(self) -> None:
         self.id = UUID(self.transfer.id)
         self.record = WireRecord.model_validate(record(transfer_id=self.transfer.id, chunk="whole"))
-        self.correspondence = Correspondence(self.client, self.id, patience_s=PATIENCE_S)
+        self.exchange = HeartbeatExchange(self.client, self.id, patience_s=PATIENCE_S)
         self.live = LiveTicks(self.spool.folder, self.id, self.record)
 
     async def tick(self) -> HeartbeatAnswer | None:
@@ -58,19 +58,19 @@ class Agent:
         answer = await self.ask(beat)
         if answer is not None:
             self.answers[beat.sequence] = answer
-        self.live.keep(Tick(elapsed_s=5.0 * beat.sequence, heartbeat=beat, verdict=FOLLOWED))
-        self.live.journalled(self.correspondence.journalled_sequence)
+        self.live.add(Tick(elapsed_s=5.0 * beat.sequence, heartbeat=beat, verdict=FOLLOWED))
+        self.live.drop_journalled(self.exchange.journalled_sequence)
         return answer
 
     async def ask(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         try:
-            return await self.correspondence.ask(beat)
-        except Silence:
+            return await self.exchange.ask(beat)
+        except NoAnswer:
             return None
 
     def complete(self) -> None:
         """End the transfer, and tell the service what it may not have, as often as it takes."""
-        self.live.journalled(self.correspondence.journalled_sequence)
+        self.live.drop_journalled(self.exchange.journalled_sequence)
         self.spool.seal(self.id, (self.record,), self.live.pending)
         self.live.remove()
         eventually(self._is_delivered)
@@ -78,7 +78,7 @@ class Agent:
     def _is_delivered(self) -> bool:
         try:
             return self.id in self.spool.drain(self.client).completed
-        except ServiceAway:
+        except ServiceUnreachable:
             return False
 
 
@@ -91,7 +91,7 @@ def ticking(agents: Sequence[Agent]) -> Iterator[None]:
             while not stopping.is_set():
                 await agent.tick()
                 await asyncio.sleep(PACE_S)
-            agent.correspondence.leave()
+            agent.exchange.leave()
 
         async def drive_each() -> None:
             await asyncio.gather(*map(drive, agents))

@@ -7,7 +7,7 @@ from tests.integration.movers.driving import arguments_of, connections_of, recom
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.importing import import_file
-from tradewind_agent.history.importers.ports import ImportContext, Imported
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
 
 def source(folder, count=6, size=300_000):
@@ -23,7 +23,7 @@ def logged(grid, below):
     context = ImportContext(source="alpha", destination="beta")
     path = grid.log.with_suffix(".part")
     path.write_text("".join(f"{line}\n" for line in lines))
-    return [row.record for row in import_file(path, format="gridftp", context=context) if isinstance(row, Imported)]
+    return [row.record for row in import_file(path, format="gridftp", context=context) if isinstance(row, ImportedRow)]
 
 
 def test_a_download_uses_the_recommended_streams_and_is_logged(drive, grid, tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from tests.integration.serve_files.serving import Wire, ask, serving
 from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, calibrated_profile
 from tradewind_agent.serve import Server
-from tradewind_agent.session.end_report import EndMeter, EndReport
 from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path
 
 WATTS = 100.0
@@ -40,14 +40,14 @@ def server(root: Path) -> Iterator[Server]:
         yield server
 
 
-def report(server: Server, transfer_id: UUID) -> EndReport:
+def report(server: Server, transfer_id: UUID) -> ServerEnergyReport:
     answer = ask(server.port, "GET", energy_path(transfer_id))
     assert answer.status == 200, answer.body
-    return EndReport.model_validate_json(answer.body)
+    return ServerEnergyReport.model_validate_json(answer.body)
 
 
 def test_a_server_that_meters_says_what_with(server: Server):
-    meter = EndMeter.model_validate_json(ask(server.port, "GET", TRANSFERS_PATH).body)
+    meter = ServerMeter.model_validate_json(ask(server.port, "GET", TRANSFERS_PATH).body)
     assert (meter.method, meter.quality) == ("cpu_model", "calibrated")
 
 

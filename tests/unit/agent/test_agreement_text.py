@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind_agent.sla_text import parse_agreement, write_agreement
+from tradewind_agent.sla_text import format_sla, parse_sla
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from tradewind_agent.sla_text import parse_agreement, write_agreement
     ],
 )
 def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fraction):
-    sla = parse_agreement(text)
+    sla = parse_sla(text)
     assert sla.kind is kind
     assert sla.target == (None if target is None else pytest.approx(target))
     assert sla.fraction == fraction
@@ -53,12 +53,12 @@ def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fr
 )
 def test_what_is_no_agreement_is_refused_with_what_would_be(text, reason):
     with pytest.raises(InvalidValue, match=reason):
-        parse_agreement(text)
+        parse_sla(text)
 
 
 def test_an_unknown_confidence_is_refused():
     with pytest.raises(InvalidValue, match="confidence"):
-        parse_agreement("max_throughput", confidence=1.0)
+        parse_sla("max_throughput", confidence=1.0)
 
 
 TARGETS = st.floats(1e-3, 1e15)
@@ -80,4 +80,4 @@ TARGETS = st.floats(1e-3, 1e15)
     )
 )
 def test_what_is_written_is_read_back(sla):
-    assert parse_agreement(write_agreement(sla)) == sla
+    assert parse_sla(format_sla(sla)) == sla

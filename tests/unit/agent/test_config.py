@@ -1,6 +1,6 @@
 import pytest
 
-from tradewind_agent.config import config_file, find_service, keep, require_service
+from tradewind_agent.config import config_file, find_service, require_service, store_service
 from tradewind_agent.errors import NotConfigured
 
 URL = "https://tradewind.example.org"
@@ -12,7 +12,7 @@ def environ(tmp_path):
 
 
 def test_a_login_is_kept_for_the_user_alone(environ, tmp_path):
-    path = keep(environ, url=URL + "/", key="secret")
+    path = store_service(environ, url=URL + "/", key="secret")
     assert path == tmp_path / "xdg" / "tradewind" / "service.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -22,15 +22,15 @@ def test_a_login_is_kept_for_the_user_alone(environ, tmp_path):
 
 
 def test_a_file_that_others_could_read_is_closed_by_the_next_login(environ):
-    path = keep(environ, url=URL, key="one")
+    path = store_service(environ, url=URL, key="one")
     path.chmod(0o644)
-    keep(environ, url=URL, key="two")
+    store_service(environ, url=URL, key="two")
     assert path.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 def test_the_environment_takes_precedence(environ):
-    keep(environ, url=URL, key="kept")
+    store_service(environ, url=URL, key="kept")
     assert require_service(environ | {"TRADEWIND_KEY": "other"}).key == "other"
     service = require_service(environ | {"TRADEWIND_URL": "http://localhost:8080", "TRADEWIND_KEY": "k"})
     assert (service.url, service.key, service.origin) == ("http://localhost:8080", "k", "environment")
@@ -56,7 +56,7 @@ def test_a_file_without_a_key_is_told(environ, tmp_path, content, told):
 
 
 def test_a_kept_key_is_not_sent_to_another_address(environ):
-    keep(environ, url=URL, key="kept")
+    store_service(environ, url=URL, key="kept")
     with pytest.raises(NotConfigured, match="no key for http://elsewhere"):
         find_service(environ | {"TRADEWIND_URL": "http://elsewhere"})
 
@@ -69,7 +69,7 @@ def test_without_a_login_it_is_said_how_to_log_in(environ):
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1, "key": "k"}', b"\xff"])
 def test_a_damaged_file_is_told(environ, content):
-    keep(environ, url=URL, key="k")
+    store_service(environ, url=URL, key="k")
     config_file(environ).write_bytes(content)
     with pytest.raises(NotConfigured, match="tradewind login"):
         find_service(environ)

@@ -7,7 +7,7 @@ from tests.unit.agent.records import lines, record
 from tests.unit.agent.service.fake_service import answering, problem
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.wire.records import WireRecord
-from tradewind_agent.config import Service, keep
+from tradewind_agent.config import Service, store_service
 from tradewind_agent.diagnosis import (
     Health,
     examine_config,
@@ -78,7 +78,7 @@ def test_without_a_service_it_is_said_how_to_get_one(tmp_path):
 
 def test_a_key_that_others_can_read_is_bad(tmp_path):
     environ = {"HOME": str(tmp_path)}
-    path = keep(environ, url="http://service.test", key="k")
+    path = store_service(environ, url="http://service.test", key="k")
     assert examine_config(environ)[0].health is Health.GOOD
     path.chmod(0o640)
     assert examine_config(environ)[0].health is Health.BAD

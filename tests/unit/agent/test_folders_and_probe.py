@@ -4,7 +4,7 @@ from itertools import count
 import pytest
 
 from tradewind_agent.folders import config_folder, make_private, replace_durably, state_folder
-from tradewind_agent.session.path_probe import connect_time_s
+from tradewind_agent.session.path_probe import measure_connect_s
 
 
 def test_folders_are_where_the_desktop_standard_puts_them(tmp_path):
@@ -30,12 +30,12 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path):
 def test_the_least_of_the_handshakes_is_the_round_trip():
     ticks = iter((0.0, 0.3, 1.0, 1.1, 2.0, 2.2))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found = connect_time_s("127.0.0.1", listener.getsockname()[1], clock_s=lambda: next(ticks))
+        found = measure_connect_s("127.0.0.1", listener.getsockname()[1], clock_s=lambda: next(ticks))
     assert found == pytest.approx(0.1)
 
 
 def test_a_host_that_cannot_be_reached_has_no_round_trip():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert connect_time_s("127.0.0.1", port) is None
-    assert connect_time_s("no.such.host.invalid", 80, clock_s=count().__next__) is None
+    assert measure_connect_s("127.0.0.1", port) is None
+    assert measure_connect_s("no.such.host.invalid", 80, clock_s=count().__next__) is None

@@ -6,7 +6,7 @@ import ssl
 import httpx
 import pytest
 
-from tradewind_agent.system_errors import in_words, system_error_behind
+from tradewind_agent.system_errors import explain_os_error, find_os_error
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ from tradewind_agent.system_errors import in_words, system_error_behind
     ],
 )
 def test_errors_of_the_system_say_what_to_do(number, told):
-    assert str(in_words(OSError(number, os.strerror(number)))) == told
+    assert str(explain_os_error(OSError(number, os.strerror(number)))) == told
 
 
 def test_a_name_that_is_not_known_and_one_that_cannot_be_looked_up_are_told_apart():
-    assert in_words(socket.gaierror(socket.EAI_NONAME, "raw")).what == "its name is not known"
-    assert in_words(socket.gaierror(socket.EAI_AGAIN, "raw")).what == "its name cannot be looked up now"
+    assert explain_os_error(socket.gaierror(socket.EAI_NONAME, "raw")).what == "its name is not known"
+    assert explain_os_error(socket.gaierror(socket.EAI_AGAIN, "raw")).what == "its name cannot be looked up now"
 
 
 def test_tls_is_told_without_the_library_s_own_text():
@@ -37,35 +37,36 @@ def test_tls_is_told_without_the_library_s_own_text():
         1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)"
     )
     refused.verify_code, refused.verify_message = 18, "self-signed certificate"
-    assert str(in_words(refused)) == (
+    assert str(explain_os_error(refused)) == (
         "its certificate is not trusted (self-signed certificate); name its authority by SSL_CERT_FILE"
     )
     plain = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)")
     plain.reason = "WRONG_VERSION_NUMBER"
-    assert str(in_words(plain)) == "TLS failed (wrong version number); check that the address is one of https"
+    assert str(explain_os_error(plain)) == "TLS failed (wrong version number); check that the address is one of https"
 
 
 def test_a_time_out_without_a_number_is_no_answer():
-    assert in_words(TimeoutError("timed out")).what == "there is no answer"
+    assert explain_os_error(TimeoutError("timed out")).what == "there is no answer"
 
 
 def test_of_several_addresses_the_first_error_counts():
     several = OSError(
         "Multiple exceptions: [Errno 111] Connect call failed ('::1', 9), [Errno 113] Connect call failed ('1.2.3.4',)"
     )
-    assert in_words(several).what == "the connection was refused"
+    assert explain_os_error(several).what == "the connection was refused"
 
 
 def test_an_error_without_words_keeps_its_own_text():
     assert (
-        str(in_words(OSError(errno.ELOOP, "Too many levels of symbolic links"))) == "Too many levels of symbolic links"
+        str(explain_os_error(OSError(errno.ELOOP, "Too many levels of symbolic links")))
+        == "Too many levels of symbolic links"
     )
-    assert str(in_words(OSError())) == "OSError"
+    assert str(explain_os_error(OSError())) == "OSError"
 
 
 def test_the_system_s_error_is_found_behind_that_of_a_library():
     cause = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
     library, failure = RuntimeError("of the library below"), httpx.ConnectError("raw")
     library.__context__, failure.__cause__ = cause, library
-    assert system_error_behind(failure) is cause
-    assert system_error_behind(httpx.ConnectError("alone")) is None
+    assert find_os_error(failure) is cause
+    assert find_os_error(httpx.ConnectError("alone")) is None

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterable
 
-from tradewind_agent.importers import ImportContext, Imported, ImportReport, Refused, import_file
+from tradewind_agent.importers import ImportContext, ImportedRow, ImportReport, RefusedRow, import_file
 
 ENDS = ImportContext(source="alpha", destination="beta")
 
@@ -70,13 +70,13 @@ def run(
     *,
     format: str = "auto",  # noqa: A002  # the port's word
     end: str = "\n",
-) -> tuple[list[Imported], list[Refused], ImportReport]:
+) -> tuple[list[ImportedRow], list[RefusedRow], ImportReport]:
     """Import a log from memory."""
     content = lines if isinstance(lines, bytes) else (end.join(lines) + end).encode()
     importing = import_file(io.BytesIO(content), format=format, context=context)
     items = list(importing)
-    imported = [item for item in items if isinstance(item, Imported)]
-    refused = [item for item in items if isinstance(item, Refused)]
+    imported = [item for item in items if isinstance(item, ImportedRow)]
+    refused = [item for item in items if isinstance(item, RefusedRow)]
     return imported, refused, importing.report
 
 

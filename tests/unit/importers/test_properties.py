@@ -16,7 +16,7 @@ from tests.unit.importers.test_rclone import copied, stats
 from tradewind.errors import TradewindError
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.detect import FORMATS
-from tradewind_agent.importers import Imported, Refused, import_file
+from tradewind_agent.importers import ImportedRow, RefusedRow, import_file
 
 SAMPLES = {
     "csv": [GRID_HEADER, *[grid_row(cc=str(cc)) for cc in (1, 2, 4)], ENERGY_HEADER],
@@ -56,11 +56,11 @@ def outcome_of(content: bytes, format: str) -> None:  # noqa: A002
         count = 0
         for item in importing:
             count += 1
-            if isinstance(item, Imported):
+            if isinstance(item, ImportedRow):
                 WireRecord.of(item.record).to_line()
                 assert item.record.ended_at > item.record.started_at
             else:
-                assert isinstance(item, Refused)
+                assert isinstance(item, RefusedRow)
                 assert item.field
                 assert item.reason
                 assert "\n" not in item.reason

@@ -15,8 +15,8 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.energy.power_model import FineModel
 from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
-from tradewind_agent.cli.commands.meter_calibrate import CalibrationWish, calibrate_host
-from tradewind_agent.cli.commands.meter_trace import TraceWish
+from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host
+from tradewind_agent.cli.commands.meter_trace import TraceOptions
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import state_folder
@@ -30,9 +30,9 @@ from tradewind_agent.meters import (
     choose_meter,
 )
 from tradewind_agent.meters.calibration import calibrate, with_trace
-from tradewind_agent.meters.kept_models import FILE, keep_calibration, kept_calibration, kept_meter
 from tradewind_agent.meters.ladder import climb, host_loads
 from tradewind_agent.meters.power_trace import PowerTrace
+from tradewind_agent.meters.stored_models import FILE, load_calibrated_meter, load_calibration, store_calibration
 from tradewind_agent.session.metering import HostMeter
 
 IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
@@ -119,8 +119,8 @@ def test_what_was_not_measured_is_in_the_closing_line_and_its_document(capsys, m
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
     folder = state_folder(os.environ)
-    keep_calibration(found, folder)
-    wish = CalibrationWish(afresh=False, step_s=None, upload_as=None)
+    store_calibration(found, folder)
+    wish = CalibrationOptions(afresh=False, step_s=None, upload_as=None)
     host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(lambda: 0.0))
     calibrate_host(Terminal(), host, wish, None)
     assert "sockets only" in (line := capsys.readouterr().out)
@@ -187,8 +187,8 @@ def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
     of_an_older_version = {"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}
     (tmp_path / FILE).write_text(json.dumps(of_an_older_version))
     with pytest.raises(CalibrationUnusable, match="older version"):
-        kept_calibration(tmp_path)
-    meter = kept_meter(tmp_path)
+        load_calibration(tmp_path)
+    meter = load_calibrated_meter(tmp_path)
     begun_j = meter.energy_j(replace(START, disk_busy_s={"sda": 0.0}))
     half_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0})
     assert meter.energy_j(half_of_four_cpus) - begun_j == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
@@ -204,13 +204,13 @@ def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_
     found = calibrate(at_its_limit, method=EnergyMethod.METER, source="synthetic")
     assert (found.cpu_form, found.meter_by) == ("plateau", "cpu_model")
     assert found.cpu_error < 0.02 < 0.2 < found.fine_error
-    keep_calibration(found, tmp_path)
-    assert json.loads(json.dumps(asdict(kept_calibration(tmp_path)))) == json.loads(json.dumps(asdict(found)))
+    store_calibration(found, tmp_path)
+    assert json.loads(json.dumps(asdict(load_calibration(tmp_path)))) == json.loads(json.dumps(asdict(found)))
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / FILE).write_text(json.dumps(asdict(found) | {"idle_w": None}))
     with pytest.raises(CalibrationUnusable, match="is damaged"):
-        kept_calibration(tmp_path / "damaged")
-    meter = kept_meter(tmp_path)
+        load_calibration(tmp_path / "damaged")
+    meter = load_calibrated_meter(tmp_path)
     assert (meter.method, meter.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
     assert "a plateau, 10 W idle and 40 W busy" in meter.description
     begun_j = meter.energy_j(START)
@@ -260,17 +260,17 @@ def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
     ],
 )
 def test_damaged_models_say_what_to_do(tmp_path, content):
-    assert kept_meter(tmp_path) is None
+    assert load_calibrated_meter(tmp_path) is None
     (tmp_path / "power_models.json").write_text(content)
     with pytest.raises(CalibrationUnusable, match="--calibrate"):
-        kept_meter(tmp_path)
+        load_calibrated_meter(tmp_path)
 
 
 def test_without_a_measured_power_nothing_is_calibrated():
     meter = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
     host = HostMeter(meter, HostReader(lambda: 0.0))
     with pytest.raises(typer.BadParameter, match=r"needs a measured power.*no rapl: no zones.*--trace"):
-        calibrate_host(Terminal(), host, CalibrationWish(afresh=True, step_s=1.0, upload_as=None), None)
+        calibrate_host(Terminal(), host, CalibrationOptions(afresh=True, step_s=1.0, upload_as=None), None)
 
 
 class LadderBeganError(Exception):
@@ -287,8 +287,8 @@ def calibrate_beside(trace, content):
     times = {name: now_s + offset_s for name, offset_s in {"begun": -1, "hours_ago": -7200, "later": 7200}.items()}
     trace.write_text(content.format(now=now_s, ms=1000 * now_s, **times))
     host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(begin))
-    wish = CalibrationWish(afresh=True, step_s=1.0, upload_as=None)
-    calibrate_host(Terminal(), host, wish, TraceWish(trace, None, None, None, None))
+    wish = CalibrationOptions(afresh=True, step_s=1.0, upload_as=None)
+    calibrate_host(Terminal(), host, wish, TraceOptions(trace, None, None, None, None))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind_agent.cli import surroundings
+from tradewind_agent.cli import environment
 from tradewind_agent.cli.plain_values import without_validators
-from tradewind_agent.cli.terminal import PROGRAM, BrokenOff, Terminal
+from tradewind_agent.cli.terminal import PROGRAM, PartlyDone, Terminal
 
 COMMANDS = (
     "copy",
@@ -90,14 +90,14 @@ def _alone(
 ) -> None:
     """Move data with parameters learned from history, and learn from each transfer."""
     if version:
-        from tradewind_agent.copy.run import agent_version
+        from tradewind_agent.copy.run import get_agent_version
 
-        print(PROGRAM, agent_version() or "of a source tree")
+        print(PROGRAM, get_agent_version() or "of a source tree")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
         return
-    surroundings.undo_leftovers(Terminal())
+    environment.undo_abandoned_limits(Terminal())
 
 
 def run(arguments: list[str]) -> int:
@@ -110,7 +110,7 @@ def run(arguments: list[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
-        done = error if isinstance(error, BrokenOff) else None
+        done = error if isinstance(error, PartlyDone) else None
         line, code = _verdict((done and done.__cause__) or error)
         Terminal(json=_wants_json(arguments)).failure(line, code, done)
         return code
@@ -120,9 +120,9 @@ def _traced(first_word: str | None) -> AbstractContextManager[None]:
     """Of a command that is to be traced; all others load nothing for it."""
     if first_word not in COMMANDS or not any(name.startswith(TRACES_VARIABLES) for name in os.environ):
         return nullcontext()
-    from tradewind_agent.cli.traces import asked_for, traced
+    from tradewind_agent.cli.traces import is_tracing_requested, traced
 
-    return traced(first_word) if asked_for(os.environ) else nullcontext()
+    return traced(first_word) if is_tracing_requested(os.environ) else nullcontext()
 
 
 def _wants_json(arguments: list[str]) -> bool:
@@ -151,8 +151,8 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         case KeyboardInterrupt() | typer.Abort():
             return "stopped", 128 + signal.SIGINT
         case OSError():
-            from tradewind_agent.system_errors import in_words
+            from tradewind_agent.system_errors import explain_os_error
 
-            return f"{error.filename or 'system'}: {in_words(error)}", FAILURE
+            return f"{error.filename or 'system'}: {explain_os_error(error)}", FAILURE
         case _:
             return f"internal error: {error!r}; set {TRACE_VARIABLE}=1 and report what it prints", FAILURE

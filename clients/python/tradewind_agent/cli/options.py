@@ -11,7 +11,7 @@ from tradewind.path import BOUNDS, Path
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla
 from tradewind.units import KIB, parse_bps, parse_bytes, parse_seconds
 from tradewind_agent.cli.option_groups import GroupOf
-from tradewind_agent.sla_text import parse_agreement
+from tradewind_agent.sla_text import parse_sla
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not tell how far it is.")]
@@ -70,7 +70,7 @@ def agreement(
 ) -> Sla:
     """The SLA that ``--sla``, ``--confidence`` and ``--energy-basis`` say."""
     try:
-        return parse_agreement(sla, confidence=confidence, energy_basis=energy_basis)
+        return parse_sla(sla, confidence=confidence, energy_basis=energy_basis)
     except InvalidValue as wrong:
         hint = "--confidence" if wrong.field == "sla.confidence" else "--sla"
         raise typer.BadParameter(wrong.reason, param_hint=hint) from None
@@ -156,9 +156,9 @@ def host_meter(
 def calibrated_meter() -> "CalibratedMeter | None":
     """The model that `meter --calibrate` has left."""
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.meters.kept_models import kept_meter
+    from tradewind_agent.meters.stored_models import load_calibrated_meter
 
-    return kept_meter(state_folder(os.environ))
+    return load_calibrated_meter(state_folder(os.environ))
 
 
 Meter = Annotated["HostMeter", GroupOf(host_meter)]

@@ -11,7 +11,7 @@ from typing import Any
 PROGRAM = "tradewind"
 
 
-class BrokenOff(Exception):
+class PartlyDone(Exception):
     """A command failed, for the reason that is its cause, when part of its work was done.
 
     Attributes
@@ -49,7 +49,7 @@ class Terminal:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
         print(json.dumps(document, default=str) if self.json else plain(text), flush=True)
 
-    def failure(self, line: str, exit_code: int, done: "BrokenOff | None" = None) -> None:
+    def failure(self, line: str, exit_code: int, done: "PartlyDone | None" = None) -> None:
         """Why there is no result, or only what was ``done``; the document of a program holds the same line."""
         if self.json or done is not None:
             text, document = ("", {}) if done is None else (done.text, done.document)

@@ -12,7 +12,7 @@ TIMEOUT_S = 2
 """A receiver that is away may not hold up the end of a command for longer."""
 
 
-def asked_for(environment: Mapping[str, str]) -> bool:
+def is_tracing_requested(environment: Mapping[str, str]) -> bool:
     """Whether the command is to be traced; it is not for want of libraries, which others of this host may have."""
     return any(environment.get(name) for name in ENDPOINTS) and find_spec("opentelemetry.sdk") is not None
 

@@ -23,7 +23,7 @@ from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
 from tradewind_agent.errors import FileFault
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 OBSERVED_FROM_BYTES = 64 * KIB
 """Less says little of a codec."""
@@ -159,7 +159,7 @@ class PackedFile:
         except FileFault as fault:
             self.failure = fault
         except OSError as error:
-            self.failure = FileFault(f"it cannot be read: {in_words(error)}", retryable=False)
+            self.failure = FileFault(f"it cannot be read: {explain_os_error(error)}", retryable=False)
         if self.failure is not None:
             yield encode_failure(str(self.failure))
 
@@ -311,5 +311,5 @@ def _packed(plain: bytes, setting: Setting) -> bytes:
     try:
         return pack(plain, setting)
     except Exception as error:  # each library has errors of its own, and lzop is a program
-        why = in_words(error) if isinstance(error, OSError) else str(error)
+        why = explain_os_error(error) if isinstance(error, OSError) else str(error)
         raise FileFault(f"{setting} cannot pack it: {why}", retryable=False) from error

@@ -8,7 +8,7 @@ from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, UNITS_BYTES
 from tradewind.units import format_joules
 
 
-def energy_told(reading: EnergyReading, moved_bytes: int) -> str:
+def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
     """A reading as a part of the closing line; for each 100 MB where the radio's tail is known."""
     dynamic = "" if reading.dynamic_j is None else f", {format_joules(reading.dynamic_j)} of it dynamic"
     how = f"{reading.method}, {reading.quality}"

@@ -17,9 +17,9 @@ from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Om
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import Downloads, list_downloads, list_manifest, list_uploads
 from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
-from tradewind_agent.session.end_question import document_at
+from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 MOST_SIZES_ASKED = 64
 """Files without a known size that are asked for it one by one; from these the others are judged."""
@@ -164,10 +164,10 @@ async def _downloads(
     beginning = asyncio.create_task(_connect_early(urls, manifest, options))
     asking = None
     if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
-        asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
+        asking = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
         found = await _jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
-        jobs = await with_sizes(found.jobs, options, round_trips.see)
+        jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _see_handshake(remote, beginning, options, round_trips)
         meter = await asking if asking is not None and urls[0].origin == remote else None
@@ -275,12 +275,12 @@ def _read(manifest: str) -> str:
     try:
         return Path(manifest).read_text(encoding="utf-8")
     except OSError as failure:
-        raise CopyFailed(f"the manifest {manifest} cannot be read: {in_words(failure)}") from None
+        raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
     except UnicodeDecodeError:
         raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
 
 
-async def with_sizes(
+async def query_sizes(
     jobs: Sequence[DownloadJob], options: EngineOptions, seen: Seen | None = None
 ) -> list[DownloadJob]:
     """The jobs, with the sizes that the server tells of (a sample of) those without one."""

@@ -21,7 +21,7 @@ from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.session.loaded_path import LoadedPath
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.other_end import EndReading, OtherEnd
+from tradewind_agent.session.other_end import OtherEnd, OtherEndReading
 from tradewind_agent.session.other_end_power import BothEndsMeter, LiveMeter, OtherEndPower
 from tradewind_agent.tuning.loop import Tuning
 
@@ -46,7 +46,7 @@ class Movement:
     started_at: datetime
     chunk_ended_s: Mapping[ChunkKind, float]
     metered: MeterResult | None
-    other_end: EndReading | None
+    other_end: OtherEndReading | None
     cancelled: bool
 
     @property

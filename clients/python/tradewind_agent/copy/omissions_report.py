@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from tradewind_agent.engine.remote.omissions import Omission
 
 
-class LeavingOut(Protocol):
+class HasOmissions(Protocol):
     """A report or listing of something that may be incomplete."""
 
     @property
@@ -16,7 +16,7 @@ class LeavingOut(Protocol):
     def accepted(self) -> Sequence[Omission]: ...
 
 
-def describe_omissions(report: LeavingOut) -> str:
+def describe_omissions(report: HasOmissions) -> str:
     """Return what was left out, as a part of the closing line; empty where nothing was."""
     words = f"; {len(report.accepted)} left out as asked" if report.accepted else ""
     if report.left_out:
@@ -25,7 +25,7 @@ def describe_omissions(report: LeavingOut) -> str:
     return words
 
 
-def omissions_document(report: LeavingOut) -> dict[str, Any]:
+def omissions_document(report: HasOmissions) -> dict[str, Any]:
     """Return what was left out, for programs: ``left_out_as_asked`` is what the user's options permit."""
     return {
         "left_out": [{"file": each.place, "reason": each.reason} for each in report.left_out],

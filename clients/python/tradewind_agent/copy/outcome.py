@@ -12,15 +12,17 @@ from tradewind.units import throughput_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
 from tradewind_agent.engine.progress import ChunkSnapshot
-from tradewind_agent.session.planning import Plan, chunk_of_size
-from tradewind_agent.session.records import LEAST_DURATION, Moved
+from tradewind_agent.session.planning import Plan, find_chunk
+from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
 
 
-def moved_of(plan: Plan, listing: Listing, movement: Movement, status: Status) -> tuple[Moved, tuple[Moved, ...]]:
+def summarize_chunks(
+    plan: Plan, listing: Listing, movement: Movement, status: Status
+) -> tuple[MovedChunk, tuple[MovedChunk, ...]]:
     """The whole transfer, and each chunk that moved anything."""
     sizes_by_chunk: dict[ChunkKind, list[int]] = {chunk.chunk: [] for chunk in plan.chunks}
     for size in listing.sizes_bytes:
-        sizes_by_chunk[chunk_of_size(plan.chunks, size).chunk].append(size)
+        sizes_by_chunk[find_chunk(plan.chunks, size).chunk].append(size)
     snapshots = {snapshot.chunk: snapshot for snapshot in movement.last.chunks}
     exact = listing.sizes_are_exact
     chunks = tuple(
@@ -32,7 +34,7 @@ def moved_of(plan: Plan, listing: Listing, movement: Movement, status: Status) -
     files_failed = movement.last.files_failed
     # Only the sender's kernel counts what was sent again; in a download that is the other end.
     resent = movement.last.path.retransmitted_bytes if listing.direction is Direction.UPLOAD else None
-    whole = Moved(
+    whole = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=_dataset(
             listing.sizes_bytes if exact and not result.files_skipped else (),
@@ -54,10 +56,10 @@ def moved_of(plan: Plan, listing: Listing, movement: Movement, status: Status) -
     return whole, chunks
 
 
-def _chunk(plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], movement: Movement) -> Moved:
+def _chunk(plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], movement: Movement) -> MovedChunk:
     ended_s = movement.chunk_ended_s[plan.chunk]
     status = Status.CANCELLED if movement.cancelled else Status.FAILED
-    return Moved(
+    return MovedChunk(
         chunk=plan.chunk,
         dataset=_dataset(
             () if seen.files_skipped else sizes_bytes, seen.files_done + seen.files_failed, seen.moved_bytes

@@ -16,7 +16,7 @@ from tradewind.wire.records import WirePath
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.errors import KeyRefused, ScopeMissing
-from tradewind_agent.session.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
+from tradewind_agent.session.planning import Plan, override_settings, plan_by_rules, plan_set_by_hand, request_plan
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -30,13 +30,13 @@ class PlannedCopy:
     """The plan, and how it came about.
 
     ``enquiry`` : what the service was asked, or would have been; ``None`` for a tool that is only measured.
-    ``key_is_good`` : whether the service has not refused the key.
+    ``is_key_accepted`` : whether the service has not refused the key.
     ``notes`` : what the user should know.
     """
 
     plan: Plan
     enquiry: RecommendRequest | None = None
-    key_is_good: bool = True
+    is_key_accepted: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -77,10 +77,10 @@ def plan_sizes(
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     if all(getattr(by_hand, name) is not None for name in _SETTING):
-        return PlannedCopy(plan=plan_given(uuid4(), by_hand), enquiry=enquiry)
+        return PlannedCopy(plan=plan_set_by_hand(uuid4(), by_hand), enquiry=enquiry)
     notes: tuple[str, ...] = ()
     try:
-        plan = ask(client, enquiry)
+        plan = request_plan(client, enquiry)
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
@@ -88,8 +88,8 @@ def plan_sizes(
         because = plan if most_bps is None else f"{plan}; no more than {format_bps(most_bps)}, as set"
         own = path.at_most(most_bps)
         plan = plan_by_rules(uuid4(), bins, own, options.sla, options.limits, load=options.load, because=because)
-    plan = with_overrides(plan, by_hand)
-    return PlannedCopy(plan=plan, enquiry=enquiry, key_is_good=not notes, notes=notes)
+    plan = override_settings(plan, by_hand)
+    return PlannedCopy(plan=plan, enquiry=enquiry, is_key_accepted=not notes, notes=notes)
 
 
 def _request(

@@ -18,7 +18,7 @@ from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.energy_report import energy_split, energy_told
+from tradewind_agent.copy.energy_report import energy_split, format_energy
 from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.engine.remote.omissions import Omission
@@ -27,7 +27,7 @@ from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.session.planning import Plan
 from tradewind_agent.tuning.ticks import Tick
 
-TELLING_S = 1.0
+LEAST_MEASURED_S = 1.0
 """A copy that took less, or moved less than a block a file, says nothing of the block."""
 
 
@@ -98,7 +98,7 @@ class CopyReport:
         return sum(reading.total_j for reading in self.energy) if self.energy else None
 
     @property
-    def agreement_kept(self) -> bool | None:
+    def is_sla_met(self) -> bool | None:
         """Whether the agreement was kept; ``None`` where that cannot be told."""
         if not self.succeeded:
             return None
@@ -112,7 +112,7 @@ class CopyReport:
     def advised_io_block_bytes(self) -> int | None:
         """The I/O block to try next time; ``None`` unless the storage was what the copy waited for."""
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
-        if used is None or self.duration_s < TELLING_S or self.bytes_moved < used * self.files_done:
+        if used is None or self.duration_s < LEAST_MEASURED_S or self.bytes_moved < used * self.files_done:
             return None
         return advised_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
@@ -128,12 +128,12 @@ class CopyReport:
             rate = format_bps(self.throughput_bps)
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
-            done += "".join(f"; {energy_told(each, self.bytes_moved)}" for each in self.energy)
+            done += "".join(f"; {format_energy(each, self.bytes_moved)}" for each in self.energy)
             done += "" if self.energy else "; energy not measured"
-            done += efficiency_told(self.throughput_bps, self.energy_j, self.duration_s)
+            done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
             done += _storage(self)
-            if self.agreement_kept is not None:
-                done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
+            if self.is_sla_met is not None:
+                done += f"; agreed {told(self.agreement)}: {'kept' if self.is_sla_met else 'not kept'}"
         again = "to go on" if self.goes_on else "to send unfinished files anew"
         begin = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}{describe_omissions(self)}; log {self.log}"
@@ -162,7 +162,7 @@ class CopyReport:
             "other_work": _document(self.other_work),
             "path": _document(self.path),
             "agreement": _document(self.agreement),
-            "agreement_kept": self.agreement_kept,
+            "agreement_kept": self.is_sla_met,
             "parameters": self.parameters.known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
             "plan": plan_document(self.plan),
@@ -228,7 +228,7 @@ def describe(plan: Plan) -> str:
     lines = []
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
-        lines.append(f"{chunk.chunk}{end}: {settings_in_words(chunk.parameters)}")
+        lines.append(f"{chunk.chunk}{end}: {format_settings(chunk.parameters)}")
     if plan.predicted is not None:
         lines.append(f"expect {_rate_band(plan.predicted.throughput_bps)}")
         if plan.predicted.energy_j is not None:
@@ -262,7 +262,7 @@ def _has_goal(answer: RecommendResponse) -> bool:
     return answer.sla.target is not None or answer.sla.fraction is not None
 
 
-def settings_in_words(parameters: Parameters) -> str:
+def format_settings(parameters: Parameters) -> str:
     """What is set, such as ``cc 4, p 1, pp 8``."""
     short = {"concurrency": "cc", "parallelism": "p", "pipelining": "pp"}
     return ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.known().items()) or "defaults"
@@ -301,7 +301,7 @@ def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> d
     }
 
 
-def efficiency_told(rate_bps: float, energy_j: float | None, duration_s: float) -> str:
+def format_efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> str:
     """Bits a joule as a part of the closing line; empty where no energy is known."""
     told = _efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
     return "" if told is None else f"; {format_bits_per_joule(told)}"

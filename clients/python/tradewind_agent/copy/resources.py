@@ -17,14 +17,14 @@ from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import RESOURCES, Limits
 from tradewind_agent.session.planning import Plan
-from tradewind_agent.transport.choosing import in_force
+from tradewind_agent.transport.choosing import read_congestion_control
 
 _OF_THE_ENGINE = ("nic_bps", "disk_bps")
 _NOT_ASKED_FOR = "it is recommended; --apply-resources applies what is recommended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldResources:
+class CopyResources:
     """What became of the limits of a copy that is running.
 
     ``engine`` : its options, with the rate that it is to keep. ``congestion_control`` : that uploads are sent by; None
@@ -47,7 +47,7 @@ class HeldResources:
         advice = (*self.applied.advice, *self.not_applied)
         return (*(str(each) for each in advice), *self.applied.left)
 
-    def in_force(self, plan: Plan) -> Plan:
+    def apply_to_plan(self, plan: Plan) -> Plan:
         """The plan as records tell it: with what was in force, whatever was recommended."""
         parameters = Applied((*self.applied.enforced, *self.by_engine)).parameters
         resources = {name: getattr(parameters, name) for name in RESOURCES}
@@ -58,7 +58,7 @@ class HeldResources:
         return replace(plan, chunks=tuple(chunk._replace(parameters=of(chunk.parameters)) for chunk in plan.chunks))
 
 
-def asked_for(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
+def select_limits(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
     """What is to be limited, and what is only recommended."""
     own = options.resources.or_else(Limits.of(options.by_hand))
     recommended = Limits.of(plan.parameters)
@@ -68,19 +68,26 @@ def asked_for(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, .
 
 
 @contextmanager
-def holding(
+def hold_resources(
     plan: Plan, direction: Direction, options: CopyOptions, limiter: ResourceLimiter
-) -> Iterator[HeldResources]:
+) -> Iterator[CopyResources]:
     """Limit this process, and the engine that is to run in it, until the end of the block."""
-    wanted, not_applied = asked_for(plan, options)
+    wanted, not_applied = select_limits(plan, options)
     with limiter.apply(wanted.without(*_OF_THE_ENGINE)) as applied:
-        yield HeldResources(
+        yield CopyResources(
             applied=applied,
             by_engine=tuple(_by_engine(wanted, direction, options.engine)),
             not_applied=not_applied,
             engine=_limited(options.engine, wanted),
-            congestion_control=in_force(options.engine.congestion_control) if direction is Direction.UPLOAD else None,
+            congestion_control=read_congestion_control(options.engine.congestion_control)
+            if direction is Direction.UPLOAD
+            else None,
         )
+
+
+def _read_congestion_control(engine: EngineOptions, direction: Direction) -> str | None:
+    """Return the congestion control that uploads are sent by; ``None`` for downloads, which the server sends."""
+    return read_congestion_control(engine.congestion_control) if direction is Direction.UPLOAD else None
 
 
 def _by_engine(wanted: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:

@@ -18,11 +18,11 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.outcome import moved_of
+from tradewind_agent.copy.outcome import summarize_chunks
 from tradewind_agent.copy.plan import MOVER, PlannedCopy, plan_copy
 from tradewind_agent.copy.report import CopyReport, Failure
-from tradewind_agent.copy.resources import HeldResources, holding
-from tradewind_agent.copy.tuning import tuning_of
+from tradewind_agent.copy.resources import CopyResources, hold_resources
+from tradewind_agent.copy.tuning import build_tuning
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
@@ -32,11 +32,11 @@ from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.path_probe import connect_time_s
-from tradewind_agent.session.planning import Plan, with_settings
-from tradewind_agent.session.records import Identity, Moved, records_of
-from tradewind_agent.session.release_share import give_back
-from tradewind_agent.sla_text import write_agreement
+from tradewind_agent.session.path_probe import measure_connect_s
+from tradewind_agent.session.planning import Plan, replace_settings
+from tradewind_agent.session.records import MovedChunk, TransferIdentity, build_records
+from tradewind_agent.session.release_share import release_share
+from tradewind_agent.sla_text import format_sla
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def run(
         _discard_parts(prepared.listing)
     limiter = limiter or ResourceLimiter.of_this_host(os.environ)
     with closing(_live_ticks(prepared, client, logbook)) as live:
-        tuning = tuning_of(
+        tuning = build_tuning(
             prepared.planned,
             prepared.listing,
             prepared.options,
@@ -172,7 +172,7 @@ def run(
         )
         status, records = Status.CANCELLED, tuple[TransferRecord, ...]()
         try:
-            with holding(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+            with hold_resources(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
                 movement = move(
                     prepared.listing.jobs,
                     prepared.plan.chunks,
@@ -188,15 +188,15 @@ def run(
             timeline = tuple(tuning.ticks) if tuning is not None else ()
             records, status = _records(prepared, held, movement, path, timeline), _status(movement)
         finally:
-            if client is not None and tuning is not None and tuning.is_heard and not (records and logbook):
-                give_back(client, prepared.plan.transfer_id, live, status)
-        log = keep_records(logbook, records, live if tuning is not None else None)
+            if client is not None and tuning is not None and tuning.is_service_answering and not (records and logbook):
+                release_share(client, prepared.plan.transfer_id, live, status)
+        log = store_records(logbook, records, live if tuning is not None else None)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
 
 def _report(
     prepared: PreparedCopy,
-    held: HeldResources,
+    held: CopyResources,
     movement: Movement,
     path: Path,
     *,
@@ -238,7 +238,7 @@ def _live_ticks(prepared: PreparedCopy, client: "Client | None", logbook: Logboo
     """Where ticks wait for the service: on disk, if there is a service that may want them."""
     nothing = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
     began = datetime.now(UTC)
-    whole = Moved(
+    whole = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=DataSet.of_sizes(prepared.listing.sizes_bytes),
         parameters=prepared.plan.parameters,
@@ -246,7 +246,7 @@ def _live_ticks(prepared: PreparedCopy, client: "Client | None", logbook: Logboo
         ended_at=began,
         outcome=nothing,
     )
-    (beginning,) = records_of(_identity(prepared), whole, (), path=prepared.path)
+    (beginning,) = build_records(_identity(prepared), whole, (), path=prepared.path)
     folder = logbook.transfers.folder if client is not None and logbook is not None else None
     return LiveTicks(folder, prepared.plan.transfer_id, WireRecord.of(beginning))
 
@@ -260,7 +260,7 @@ def _timed(listing: Listing, options: EngineOptions) -> float | None:
         return listing.rtt_s
     if options.proxies.leading_to(listing.remote) is not None:
         return None
-    return connect_time_s(listing.remote.host, listing.remote.port)
+    return measure_connect_s(listing.remote.host, listing.remote.port)
 
 
 def _discard_parts(listing: Listing) -> None:
@@ -283,32 +283,32 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
 
 
 def _records(
-    prepared: PreparedCopy, held: HeldResources, movement: Movement, path: Path, timeline: Sequence[Tick]
+    prepared: PreparedCopy, held: CopyResources, movement: Movement, path: Path, timeline: Sequence[Tick]
 ) -> tuple[TransferRecord, ...]:
     # Parts of files that all failed measure no transfer; those of one that the user cut short do.
     measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
     if not measured:
         return ()
-    moved_with = held.in_force(with_settings(prepared.plan, main_settings(timeline)))
-    whole, chunks = moved_of(moved_with, prepared.listing, movement, _status(movement))
-    return records_of(_identity(prepared), whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
+    moved_with = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
+    whole, chunks = summarize_chunks(moved_with, prepared.listing, movement, _status(movement))
+    return build_records(_identity(prepared), whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _identity(prepared: PreparedCopy) -> Identity:
-    return Identity(
+def _identity(prepared: PreparedCopy) -> TransferIdentity:
+    return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(MOVER, agent_version()),
+        mover=Mover(MOVER, get_agent_version()),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
         network=prepared.options.network,
-        sla=write_agreement(prepared.options.sla),
+        sla=format_sla(prepared.options.sla),
         quote=prepared.plan.quote,
     )
 
 
-def agent_version() -> str | None:
+def get_agent_version() -> str | None:
     """Version of the installed agent; ``None`` where it runs from a source tree."""
     try:
         return version("tradewind-agent")
@@ -332,7 +332,7 @@ def _notes(movement: Movement) -> tuple[str, ...]:
     return (*permitted, f"energy was not measured to the end: {movement.metered.failure}")
 
 
-def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
+def store_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
     """What became of the records; a log that cannot be kept is no failure of what was moved.
 
     ``live`` : of a transfer that was tuned.
@@ -340,7 +340,7 @@ def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], l
     if logbook is None:
         return "kept in the report"
     try:
-        told = logbook.keep(records, None if live is None else live.pending)
+        told = logbook.store(records, None if live is None else live.pending)
     except AgentError as failure:
         return f"lost: {failure}"
     if live is not None:

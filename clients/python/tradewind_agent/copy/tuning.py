@@ -12,8 +12,8 @@ from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.planning import GIVEN
-from tradewind_agent.tuning.correspondence import Correspondence, Heartbeats
-from tradewind_agent.tuning.lone_controller import LoneController, basis_of
+from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, Heartbeats
+from tradewind_agent.tuning.local_controller import LocalController, build_basis
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
@@ -22,7 +22,7 @@ ANSWER_PATIENCE_S = 2.0
 """How long the loop, but never the transfer, waits for an answer before it decides by itself."""
 
 
-def tuning_of(
+def build_tuning(
     planned: PlannedCopy,
     listing: Listing,
     options: CopyOptions,
@@ -35,7 +35,7 @@ def tuning_of(
 
     A plan that is not to be changed still needs its share of what the path's transfers may use together.
     """
-    return tuning_of_sizes(
+    return build_tuning_for_sizes(
         planned,
         listing.sizes_bytes,
         options,
@@ -46,7 +46,7 @@ def tuning_of(
     )
 
 
-def tuning_of_sizes(
+def build_tuning_for_sizes(
     planned: PlannedCopy,
     sizes_bytes: Sequence[int],
     options: CopyOptions,
@@ -62,10 +62,10 @@ def tuning_of_sizes(
     given = planned.plan.source == GIVEN
     fixed = given or not options.tune
     enquiry = planned.enquiry if fixed else _capped(planned.enquiry, options.by_hand)
-    correspondence = None
-    if service is not None and planned.key_is_good:
-        correspondence = Correspondence(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
-    if fixed and correspondence is None:
+    exchange = None
+    if service is not None and planned.is_key_accepted:
+        exchange = HeartbeatExchange(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
+    if fixed and exchange is None:
         return None
     return Tuning(
         planned.plan.chunks,
@@ -76,8 +76,8 @@ def tuning_of_sizes(
             sees_path=sees_path,
             now=lambda: datetime.now(UTC),
         ),
-        lone=LoneController(basis_of(planned.plan, enquiry, bins_of_sizes(sizes_bytes))),
-        correspondence=correspondence,
+        local=LocalController(build_basis(planned.plan, enquiry, bins_of_sizes(sizes_bytes))),
+        exchange=exchange,
         away=planned.plan.answer is None and not given,
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
         keeping=live,

@@ -16,7 +16,7 @@ from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.part_write import FileSlice, UploadExchange, upload_id
 from tradewind_agent.errors import FileFault
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _OK, _CREATED, _ACCEPTED, _NO_CONTENT, _NOT_FOUND = 200, 201, 202, 204, 404
 _STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
@@ -82,7 +82,7 @@ class FileUpload(FileTransfer):
             self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
             found = os.fstat(self._fd)
         except OSError as error:
-            self.give_up(f"cannot read {self.job.source}: {in_words(error)}")
+            self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
             return False
         if not self._is_as_listed(found):
             self.give_up(f"{self.job.source} has changed since it was listed")
@@ -102,7 +102,7 @@ class FileUpload(FileTransfer):
             return
         self._preparing = False
         if (error := outcome.exception()) is not None:
-            told = in_words(error) if isinstance(error, OSError) else error
+            told = explain_os_error(error) if isinstance(error, OSError) else error
             self.give_up(f"cannot read {self.job.source}: {told}")
         else:
             self.host.available(self)
@@ -114,7 +114,7 @@ class FileUpload(FileTransfer):
         try:
             block = os.pread(self._fd, length, position)
         except OSError as error:
-            self.give_up(f"cannot read {self.job.source}: {in_words(error)}")
+            self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
             raise FileFault("the source cannot be read") from error
         if not block:
             self.give_up(f"{self.job.source} became shorter while it was sent")

@@ -25,7 +25,7 @@ from tradewind.connections.har import (
 from tradewind.connections.har_entry import slim_entry
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import KIB, MIB
-from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, unpacked, unpacked_beginning
+from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, open_unpacked, unpack_beginning
 
 CHUNK_BYTES = 256 * KIB
 MOST_BYTES = 1024 * MIB
@@ -59,7 +59,7 @@ def looks_like_har(log: Path) -> bool:
 
 def begins_as_har(beginning: bytes) -> bool:
     """Whether a stream of which so much can be seen is a HAR; of zstd that is often too little to tell."""
-    return is_har(unpacked_beginning(beginning, _LOOKED_AT))
+    return is_har(unpack_beginning(beginning, _LOOKED_AT))
 
 
 def read_har(log: Path | IO[bytes]) -> Har:
@@ -95,7 +95,7 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
             yield inner
         return
     peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
-    with unpacked(log, b"" if peek is None else peek(MAGIC_BYTES)) as inner:
+    with open_unpacked(log, b"" if peek is None else peek(MAGIC_BYTES)) as inner:
         yield inner
 
 

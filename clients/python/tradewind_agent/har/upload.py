@@ -9,10 +9,10 @@ from tradewind.errors import InvalidValue, TooLarge
 from tradewind.path import Path as NetworkPath
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import ConnectionAnalysis, analysis_of
-from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
+from tradewind_agent.errors import RequestRefused, ServiceFailed, ServiceUnreachable
 from tradewind_agent.har.file import begins_as_har, looks_like_har, read_har
 from tradewind_agent.service.client import Client
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 HAR = "har"
 
@@ -77,10 +77,10 @@ def upload_hars(
                 analysis = analysis_of(har, path=path, proxy=proxy)
             else:
                 analysis = client.analyse_connections(har, path=path, proxy=proxy)
-        except (InvalidValue, TooLarge, RequestRefused, ServiceBroken, ServiceAway) as wrong:
+        except (InvalidValue, TooLarge, RequestRefused, ServiceFailed, ServiceUnreachable) as wrong:
             yield HarReport(name, failure=str(wrong))
         except OSError as failed:
-            yield HarReport(name, failure=f"cannot be read: {in_words(failed)}")
+            yield HarReport(name, failure=f"cannot be read: {explain_os_error(failed)}")
         else:
             yield HarReport(name, analysis)
 

@@ -11,8 +11,8 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported
-from tradewind_agent.history.watching import Imports
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
+from tradewind_agent.history.watching import ImportedPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,22 @@ class ImportingReader:
         with LogText(log) as text:
             return detect(text.sample())
 
-    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str) -> Imports:
+    def read(
+        self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
+    ) -> ImportedPart:
         """Records of a part; what the wire does not take counts as refused."""
         records: list[TransferRecord] = []
         reasons: list[str] = []
         context = replace(self.context, in_parts=True, head_settles=head_settles)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
-            if not isinstance(item, Imported):
+            if not isinstance(item, ImportedRow):
                 reasons.append(f"row {item.row}: {item.field}: {item.reason}")
             elif (wrong := _unsendable(item.record)) is not None:
                 reasons.append(f"row {item.row}: {wrong}")
             else:
                 records.append(item.record)
-        return Imports(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
+        return ImportedPart(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
 
 
 def _unsendable(record: TransferRecord) -> str | None:

@@ -15,7 +15,7 @@ from tradewind.wire.base import reason_of
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.importing import import_file
-from tradewind_agent.history.importers.ports import SHOWN_ROWS, ImportContext, Imported, ImportReport
+from tradewind_agent.history.importers.ports import SHOWN_ROWS, ImportContext, ImportedRow, ImportReport
 from tradewind_agent.service.client import UploadReport
 
 SHOWN_REASONS = 5
@@ -80,7 +80,7 @@ class FileReport:
             yield f"  and {format_count(len(self.links) - SHOWN_LINKS, 'more link', 'more links')}"
         for (wrong, reason), number in self.report.refused.most_common(SHOWN_REASONS):
             first = self.report.refused_rows.get((wrong, reason), [])
-            yield f"  refused {number} ({rows_named(first, number)}): {wrong}: {reason}"
+            yield f"  refused {number} ({format_rows(first, number)}): {wrong}: {reason}"
         yield from (f"  unit {unit}" for unit in self.report.units)
         yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
 
@@ -103,7 +103,7 @@ def read_logs(
             imported = import_file(log, format=format_name, context=context)
             told.report = imported.report
             for item in imported:
-                if isinstance(item, Imported) and (line := _line(item, imported.report)) is not None:
+                if isinstance(item, ImportedRow) and (line := _line(item, imported.report)) is not None:
                     told.links[item.record.link] += 1
                     yield line
         except InvalidValue as wrong:
@@ -150,7 +150,7 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     return "\n".join(lines), document
 
 
-def rows_named(first: Sequence[int], total: int) -> str:
+def format_rows(first: Sequence[int], total: int) -> str:
     """The first rows of ``total`` by their numbers: ``rows 3, 7, …``."""
     more = ", …" if total > len(first) else ""
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
@@ -166,7 +166,7 @@ def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
         rows_before += receipt.accepted + receipt.rejected
     commonest = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
     for (wrong, reason), rows in commonest[:SHOWN_REASONS]:
-        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
+        yield f"  rejected {len(rows)} ({format_rows(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
 
 
 def _named(link: LinkKey) -> str:
@@ -174,7 +174,7 @@ def _named(link: LinkKey) -> str:
     return f"{link.source} to {link.destination}{network}, moved by {link.mover}"
 
 
-def _line(item: Imported, report: ImportReport) -> bytes | None:
+def _line(item: ImportedRow, report: ImportReport) -> bytes | None:
     try:
         return WireRecord.of(item.record).to_line()
     except ValidationError as invalid:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tradewind.units import MIB, format_count
-from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, ServiceProblem, SpoolFailed
+from tradewind_agent.errors import BodyTooLarge, ConflictRefused, RequestRefused, ServiceProblem, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
@@ -34,7 +34,7 @@ class ObservationSpool:
     def __init__(self, logs: Path) -> None:
         self.folder = logs / FOLDER
 
-    def keep(self, transfer_id: UUID, observations: "Sequence[WireObservation]") -> None:
+    def store(self, transfer_id: UUID, observations: "Sequence[WireObservation]") -> None:
         """Keep what one copy has seen; on disk when this returns.
 
         Raises
@@ -51,7 +51,7 @@ class ObservationSpool:
             replace_durably(self.folder / f"{transfer_id}{ENDING}", told.model_dump_json().encode())
             self._bound()
         except OSError as failure:
-            raise SpoolFailed(f"observations cannot be kept in {self.folder}: {in_words(failure)}") from None
+            raise SpoolFailed(f"observations cannot be kept in {self.folder}: {explain_os_error(failure)}") from None
 
     def waiting(self) -> tuple[Path, ...]:
         """The oldest first."""
@@ -79,7 +79,7 @@ class ObservationSpool:
 
         Raises
         ------
-        ServiceAway, ServiceProblem : what was not taken stays.
+        ServiceUnreachable, ServiceProblem : what was not taken stays.
         SpoolFailed
         """
         for path in self.waiting():
@@ -88,7 +88,7 @@ class ObservationSpool:
             try:
                 self._deliver(path, client, on_given_up)
             except OSError as failure:
-                raise SpoolFailed(f"{path} cannot be read: {in_words(failure)}") from None
+                raise SpoolFailed(f"{path} cannot be read: {explain_os_error(failure)}") from None
 
     def _deliver(self, path: Path, client: "Client", on_given_up: Callable[[str], None]) -> None:
         from pydantic import ValidationError  # noqa: PLC0415
@@ -105,7 +105,7 @@ class ObservationSpool:
                 try:
                     client.compression.add_observations(NewObservations(observations=left))
                     break
-                except (BodyTooLarge, Contradiction, RequestRefused) as refusal:
+                except (BodyTooLarge, ConflictRefused, RequestRefused) as refusal:
                     good = _without_named(left, refusal)
                     refused = format_count(len(left) - len(good), "observation")
                     on_given_up(f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}")

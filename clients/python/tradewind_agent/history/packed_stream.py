@@ -23,7 +23,7 @@ _PIECE_BYTES = 1024
 
 
 @contextmanager
-def unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
+def open_unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
     """What a stream that begins so holds; itself where it is not packed. It stays open.
 
     Parameters
@@ -69,9 +69,9 @@ class _ZstdFrames(io.RawIOBase):
         return count
 
 
-def unpacked_beginning(beginning: bytes, most_bytes: int) -> bytes:
+def unpack_beginning(beginning: bytes, most_bytes: int) -> bytes:
     """What a file that begins so holds, as far as that tells; nothing where it is damaged."""
-    with unpacked(io.BytesIO(beginning), beginning) as stream:
+    with open_unpacked(io.BytesIO(beginning), beginning) as stream:
         try:
             return cast("io.BufferedIOBase", stream).read1(most_bytes)
         except BROKEN:

@@ -23,15 +23,15 @@ from tradewind.transfer import TransferRecord
 from tradewind.units import MIB, format_bytes, format_count
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed
+from tradewind_agent.errors import BodyTooLarge, ConflictRefused, RequestRefused, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably, sync_folder
-from tradewind_agent.service.batches import MAX_BATCH_BYTES, LogBatch, line_of
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.service.batches import MAX_BATCH_BYTES, LogBatch, to_ndjson_line
+from tradewind_agent.system_errors import explain_os_error
 
 DEFAULT_MAX_BYTES = 256 * MIB
 """About 400,000 records: months of one busy host's transfers."""
 
-_REFUSED_FOR_GOOD = (BodyTooLarge, Contradiction, RequestRefused)
+_REFUSED_FOR_GOOD = (BodyTooLarge, ConflictRefused, RequestRefused)
 
 
 class Uploads(Protocol):
@@ -51,7 +51,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
+class DrainResult:
     """What one round of uploads did; ``busy`` when another process is at it."""
 
     receipts: tuple[BatchReceipt, ...] = ()
@@ -101,29 +101,29 @@ class Spool:
             make_private(self.folder)
             return tuple(self._seal(content) for content in _contents(records))
         except OSError as failure:
-            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {explain_os_error(failure)}") from None
 
-    def drain(self, service: Uploads, *, keep_going: Callable[[], bool] = lambda: True) -> Drained:
+    def drain(self, service: Uploads, *, keep_going: Callable[[], bool] = lambda: True) -> DrainResult:
         """Upload segments, oldest first, until none is left or ``keep_going`` says no.
 
         Raises
         ------
-        ServiceAway, KeyRefused, ScopeMissing, ServiceBroken : segments not yet acknowledged stay.
+        ServiceUnreachable, KeyRefused, ScopeMissing, ServiceFailed : segments not yet acknowledged stay.
         SpoolFailed : the folder cannot be read or written.
         """
         if not self.folder.is_dir():
-            return Drained()
+            return DrainResult()
         receipts: list[BatchReceipt] = []
         refused: list[str] = []
         try:
             with self._locked("upload.lock", wait=False) as locked:
                 if not locked:
-                    return Drained(busy=True)
+                    return DrainResult(busy=True)
                 for segment in self._waiting(keep_going):
                     self._deliver(segment, service, receipts, refused)
         except OSError as failure:
-            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
-        return Drained(tuple(receipts), tuple(refused))
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {explain_os_error(failure)}") from None
+        return DrainResult(tuple(receipts), tuple(refused))
 
     def segments(self) -> tuple[Segment, ...]:
         """Segments that wait, oldest first."""
@@ -274,7 +274,7 @@ def _none_accepted(receipt: BatchReceipt) -> str:
 def _contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:
     content = bytearray()
     for record in records:
-        line = line_of(record)
+        line = to_ndjson_line(record)
         if content and len(content) + len(line) > MAX_BATCH_BYTES:
             yield bytes(content)
             content.clear()

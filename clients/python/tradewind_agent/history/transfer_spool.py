@@ -22,9 +22,9 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.history.spool import Spool
-from tradewind_agent.service.completion import Completed, Completing, RefusedTick, complete
-from tradewind_agent.session.live_ticks import left_behind
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.service.completion import CompletionResult, CompletionService, RefusedTick, complete
+from tradewind_agent.session.live_ticks import find_abandoned_transfers
+from tradewind_agent.system_errors import explain_os_error
 
 ENDING = ".ended"
 DAMAGED_ENDING = ".damaged"
@@ -41,7 +41,7 @@ _RECORDS = TypeAdapter(tuple[WireRecord, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveryResult:
     """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
 
     ``refused`` : a line for each transfer of which the service refused ticks or records.
@@ -74,7 +74,7 @@ class TransferSpool:
             with contextlib.suppress(FileNotFoundError):  # another program has just sent one
                 self._bound()
         except OSError as failure:
-            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {explain_os_error(failure)}") from None
 
     def waiting(self) -> tuple[Path, ...]:
         """Sealed transfers, the oldest first; what is not named like one is left alone."""
@@ -85,12 +85,12 @@ class TransferSpool:
                 found.append((path.stat().st_mtime_ns, path))
         return tuple(path for _, path in sorted(found))
 
-    def drain(self, service: Completing, *, keep_going: Callable[[], bool] = lambda: True) -> Delivered:
+    def drain(self, service: CompletionService, *, keep_going: Callable[[], bool] = lambda: True) -> DeliveryResult:
         """Complete sealed transfers, those of killed programs included, until none is left or ``keep_going`` says no.
 
         Raises
         ------
-        ServiceAway, KeyRefused, ScopeMissing, ServiceBroken : what is not acknowledged stays.
+        ServiceUnreachable, KeyRefused, ScopeMissing, ServiceFailed : what is not acknowledged stays.
         SpoolFailed : the folder cannot be read or written.
         """
         completed: set[UUID] = set()
@@ -99,7 +99,7 @@ class TransferSpool:
         try:
             with self._alone() as alone:
                 if not alone:
-                    return Delivered()
+                    return DeliveryResult()
                 self._seal_left_behind()
                 for path in self.waiting():
                     if not keep_going():
@@ -110,12 +110,12 @@ class TransferSpool:
                         (logged if done.as_logs else completed).add(transfer_id)
                         refused += self._told(transfer_id, done)
         except OSError as failure:
-            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
-        return Delivered(frozenset(completed), frozenset(logged), tuple(refused))
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {explain_os_error(failure)}") from None
+        return DeliveryResult(frozenset(completed), frozenset(logged), tuple(refused))
 
     def _seal_left_behind(self) -> None:
         """Seal transfers of killed programs; of one that was sealed before it was killed, that is the end."""
-        for path, record, ticks in left_behind(self.folder):
+        for path, record, ticks in find_abandoned_transfers(self.folder):
             if record.transfer_id is not None and not (self.folder / f"{record.transfer_id}{ENDING}").exists():
                 self.seal(record.transfer_id, (record,), ticks)
             path.unlink(missing_ok=True)
@@ -125,7 +125,7 @@ class TransferSpool:
         found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
         return tuple(path for _, path in sorted(found))
 
-    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> Completed | None:
+    def _deliver(self, path: Path, transfer_id: UUID, service: CompletionService) -> CompletionResult | None:
         """What the service took of a transfer; ``None`` for a file that is damaged, which is set aside unsent."""
         records, ticks = _read(path)
         if not records:
@@ -156,7 +156,7 @@ class TransferSpool:
     def _aside(self, transfer_id: UUID) -> Path:
         return self.folder / f"{transfer_id}{REFUSED_ENDING}"
 
-    def _told(self, transfer_id: UUID, done: Completed) -> Iterator[str]:
+    def _told(self, transfer_id: UUID, done: CompletionResult) -> Iterator[str]:
         if done.refused:
             samples, first = format_count(len(done.refused), "sample"), done.refused[0].reason
             yield f"the service refused {samples}, first: {first}; kept in {self._aside(transfer_id)}"

@@ -7,7 +7,7 @@ from tradewind.units import format_count
 
 
 @dataclass(frozen=True, slots=True)
-class NotRead:
+class UnreadFile:
     """A log that is left alone, or of which lines wait, by its name.
 
     ``failed`` : it cannot be read, or no further: waiting does not mend it. What never was a log is none of these.
@@ -26,7 +26,7 @@ class WatchNotes:
     """
 
     note: Callable[[str], None]
-    not_read: dict[str, NotRead] = field(default_factory=dict)
+    not_read: dict[str, UnreadFile] = field(default_factory=dict)
     _told: dict[str, str] = field(default_factory=dict)
     _assumed: dict[str, set[str]] = field(default_factory=dict)
     _held_back: dict[str, bool] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class WatchNotes:
 
     def held_back(self, file_id: str, file: str, reason: str, count_lines: Callable[[], int]) -> None:
         """Say once how many lines wait, and for what; more of them may come until they are taken."""
-        self.not_read[file_id] = NotRead(file, f"lines wait {reason}")
+        self.not_read[file_id] = UnreadFile(file, f"lines wait {reason}")
         if file_id not in self._held_back:
             self._held_back[file_id] = True
             held = count_lines()

@@ -13,13 +13,13 @@ from typing import Any, Self
 from tradewind_agent.errors import WatchFailed
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.history.log_tail import Position
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class FollowedFile:
     """One log: where reading goes on, and its format once it has been told.
 
     ``head_bytes`` : how much of its beginning tells what its columns mean; ``None`` before its first row.
@@ -31,7 +31,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class PendingPart:
     """A part that is being spooled, from where its log was read to so far.
 
     After a kill exactly these bytes are read again: the same records make the same segment, which the spool and the
@@ -47,8 +47,8 @@ class Pending:
 class WatchState:
     """Logs by device and inode."""
 
-    files: dict[str, Followed] = field(default_factory=dict)
-    pending: Pending | None = None
+    files: dict[str, FollowedFile] = field(default_factory=dict)
+    pending: PendingPart | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -63,7 +63,7 @@ class WatchState:
         except FileNotFoundError:
             return cls()
         except OSError as failure:
-            raise WatchFailed(f"{path} cannot be read: {in_words(failure)}") from None
+            raise WatchFailed(f"{path} cannot be read: {explain_os_error(failure)}") from None
         except ValueError:
             raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
         try:
@@ -71,7 +71,7 @@ class WatchState:
                 raise WatchFailed(f"{path} is of version {document['version']}; update this program")
             return cls(
                 {name: _followed(each) for name, each in document["files"].items()},
-                Pending(**document["pending"]) if document["pending"] else None,
+                PendingPart(**document["pending"]) if document["pending"] else None,
             )
         except (KeyError, TypeError, AttributeError):
             raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
@@ -119,6 +119,6 @@ def sole_watcher(state: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _followed(document: dict[str, Any]) -> Followed:
+def _followed(document: dict[str, Any]) -> FollowedFile:
     position = Position(**document["position"])
-    return Followed(position=position, format=document["format"], head_bytes=document.get("head_bytes"))
+    return FollowedFile(position=position, format=document["format"], head_bytes=document.get("head_bytes"))

@@ -18,7 +18,7 @@ from typing import IO, NamedTuple, Protocol
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
-from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
+from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
 from tradewind_agent.history.log_tail import (
     HEAD_BYTES,
@@ -31,10 +31,10 @@ from tradewind_agent.history.log_tail import (
     names_before,
 )
 from tradewind_agent.history.spool import Spool, Uploads
-from tradewind_agent.history.watch_notes import NotRead, WatchNotes
-from tradewind_agent.history.watch_state import Followed, Pending, WatchState
+from tradewind_agent.history.watch_notes import UnreadFile, WatchNotes
+from tradewind_agent.history.watch_state import FollowedFile, PendingPart, WatchState
 from tradewind_agent.service.retries import Backoff
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
@@ -48,7 +48,7 @@ OVERLAPPING = frozenset({"gridftp", "fts"})
 _SPOOL_SHARE = 0.5
 
 
-class Imports(NamedTuple):
+class ImportedPart(NamedTuple):
     """Records of a part, how many rows were refused, and the first reason; what was taken for granted, in words."""
 
     records: list[TransferRecord]
@@ -64,7 +64,7 @@ class LogReader(Protocol):
 
     def read(
         self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
-    ) -> Imports: ...
+    ) -> ImportedPart: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Tally:
     records: int = 0
     refused: int = 0
     accepted: int = 0
-    not_read: Sequence[NotRead] = ()
+    not_read: Sequence[UnreadFile] = ()
 
 
 class _Reading(Enum):
@@ -178,7 +178,7 @@ class Watch:
             return True
         try:
             drained = self.spool.drain(self.service, keep_going=lambda: not self.stop.is_set())
-        except (ServiceAway, ServiceBroken) as failure:
+        except (ServiceUnreachable, ServiceFailed) as failure:
             self._backoff.failed(getattr(failure, "retry_after_s", None))
             if self._backoff.failures == 1:
                 self.note(f"{failure}; logs are spooled until then")
@@ -195,7 +195,7 @@ class Watch:
             everything = list(logs_in(self.options.folder, "*"))
             wanted = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
         except OSError as failure:
-            raise WatchFailed(f"{self.options.folder} cannot be listed: {in_words(failure)}") from None
+            raise WatchFailed(f"{self.options.folder} cannot be listed: {explain_os_error(failure)}") from None
         return [(path, status) for path, status in everything if path in wanted or file_id(status) in self._state.files]
 
     def _spool_is_half_full(self) -> bool:
@@ -216,12 +216,14 @@ class Watch:
             except FileNotFoundError:
                 return _Reading.SETTLED
             except OSError as failure:
-                self._notes.once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
-                self._notes.not_read[name] = NotRead(path.name, f"cannot be read: {in_words(failure)}", failed=True)
+                self._notes.once(name, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
+                self._notes.not_read[name] = UnreadFile(
+                    path.name, f"cannot be read: {explain_os_error(failure)}", failed=True
+                )
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._notes.once(name, f"{path.name} is left alone: {wrong}")
-                self._notes.not_read[name] = NotRead(path.name, f"left alone: {wrong}", failed=known is not None)
+                self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=known is not None)
                 return _Reading.SETTLED
             if taken is not None:
                 return taken
@@ -235,7 +237,7 @@ class Watch:
                 continue
             known = self._state.files.get(file_id(status))
             if status.st_size > (known.position.offset if known else 0):
-                self._notes.not_read.setdefault(file_id(status), NotRead(path.name, why))
+                self._notes.not_read.setdefault(file_id(status), UnreadFile(path.name, why))
 
     def _tell_compressed(self, log: LogFile) -> None:
         """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
@@ -244,7 +246,7 @@ class Watch:
             name = log.path.name
             self._notes.once(log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd")
 
-    def _take(self, log: LogFile, known: Followed | None, status: os.stat_result) -> _Reading | None:
+    def _take(self, log: LogFile, known: FollowedFile | None, status: os.stat_result) -> _Reading | None:
         """Keep the next part of a log; ``None`` when there may be more."""
         if log.is_compressed:
             self._tell_compressed(log)
@@ -281,17 +283,17 @@ class Watch:
         reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
         self._notes.held_back(log.id, log.path.name, reason, part.count_lines)
 
-    def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
+    def _keep(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
         imports = self._import(log, part, known, format_name)
         head_bytes = known.head_bytes if known and part.start else None
         if head_bytes is None and imports.records:
             head_bytes = part.after.offset
-        self._state.files[log.id] = known or Followed(position=Position(name=log.path.name), format=format_name)
-        self._state.pending = Pending(file_id=log.id, until=part.after.offset, format=format_name)
+        self._state.files[log.id] = known or FollowedFile(position=Position(name=log.path.name), format=format_name)
+        self._state.pending = PendingPart(file_id=log.id, until=part.after.offset, format=format_name)
         self._state.write(self.state_path)
         self.spool.append(imports.records)
-        self._state.files[log.id] = Followed(position=part.after, format=format_name, head_bytes=head_bytes)
+        self._state.files[log.id] = FollowedFile(position=part.after, format=format_name, head_bytes=head_bytes)
         self._state.pending = None
         self._state.write(self.state_path)
         self._waiting_since_s.pop(log.id, None)
@@ -306,9 +308,9 @@ class Watch:
                 log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
             )
 
-    def _import(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> Imports:
+    def _import(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> ImportedPart:
         if part.is_empty or format_name is None:
-            return Imports([], int(part.after.skipping), "a line is too long")
+            return ImportedPart([], int(part.after.skipping), "a line is too long")
         lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
         if format_name == "csv" and part.start:
             # Its beginning tells what columns are called, and, once a row was taken, mean: all parts are read alike.
@@ -334,7 +336,7 @@ class Watch:
         self._state.pending = None
         self._state.write(self.state_path)
 
-    def _is_kept_again(self, path: Path, known: Followed, pending: Pending) -> bool:
+    def _is_kept_again(self, path: Path, known: FollowedFile, pending: PendingPart) -> bool:
         """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
         try:
             with LogFile(path, known.position) as log:
@@ -342,7 +344,7 @@ class Watch:
                 if log.position.offset == known.position.offset and part is not None:
                     self._keep(log, part, known, pending.format)
         except OSError as failure:
-            self._notes.once(pending.file_id, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+            self._notes.once(pending.file_id, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
             return False
         except InvalidValue as wrong:
             self._notes.once(pending.file_id, f"{path.name} is left alone: {wrong}")

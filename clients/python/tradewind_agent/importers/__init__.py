@@ -3,20 +3,20 @@
 from tradewind_agent.history.importers.importing import LogImport, import_file
 from tradewind_agent.history.importers.ports import (
     ImportContext,
-    Imported,
+    ImportedRow,
     Importer,
     ImportReport,
-    Refused,
+    RefusedRow,
     UnitInference,
 )
 
 __all__ = [
     "ImportContext",
     "ImportReport",
-    "Imported",
+    "ImportedRow",
     "Importer",
     "LogImport",
-    "Refused",
+    "RefusedRow",
     "UnitInference",
     "import_file",
 ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tradewind_agent.copy.listing import with_sizes
+from tradewind_agent.copy.listing import query_sizes
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.credentials import Credentials
 from tradewind_agent.engine.http.proxy import Proxies
@@ -29,7 +29,7 @@ def workload_of_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Wor
     options = replace(options, retry=replace(options.retry, most_tries=1))
     try:
         jobs = [DownloadJob(source=Url.parse(url), destination=Path(str(at))) for at, url in enumerate(urls)]
-        asked = asyncio.run(asyncio.wait_for(with_sizes(jobs, options), _PATIENCE_S))
+        asked = asyncio.run(asyncio.wait_for(query_sizes(jobs, options), _PATIENCE_S))
     except (UnusableSource, TimeoutError):
         return None
     known = [job.size_bytes for job in asked if job.size_bytes is not None]

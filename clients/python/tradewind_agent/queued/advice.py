@@ -14,10 +14,10 @@ from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import prepare_listed
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
+from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 from tradewind_agent.queued.queue_file import CopyRequest
 from tradewind_agent.session.radio_profile import radio_profile
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -46,7 +46,7 @@ class Advice:
         return f"{self.plan.rationale(self.radio)}; planned by {self.source}"
 
     @property
-    def beside_others(self) -> frozenset[str]:
+    def concurrent_jobs(self) -> frozenset[str]:
         """Names of the jobs of bursts whose jobs go at once."""
         at_once = (burst for burst in self.plan.bursts if burst.mode is BurstMode.CONCURRENT)
         return frozenset(placed.job.name for burst in at_once for placed in burst.placed)
@@ -60,7 +60,7 @@ class SizedQueue:
     unlisted: Mapping[str, str]
 
 
-def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> SizedQueue:
+def size_queue(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> SizedQueue:
     """The copies with their bytes and the rate that each is expected to reach alone.
 
     Raises
@@ -77,7 +77,7 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
         except TradewindError as wrong:
             unlisted[each.name] = str(wrong)
         except OSError as failed:
-            unlisted[each.name] = str(in_words(failed))
+            unlisted[each.name] = str(explain_os_error(failed))
         else:
             listings.append((each, listing))
     _check_apart(listings)
@@ -117,7 +117,7 @@ def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client:
     ).within_bounds()
 
 
-def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
+def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
     """When to send the jobs; by the rules of this host where the service is away, broken or has no such advice.
 
     Raises
@@ -132,7 +132,7 @@ def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | No
             return Advice(evaluated(_by_service(jobs, choice, client), terms), radio, "the service")
         except (KeyRefused, ScopeMissing):
             raise
-        except (ServiceAway, ServiceProblem):
+        except (ServiceUnreachable, ServiceProblem):
             pass
     return Advice(plan_batches(jobs, terms), radio, "this host")
 

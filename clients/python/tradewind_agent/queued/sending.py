@@ -24,7 +24,7 @@ WAIT_SLICE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentJob:
     """A job that was sent, or why it was not; times are seconds since the plan's beginning, unless it never began."""
 
     planned: Placed
@@ -73,7 +73,7 @@ class QueueReport:
     """
 
     advice: Advice
-    sent: tuple[Sent, ...]
+    sent: tuple[SentJob, ...]
     as_sent: BatchPlan | None
     stopped: bool = False
     unlisted: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class QueueReport:
 
     def lines(self) -> list[str]:
         """A line a job, and what was saved."""
-        told = [*unlisted_lines(self.unlisted), *(_line(each) for each in self.sent)]
+        told = [*describe_unlisted(self.unlisted), *(_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
             own_j = self.as_sent.apart_active_j + self.as_sent.apart_tail_j
@@ -99,8 +99,8 @@ class QueueReport:
             "rationale": self.advice.rationale,
             "planned_by": self.advice.source,
             "radio": self.advice.radio.name,
-            "planned": plan_figures(self.advice.plan),
-            "as_sent": None if self.as_sent is None else plan_figures(self.as_sent),
+            "planned": batch_plan_document(self.advice.plan),
+            "as_sent": None if self.as_sent is None else batch_plan_document(self.as_sent),
             "energy_is": "modelled, of the radio above idle",
             "stopped": self.stopped,
             "jobs": [_document(each) for each in self.sent],
@@ -149,7 +149,7 @@ class _Sending:
     ) -> None:
         self._copy, self._clock_s, self._pause = copy, clock_s, pause
         self._began_s: dict[str, float] = {}
-        self._sent: dict[str, Sent] = {}
+        self._sent: dict[str, SentJob] = {}
 
     @property
     def cancelled(self) -> bool:
@@ -160,15 +160,15 @@ class _Sending:
         while (left_s := moment_s - self._clock_s()) > 0:
             self._pause(min(left_s, WAIT_SLICE_S))
 
-    def outcome(self, placed: Placed) -> Sent:
+    def outcome(self, placed: Placed) -> SentJob:
         """What came of a job, so far."""
         name = placed.job.name
         if (known := self._sent.get(name)) is not None:
             return known
         if (began_s := self._began_s.get(name)) is None:
-            return Sent(planned=placed, failure="not sent: stopped before")
+            return SentJob(planned=placed, failure="not sent: stopped before")
         kept = "stopped; the next run goes on from what is there"
-        return Sent(planned=placed, starts_s=began_s, ends_s=self._clock_s(), failure=kept)
+        return SentJob(planned=placed, starts_s=began_s, ends_s=self._clock_s(), failure=kept)
 
     def send(self, burst: Burst) -> None:
         """Copy its jobs, one after another or at once, none before it is ready."""
@@ -213,7 +213,7 @@ class _Sending:
             failure = str(error)
         except Exception as defect:  # noqa: BLE001 -- it is told with the job
             failure = f"cannot be copied: {defect!r}"
-        self._sent[name] = Sent(
+        self._sent[name] = SentJob(
             planned=placed, starts_s=starts_s, ends_s=self._clock_s(), report=report, failure=failure
         )
 
@@ -228,7 +228,7 @@ def _what_for(burst: Burst) -> str:
     return "to share a tail" if waits else "not to begin before"
 
 
-def _as_sent(sent: Sequence[Sent], advice: Advice) -> BatchPlan | None:
+def _as_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
     """The model's figures for the times that were; of jobs that moved something."""
     moved = [
         (Placed(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
@@ -257,7 +257,7 @@ def _as_it_was(placed: Placed, moved_bytes: int, among: Sequence[Placed]) -> Pla
     return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))
 
 
-def plan_figures(plan: BatchPlan) -> Mapping[str, Any]:
+def batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
     """A plan's figures in the names of the wire."""
     return {
         "bursts": [
@@ -279,18 +279,18 @@ def plan_figures(plan: BatchPlan) -> Mapping[str, Any]:
     }
 
 
-def _line(each: Sent) -> str:
+def _line(each: SentJob) -> str:
     due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
     began = "" if each.starts_s is None else f"began after {each.starts_s:.0f} s{due}; "
     told = each.failure if each.report is None else each.report.line()
     return f"{each.job.name}: {began}{told}"
 
 
-def unlisted_lines(unlisted: Mapping[str, str]) -> list[str]:
+def describe_unlisted(unlisted: Mapping[str, str]) -> list[str]:
     return [f"{name}: not sent: {reason}" for name, reason in unlisted.items()]
 
 
-def _document(each: Sent) -> dict[str, Any]:
+def _document(each: SentJob) -> dict[str, Any]:
     return {
         "name": each.job.name,
         "planned_starts_s": each.planned.starts_s,

@@ -13,7 +13,7 @@ from pathlib import Path
 from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.ledger import GroupClaim
 from tradewind_agent.resources.target import Target
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _V2_LIMITS = ("cpu.max", "memory.max", "memory.high", "io.max")
 _ROUNDS = 10
@@ -135,7 +135,7 @@ def dissolve(claim: GroupClaim, target: Target) -> str | None:
                 _move(pid, Path(claim.origin), target)
         files.remove_folder(group)
     except OSError as failure:
-        return f"the control group {group} could not be removed: {in_words(failure).what}"
+        return f"the control group {group} could not be removed: {explain_os_error(failure).what}"
     return None
 
 
@@ -149,4 +149,4 @@ def _move(pid: str, destination: Path, target: Target) -> None:
 def _refused(controller: str, refusal: OSError | ResourceRefused) -> ResourceRefused:
     if isinstance(refusal, ResourceRefused):
         return refusal
-    return ResourceRefused(f"control groups for {controller} cannot be used: {in_words(refusal).what}")
+    return ResourceRefused(f"control groups for {controller} cannot be used: {explain_os_error(refusal).what}")

@@ -11,7 +11,7 @@ from tradewind_agent.resources.control_groups import ControlGroups, Group
 from tradewind_agent.resources.ledger import AffinityClaim
 from tradewind_agent.resources.processes import identify, threads
 from tradewind_agent.resources.target import Target
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 PERIOD_US = 100_000
 """Of the quota: the kernel's default (sched-bwc)."""
@@ -25,14 +25,14 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
     try:
         before = _unbound(target)
     except OSError as refusal:
-        return (Advice("cores", cores, f"the process cannot be looked at: {in_words(refusal).what}"),)
+        return (Advice("cores", cores, f"the process cannot be looked at: {explain_os_error(refusal).what}"),)
     if cores >= len(before):
         return (Enforced("cores", float(len(before)), f"the process has no more than {_cpus(before)} anyway"),)
     given, whole = _least_taken(before, math.ceil(cores), target), cores.is_integer()
     try:
         _bind(before, given, target)
     except OSError as refusal:
-        return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {in_words(refusal).what}")
+        return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
     bound = Enforced("cores", float(len(given)), f"bound to {_cpus(given)}")
     if whole:
         return (bound,)
@@ -105,7 +105,7 @@ def unbind(target: Target) -> str | None:
         try:
             _set_affinity(min((each.given for each in _beside(target)), key=len, default=claim.before), target)
         except OSError as failure:
-            return f"process {target.pid} could not be given its CPUs back: {in_words(failure).what}"
+            return f"process {target.pid} could not be given its CPUs back: {explain_os_error(failure).what}"
     target.entry.affinity = None
     target.ledger.save(target.entry)
     return None

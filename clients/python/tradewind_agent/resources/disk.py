@@ -8,7 +8,7 @@ from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.applied import Advice, Enforced, Verdict
 from tradewind_agent.resources.control_groups import ControlGroups, Group
 from tradewind_agent.resources.target import Target
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 
 def limit_disk(disk_bps: float, target: Target, groups: ControlGroups) -> tuple[Verdict, ...]:
@@ -60,4 +60,4 @@ def _disk_of(folder: Path, target: Target) -> str:
     except FileNotFoundError:
         raise ResourceRefused(f"{folder} is on no disk of its own (memory, network or layered file system)") from None
     except OSError as failure:
-        raise ResourceRefused(f"the disk of {folder} cannot be found: {in_words(failure).what}") from None
+        raise ResourceRefused(f"the disk of {folder} cannot be found: {explain_os_error(failure).what}") from None

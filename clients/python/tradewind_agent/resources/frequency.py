@@ -10,7 +10,7 @@ from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.applied import Advice, Enforced, Verdict
 from tradewind_agent.resources.ledger import FrequencyClaim
 from tradewind_agent.resources.target import Target
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _HZ_PER_KHZ = 1000
 _CAP, _LOWEST = "scaling_max_freq", "cpuinfo_min_freq"
@@ -24,7 +24,7 @@ def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) 
         reached_khz = max(_cap(file, limit_khz, target) for file in files)
     except (OSError, ResourceRefused) as refusal:
         left = release_frequency(target)
-        why = in_words(refusal).what if isinstance(refusal, OSError) else str(refusal)
+        why = explain_os_error(refusal).what if isinstance(refusal, OSError) else str(refusal)
         return (Advice("frequency_hz", frequency_hz, "; ".join((f"frequency cannot be capped: {why}", *left))),)
     how = f"the cap of {len(files)} frequency {'policy' if len(files) == 1 else 'policies'}, for all who use those CPUs"
     return (Enforced("frequency_hz", float(reached_khz * _HZ_PER_KHZ), how),)
@@ -66,7 +66,7 @@ def release_frequency(target: Target) -> tuple[str, ...]:
             if target.files.is_there(file) and int(target.files.read(file)) != wanted_khz:
                 target.files.write(file, str(wanted_khz))
         except OSError as failure:
-            wrong.append(f"{file} could not be set back to {claim.before_khz}: {in_words(failure).what}")
+            wrong.append(f"{file} could not be set back to {claim.before_khz}: {explain_os_error(failure).what}")
             continue
         target.entry.frequencies.remove(claim)
     target.ledger.save(target.entry)

@@ -17,7 +17,7 @@ from tradewind_agent.resources.memory import limit_memory
 from tradewind_agent.resources.network import advise_network
 from tradewind_agent.resources.processes import identify
 from tradewind_agent.resources.target import Target
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 
 class ResourceLimiter:
@@ -60,7 +60,9 @@ class ResourceLimiter:
                 verdicts = tuple(_limit(limits, target))
                 return Applied(verdicts, None if entry.is_empty else lambda: self._undo(entry))
         except OSError as failure:
-            return _all_advice(limits, f"nothing can be noted in {self._ledger.folder}: {in_words(failure).what}")
+            return _all_advice(
+                limits, f"nothing can be noted in {self._ledger.folder}: {explain_os_error(failure).what}"
+            )
 
     def recover(self) -> tuple[str, ...]:
         """Undo what agents have left that were killed; what could not be undone, a line each."""
@@ -70,7 +72,7 @@ class ResourceLimiter:
             with self._ledger.locked():
                 return tuple(line for entry in self._ledger.abandoned() for line in self._take_back(entry))
         except OSError as failure:
-            return (f"the limits noted in {self._ledger.folder} cannot be looked at: {in_words(failure).what}",)
+            return (f"the limits noted in {self._ledger.folder} cannot be looked at: {explain_os_error(failure).what}",)
 
     def _target(self, entry: Entry, folders: Sequence[Path] = ()) -> Target:
         return Target(
@@ -87,7 +89,7 @@ class ResourceLimiter:
             with self._ledger.locked():
                 return self._take_back(entry)
         except OSError as failure:
-            return (f"limits could not be undone: {in_words(failure).what}",)
+            return (f"limits could not be undone: {explain_os_error(failure).what}",)
 
     def _take_back(self, entry: Entry) -> list[str]:
         """Undo an entry in the reverse order; what fails stays noted for the next start of the agent."""
@@ -116,7 +118,7 @@ def _limit(limits: Limits, target: Target) -> Iterator[Verdict]:
         try:
             cpus = tuple(sorted(os.sched_getaffinity(target.pid)))
         except OSError as refusal:
-            yield Advice("frequency_hz", limits.frequency_hz, in_words(refusal).what)
+            yield Advice("frequency_hz", limits.frequency_hz, explain_os_error(refusal).what)
         else:
             yield from limit_frequency(limits.frequency_hz, cpus, target)
     if limits.memory_bytes is not None:

@@ -13,7 +13,7 @@ from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.packed_upload import packing_offered
 from tradewind_agent.serve.uploads.receiver import Receiver
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, running_transfer_named, transfer_named
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, parse_energy_path, parse_energy_so_far_path
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 
@@ -83,8 +83,8 @@ async def _answer_report(meters: TransferMeters, target: str) -> Response:
     """What a transfer took here, or what it would be metered with."""
     if target == TRANSFERS_PATH:
         return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
-    transfer_id = transfer_named(target)
-    if (running_id := running_transfer_named(target)) is not None:
+    transfer_id = parse_energy_path(target)
+    if (running_id := parse_energy_so_far_path(target)) is not None:
         report = await meters.report(running_id, is_over=False)
     else:
         report = None if transfer_id is None else await meters.report(transfer_id)

@@ -8,9 +8,9 @@ from uuid import UUID
 from tradewind.energy.measured import EnergyQuality, energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
 from tradewind_agent.serve.energy_shares import Account, Interval, settle
-from tradewind_agent.session.end_report import EndMeter, EndReport
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
-from tradewind_agent.session.transfer_naming import transfer_id_of
+from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
+from tradewind_agent.session.transfer_naming import parse_transfer_id
 
 MOST_TRANSFERS = 256
 """Accounts kept at once; a further transfer takes the place of the one that was silent for longest."""
@@ -58,9 +58,9 @@ class TransferMeters:
                 await self._task
 
     @property
-    def described(self) -> EndMeter:
+    def described(self) -> ServerMeter:
         meter = self._host.choice.meter
-        return EndMeter(method=meter.method, quality=meter.quality)
+        return ServerMeter(method=meter.method, quality=meter.quality)
 
     def begin(self, named: str | None) -> Account:
         """A request begins that names this transfer, or none that can be metered; its bytes go to the account."""
@@ -76,7 +76,7 @@ class TransferMeters:
         account.open_requests -= 1
         account.active_s = self._clock()
 
-    async def report(self, transfer_id: UUID, *, is_over: bool = True) -> EndReport | str | None:
+    async def report(self, transfer_id: UUID, *, is_over: bool = True) -> ServerEnergyReport | str | None:
         """What a transfer took; why that is not known; or ``None`` for one that never came by.
 
         ``is_over`` : no more is counted, unless another request of the transfer comes.
@@ -100,13 +100,13 @@ class TransferMeters:
             return account.failure or "it could not be metered"
         return self._reported(transfer_id, account)
 
-    def _reported(self, transfer_id: UUID, account: Account) -> EndReport:
+    def _reported(self, transfer_id: UUID, account: Account) -> ServerEnergyReport:
         meter = self._host.choice.meter
         base_w = dynamic_j = None
         if self._base_w is not None:
             base_j = self._base_w * account.base_s
             base_w, dynamic_j = base_j / account.duration_s, energy_above_base_j(account.energy_j, base_j)
-        return EndReport(
+        return ServerEnergyReport(
             transfer_id=transfer_id,
             duration_s=account.duration_s,
             moved_bytes=account.moved_bytes,
@@ -123,7 +123,7 @@ class TransferMeters:
 
     def _opened(self, named: str) -> Account:
         """A new account; that of all others where the name is no id or every account is in use."""
-        if transfer_id_of(named) is None:
+        if parse_transfer_id(named) is None:
             return self._others
         self._forget()
         if len(self._accounts) >= MOST_TRANSFERS:

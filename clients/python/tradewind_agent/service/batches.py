@@ -32,7 +32,7 @@ class LogBatch:
         return cls(compressed, hashlib.sha256(content).hexdigest(), content.count(b"\n"))
 
 
-def line_of(record: WireRecord | TransferRecord | bytes) -> bytes:
+def to_ndjson_line(record: WireRecord | TransferRecord | bytes) -> bytes:
     """One NDJSON line with its newline."""
     if isinstance(record, bytes):
         return record.rstrip(b"\r\n") + b"\n"
@@ -51,7 +51,7 @@ def split_into_batches(
     """
     building = _Building()
     for record in records:
-        line = line_of(record)
+        line = to_ndjson_line(record)
         if building.rows and (building.rows == max_rows or building.bytes + len(line) > max_bytes):
             yield building.close()
             building = _Building()

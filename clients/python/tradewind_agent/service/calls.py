@@ -20,9 +20,9 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from tradewind_agent.config import check_url
-from tradewind_agent.errors import ServiceAway, ServiceBroken, problem_of
-from tradewind_agent.service.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
-from tradewind_agent.system_errors import Plain, in_words, system_error_behind
+from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, error_from_problem
+from tradewind_agent.service.retries import TOO_MANY_REQUESTS, UNAVAILABLE_STATUSES, RetryPolicy, retry_after_s
+from tradewind_agent.system_errors import ErrorExplanation, explain_os_error, find_os_error
 
 if TYPE_CHECKING:
     from tradewind_agent.service.call_traces import CallTraces
@@ -113,8 +113,8 @@ class Calls:
 
         Raises
         ------
-        ServiceAway : also while the answer is read, where it breaks off.
-        ServiceBroken : also while it is read, where it is not encoded as it says.
+        ServiceUnreachable : also while the answer is read, where it breaks off.
+        ServiceFailed : also while it is read, where it is not encoded as it says.
         """
         timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
         options: dict[str, Any] = {"headers": {"Accept": "*/*"}, "timeout": timeout, "params": params}
@@ -131,7 +131,9 @@ class Calls:
                 with _decoding(response):
                     yield response
         except httpx.RemoteProtocolError as broken:
-            raise ServiceAway(f"{self.base_url} broke its answer off: a limit was met, or it was stopped") from broken
+            raise ServiceUnreachable(
+                f"{self.base_url} broke its answer off: a limit was met, or it was stopped"
+            ) from broken
         except httpx.TransportError as failure:
             raise self._unreached(failure) from failure
 
@@ -141,7 +143,7 @@ class Calls:
         except ValidationError as invalid:
             where = ".".join(str(part) for part in invalid.errors()[0]["loc"]) or "the body"
             detail = f"{response.request.url.path} answered something else than expected at {where}"
-            raise ServiceBroken(response.status_code, {"detail": detail}) from None
+            raise ServiceFailed(response.status_code, {"detail": detail}) from None
 
     def send(
         self, method: str, path: str, *, repeatable: bool = True, retries: RetryPolicy | None = None, **options: Any
@@ -184,21 +186,25 @@ class Calls:
             response.read()
         return response
 
-    def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
-        cause = system_error_behind(failure)
-        told = in_words(cause) if cause is not None else Plain(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
-        return ServiceAway(f"{self.base_url} does not answer: {told}")
+    def _unreached(self, failure: httpx.TransportError) -> ServiceUnreachable:
+        cause = find_os_error(failure)
+        told = (
+            explain_os_error(cause)
+            if cause is not None
+            else ErrorExplanation(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
+        )
+        return ServiceUnreachable(f"{self.base_url} does not answer: {told}")
 
     def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
         """What to raise for an error status, and whether the request may be sent again."""
         status = response.status_code
-        if status == TOO_MANY_REQUESTS or status in AWAY_STATUSES:
+        if status == TOO_MANY_REQUESTS or status in UNAVAILABLE_STATUSES:
             when = f"try again in {asked_s:.0f} s" if asked_s else "try again later"
-            away = ServiceAway(f"{self.base_url} cannot answer now ({status}); {when}", retry_after_s=asked_s)
+            away = ServiceUnreachable(f"{self.base_url} cannot answer now ({status}); {when}", retry_after_s=asked_s)
             # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
-        return problem_of(status, _problem(response)), False
+        return error_from_problem(status, _problem(response)), False
 
 
 @contextmanager
@@ -209,7 +215,7 @@ def _decoding(response: httpx.Response) -> Iterator[None]:
     except httpx.DecodingError as damaged:
         path, encoding = response.request.url.path, response.headers.get("Content-Encoding")
         detail = f"{path} answered something else than {encoding}, which it says it is"
-        raise ServiceBroken(response.status_code, {"detail": detail}) from damaged
+        raise ServiceFailed(response.status_code, {"detail": detail}) from damaged
 
 
 def _traces_if_loaded() -> "CallTraces | None":

@@ -31,11 +31,11 @@ from tradewind.wire.inventory import (
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import RequestRefused, ServiceAway
+from tradewind_agent.errors import RequestRefused, ServiceUnreachable
 from tradewind_agent.service.batches import LogBatch, split_into_batches
 from tradewind_agent.service.calls import DEFAULT_TIMEOUT_S, Calls
 from tradewind_agent.service.key_scopes import permitted_scopes
-from tradewind_agent.service.retries import NO_RETRIES, AskedPause, RetryPolicy
+from tradewind_agent.service.retries import NO_RETRIES, RequestedPause, RetryPolicy
 
 if TYPE_CHECKING:
     from tradewind.connections.har import Har
@@ -86,7 +86,7 @@ class Client:
 
     Raises (every call)
     -------------------
-    ServiceAway : not reached, or away after all retries.
+    ServiceUnreachable : not reached, or away after all retries.
     ServiceProblem : refused; one subclass a status.
     """
 
@@ -112,7 +112,7 @@ class Client:
             jitter=jitter,
             monotonic_s=monotonic_s,
         )
-        self._heartbeat_pause = AskedPause(monotonic_s)
+        self._heartbeat_pause = RequestedPause(monotonic_s)
 
     def __enter__(self) -> Self:
         return self
@@ -148,7 +148,7 @@ class Client:
         self._heartbeat_pause.require_over()
         try:
             return self._calls.call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
-        except ServiceAway as away:
+        except ServiceUnreachable as away:
             self._heartbeat_pause.begin(away)
             raise
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from tradewind.units import MIB
 from tradewind.wire.heartbeats import MAX_LATE_HEARTBEATS, Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, ServiceProblem, UnknownThing
+from tradewind_agent.errors import BodyTooLarge, ConflictRefused, ObjectNotFound, RequestRefused, ServiceProblem
 
 COMPLETION_BYTES = MIB * 3 // 4
 """Ticks of one completion: the service takes a MiB. More go in several completions, each with the records."""
@@ -25,7 +25,7 @@ _NO_SUCH_CALL = 405
 _NAMED = re.compile(r"heartbeats\.(\d+)\b")
 
 
-class Completing(Protocol):
+class CompletionService(Protocol):
     """What is needed of a service; :class:`tradewind_agent.service.client.Client` has it."""
 
     def complete(self, transfer_id: UUID, completion: Completion) -> CompletionReceipt: ...
@@ -38,7 +38,7 @@ class RefusedTick(NamedTuple):
     reason: str
 
 
-class Completed(NamedTuple):
+class CompletionResult(NamedTuple):
     """What became of it.
 
     ``as_logs`` : whether the service took no completion at all: it is older than those, or does not want this one.
@@ -55,13 +55,13 @@ class _Unwanted(Exception):
 
 
 def complete(
-    service: Completing, transfer_id: UUID, records: Sequence[WireRecord], ticks: Sequence[SpooledHeartbeat]
-) -> Completed:
+    service: CompletionService, transfer_id: UUID, records: Sequence[WireRecord], ticks: Sequence[SpooledHeartbeat]
+) -> CompletionResult:
     """Tell the service that a transfer has ended.
 
     Raises
     ------
-    ServiceAway, KeyRefused, ScopeMissing, ServiceBroken : ask again later, with all of it.
+    ServiceUnreachable, KeyRefused, ScopeMissing, ServiceFailed : ask again later, with all of it.
     """
     asking = _Asking(service, transfer_id, tuple(records))
     try:
@@ -69,12 +69,12 @@ def complete(
     except _Unwanted as unwanted:
         refused = {each.tick.heartbeat.sequence for each in asking.refused}
         left = [each for each in ticks if each.heartbeat.sequence not in refused]
-        return Completed(True, (*asking.refused, *(RefusedTick(each, str(unwanted)) for each in left)))
-    return Completed(False, tuple(asking.refused), asking.quarantined)
+        return CompletionResult(True, (*asking.refused, *(RefusedTick(each, str(unwanted)) for each in left)))
+    return CompletionResult(False, tuple(asking.refused), asking.quarantined)
 
 
 class _Asking:
-    def __init__(self, service: Completing, transfer_id: UUID, records: tuple[WireRecord, ...]) -> None:
+    def __init__(self, service: CompletionService, transfer_id: UUID, records: tuple[WireRecord, ...]) -> None:
         self._service, self._transfer_id, self._records = service, transfer_id, records
         self._refusals = 0
         self._records_taken = False
@@ -95,7 +95,7 @@ class _Asking:
     def _refusal_of(self, part: tuple[SpooledHeartbeat, ...]) -> ServiceProblem | None:
         try:
             taken = self._service.complete(self._transfer_id, Completion(records=self._records, heartbeats=part))
-        except (Contradiction, UnknownThing) as refusal:
+        except (ConflictRefused, ObjectNotFound) as refusal:
             raise _Unwanted(str(refusal)) from None
         except (BodyTooLarge, RequestRefused) as refusal:
             if not part or refusal.status == _NO_SUCH_CALL:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from tradewind_agent.errors import RequestRefused, ScopeMissing, UnknownThing
+from tradewind_agent.errors import ObjectNotFound, RequestRefused, ScopeMissing
 from tradewind_agent.service.calls import Calls
 
 _SCOPE_PROBES = (
@@ -23,7 +23,7 @@ def permitted_scopes(calls: Calls) -> tuple[str, ...]:
         try:
             with suppress(RequestRefused):
                 calls.send(method, path, content=b"{}", headers={"Content-Type": "application/json"})
-        except (ScopeMissing, UnknownThing):
+        except (ScopeMissing, ObjectNotFound):
             continue
         permitted.append(scope)
     return tuple(permitted)

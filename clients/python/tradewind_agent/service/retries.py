@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 
-AWAY_STATUSES = frozenset({502, 503, 504})
+UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
 """Statuses that say nothing about the request itself: it may be sent again as it is."""
 
 TOO_MANY_REQUESTS = 429
@@ -60,7 +60,7 @@ class Backoff:
         self.failures, self.left_s = 0, 0.0
 
 
-class AskedPause:
+class RequestedPause:
     """For calls that are not sent again: the service is left alone as long as it has asked for.
 
     Parameters
@@ -72,7 +72,7 @@ class AskedPause:
         self._monotonic_s = monotonic_s
         self._until_s = -math.inf
 
-    def begin(self, away: ServiceAway) -> None:
+    def begin(self, away: ServiceUnreachable) -> None:
         """Begin a pause if one was asked for."""
         if away.retry_after_s:
             self._until_s = self._monotonic_s() + away.retry_after_s
@@ -80,11 +80,13 @@ class AskedPause:
     def require_over(self) -> None:
         """Raises
         ------
-        ServiceAway : the pause goes on.
+        ServiceUnreachable : the pause goes on.
         """
         left_s = self._until_s - self._monotonic_s()
         if left_s > 0:
-            raise ServiceAway(f"the service asked to be left alone for another {left_s:.0f} s", retry_after_s=left_s)
+            raise ServiceUnreachable(
+                f"the service asked to be left alone for another {left_s:.0f} s", retry_after_s=left_s
+            )
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:

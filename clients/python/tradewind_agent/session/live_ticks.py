@@ -51,13 +51,13 @@ class LiveTicks:
         """Ticks that the service has not said to have stored for good, oldest first."""
         return tuple(self._pending)
 
-    def keep(self, tick: Tick) -> None:
+    def add(self, tick: Tick) -> None:
         """One more tick."""
         spooled = tick.spooled()
         self._pending.append(spooled)
         self._write([*([] if self._file else [self._beginning.to_line()]), _line(spooled)])
 
-    def journalled(self, sequence: int) -> None:
+    def drop_journalled(self, sequence: int) -> None:
         """The service has every tick up to this one for good."""
         left = [each for each in self._pending if each.heartbeat.sequence > sequence]
         if len(left) == len(self._pending):
@@ -132,7 +132,7 @@ def _locked(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "wb")
 
 
-def left_behind(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledHeartbeat, ...]]]:
+def find_abandoned_transfers(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledHeartbeat, ...]]]:
     """Transfers whose program was killed: their file, the record of what they had moved, and their ticks.
 
     Files of running programs are locked, and passed over. What moved nothing, or cannot be read, is removed.

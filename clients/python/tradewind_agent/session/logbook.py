@@ -10,7 +10,7 @@ from uuid import UUID
 from tradewind.transfer import TransferRecord
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceAway, ServiceProblem, SpoolFailed
+from tradewind_agent.errors import ServiceProblem, ServiceUnreachable, SpoolFailed
 from tradewind_agent.history.observation_spool import ObservationSpool
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
@@ -43,7 +43,7 @@ class Logbook:
     def observations(self) -> ObservationSpool:
         return ObservationSpool(self.spool.folder)
 
-    def keep(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
+    def store(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
         """Log ``records``; what became of them, as the end of a sentence about the log.
 
         Parameters
@@ -77,10 +77,10 @@ class Logbook:
         try:
             completions = self.transfers.drain(client, keep_going=keep_going)
             logs = self.spool.drain(client, keep_going=keep_going)
-        except (ServiceAway, ServiceProblem) as failure:
+        except (ServiceUnreachable, ServiceProblem) as failure:
             return f"spooled: {failure}"
         given_up: list[str] = []
-        with contextlib.suppress(ServiceAway, ServiceProblem, SpoolFailed):  # they wait for the next time
+        with contextlib.suppress(ServiceUnreachable, ServiceProblem, SpoolFailed):  # they wait for the next time
             self.observations.drain(client, keep_going=keep_going, on_given_up=given_up.append)
         if logs.refused:
             return f"refused: {logs.refused[-1]}"

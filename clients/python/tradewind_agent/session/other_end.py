@@ -15,8 +15,8 @@ from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork
-from tradewind_agent.session.end_question import document_at
-from tradewind_agent.session.end_report import EndMeter, EndReport
+from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
+from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path, energy_so_far_path
 
 LEAST_SEEN_SHARE = 0.9
@@ -26,7 +26,7 @@ _Document = TypeVar("_Document", bound=Open)
 
 
 @dataclass(frozen=True, slots=True)
-class EndReading:
+class OtherEndReading:
     """What the transfer took at the other end; ``work`` is what the CPU model's energy depends on."""
 
     energy: EnergyReading
@@ -70,25 +70,29 @@ class OtherEnd:
 
     async def asked(self) -> bytes:
         """What the server says of its meter; empty where it says nothing."""
-        return await document_at(self.at.join(TRANSFERS_PATH), self.options)
+        return await fetch_document(self.at.join(TRANSFERS_PATH), self.options)
 
     def meters(self, told: bytes) -> bool:
         """Whether a server that has said this meters its end."""
-        meter = _read(told, EndMeter)
+        meter = _read(told, ServerMeter)
         # Of the same host all meters but that of the process count what this end counts already.
         return meter is not None and not (_is_here(self.at.origin) and meter.method is not EnergyMethod.CPU_MODEL)
 
-    async def report_so_far(self) -> EndReport | None:
+    async def report_so_far(self) -> ServerEnergyReport | None:
         """Return what the running transfer has taken at this end; ``None`` where the server cannot tell."""
-        return _read(await document_at(self.at.join(energy_so_far_path(self.transfer_id)), self.options), EndReport)
+        return _read(
+            await fetch_document(self.at.join(energy_so_far_path(self.transfer_id)), self.options), ServerEnergyReport
+        )
 
-    async def reading(self, moved_bytes: int, duration_s: float) -> EndReading | None:
+    async def reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
         """Energy of the transfer at this end over its ``duration_s``; ``None`` where the server cannot tell.
 
         The server meters from the first request that it sees on. In what the transfer's own time differs from that, by
         a few round trips, it used its base power.
         """
-        report = _read(await document_at(self.at.join(energy_path(self.transfer_id)), self.options), EndReport)
+        report = _read(
+            await fetch_document(self.at.join(energy_path(self.transfer_id)), self.options), ServerEnergyReport
+        )
         if report is None or report.moved_bytes < LEAST_SEEN_SHARE * moved_bytes:
             return None
         total_j = report.total_j
@@ -96,7 +100,7 @@ class OtherEnd:
             total_j += base_energy_j(duration_s - report.duration_s, report.base_w)
         if total_j < 0:
             return None
-        return EndReading(
+        return OtherEndReading(
             EnergyReading(
                 host=self.host,
                 total_j=total_j,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tradewind.energy.measured import Host
 from tradewind_agent.meters import LiveSample, OtherEndSample
-from tradewind_agent.session.end_report import EndReport
+from tradewind_agent.session.server_energy import ServerEnergyReport
 
 POLL_S = 2.5
 """Between two questions: half a tick, so that a sample is never much older than the heartbeat that tells it."""
@@ -25,7 +25,7 @@ class ReportingEnd(Protocol):
     @property
     def host(self) -> Host: ...
 
-    async def report_so_far(self) -> EndReport | None: ...
+    async def report_so_far(self) -> ServerEnergyReport | None: ...
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class OtherEndPower:
 
     end: ReportingEnd
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _last: EndReport | None = field(default=None, init=False)
+    _last: ServerEnergyReport | None = field(default=None, init=False)
     _sample: OtherEndSample | None = field(default=None, init=False)
     _silent_polls: int = field(default=0, init=False)
 
@@ -51,13 +51,13 @@ class OtherEndPower:
             self._take(await self._asked())
             await self.pause(POLL_S)
 
-    async def _asked(self) -> EndReport | None:
+    async def _asked(self) -> ServerEnergyReport | None:
         try:
             return await self.end.report_so_far()
         except Exception:  # noqa: BLE001 -- whatever is wrong with the other end's meter, the files are moved
             return None
 
-    def _take(self, report: EndReport | None) -> None:
+    def _take(self, report: ServerEnergyReport | None) -> None:
         if report is None:
             self._silent_polls += 1
             return

@@ -8,7 +8,7 @@ PROBES = 3
 PROBE_TIMEOUT_S = 5.0
 
 
-def connect_time_s(
+def measure_connect_s(
     host: str,
     port: int,
     *,

@@ -19,7 +19,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.unknown_path import prior
 from tradewind.unknown_path.rules import cold_start, completed, expected_bps
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
-from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
+from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -65,7 +65,7 @@ def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
     return whole_setting([chunk.parameters for chunk in chunks])
 
 
-def ask(client: "Client | None", request: RecommendRequest) -> Plan | str:
+def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | str:
     """The service's plan, or one phrase saying why there is none.
 
     A wrong or powerless key is the user's to mend and raises; a service that is away or broken is not.
@@ -76,7 +76,7 @@ def ask(client: "Client | None", request: RecommendRequest) -> Plan | str:
         answer = client.recommend(request)
     except (KeyRefused, ScopeMissing):
         raise
-    except (ServiceAway, ServiceProblem) as failure:
+    except (ServiceUnreachable, ServiceProblem) as failure:
         return str(failure)
     chunks = tuple(chunk.to_plan() for chunk in answer.chunks)
     if not _in_order(chunks):
@@ -92,7 +92,7 @@ def ask(client: "Client | None", request: RecommendRequest) -> Plan | str:
     )
 
 
-def plan_given(transfer_id: UUID, parameters: Parameters) -> Plan:
+def plan_set_by_hand(transfer_id: UUID, parameters: Parameters) -> Plan:
     """One setting for all files, as the user wants it."""
     chunks = (ChunkPlan(ChunkKind.WHOLE, None, parameters),)
     return Plan(transfer_id=transfer_id, chunks=chunks, source=GIVEN, rationale="set by hand")
@@ -139,16 +139,18 @@ def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: 
     return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
 
 
-def with_overrides(plan: Plan, wanted: Parameters) -> Plan:
+def override_settings(plan: Plan, wanted: Parameters) -> Plan:
     """``plan`` with the user's settings in every chunk."""
     known = wanted.known()
     if not known:
         return plan
     told = ", ".join(f"{name} {value}" for name, value in known.items())
-    return replace(plan, chunks=set_by_hand(plan.chunks, wanted), rationale=f"{plan.rationale}; {told} set by hand")
+    return replace(
+        plan, chunks=apply_user_settings(plan.chunks, wanted), rationale=f"{plan.rationale}; {told} set by hand"
+    )
 
 
-def set_by_hand(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tuple[ChunkPlan, ...]:
+def apply_user_settings(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tuple[ChunkPlan, ...]:
     """``chunks`` with the user's settings; a total concurrency is split by the chunks' shares."""
     if wanted.concurrency is not None:
         shares = _split(wanted.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
@@ -163,13 +165,13 @@ def set_by_hand(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tuple[Chun
     )
 
 
-def with_settings(plan: Plan, settings: Mapping[ChunkKind, Parameters]) -> Plan:
+def replace_settings(plan: Plan, settings: Mapping[ChunkKind, Parameters]) -> Plan:
     """``plan`` with other settings for some chunks."""
     chunks = tuple(each._replace(parameters=settings.get(each.chunk, each.parameters)) for each in plan.chunks)
     return replace(plan, chunks=chunks)
 
 
-def chunk_of_size(chunks: Sequence[ChunkPlan], file_bytes: int) -> ChunkPlan:
+def find_chunk(chunks: Sequence[ChunkPlan], file_bytes: int) -> ChunkPlan:
     """The chunk that a file belongs to: the first whose upper end holds it."""
     return next(each for each in chunks if each.max_file_bytes is None or file_bytes <= each.max_file_bytes)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tradewind.errors import NotFound
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.profiles import RadioProfile
-from tradewind_agent.errors import ServiceAway
+from tradewind_agent.errors import ServiceUnreachable
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -24,7 +24,7 @@ def radio_profile(radio: str, device: str | None, client: "Client | None") -> Ra
     if client is not None:
         try:
             told = client.mobile.device(device)
-        except ServiceAway as away:
+        except ServiceUnreachable as away:
             unasked = str(away)
         else:
             profiles = [each.to_profile() for each in told.radios if each.name == radio]

@@ -17,7 +17,7 @@ LEAST_DURATION = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class TransferIdentity:
     """What all rows of a transfer share."""
 
     transfer_id: UUID
@@ -32,7 +32,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class MovedChunk:
     """What the files of one chunk, or all of them, came to."""
 
     chunk: ChunkKind
@@ -43,10 +43,10 @@ class Moved:
     outcome: Outcome
 
 
-def records_of(
-    identity: Identity,
-    whole: Moved,
-    chunks: Sequence[Moved],
+def build_records(
+    identity: TransferIdentity,
+    whole: MovedChunk,
+    chunks: Sequence[MovedChunk],
     *,
     path: Path,
     energy: tuple[EnergyReading, ...] = (),
@@ -69,7 +69,7 @@ def records_of(
 
 
 def _record(
-    identity: Identity, moved: Moved, path: Path, energy: tuple[EnergyReading, ...], usage: Usage | None
+    identity: TransferIdentity, moved: MovedChunk, path: Path, energy: tuple[EnergyReading, ...], usage: Usage | None
 ) -> TransferRecord:
     return TransferRecord(
         # The same transfer's rows have the same ids however often they are made.

@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 """Without an answer the share runs out by itself after three ticks."""
 
 
-def give_back(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
+def release_share(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
     """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them.
 
     Without its word for it they are left on disk, to the next command.

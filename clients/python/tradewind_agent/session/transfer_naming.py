@@ -22,19 +22,19 @@ def energy_so_far_path(transfer_id: UUID) -> str:
     return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY_SO_FAR}"
 
 
-def running_transfer_named(path: str) -> UUID | None:
+def parse_energy_so_far_path(path: str) -> UUID | None:
     """Return the running transfer that a path below ``TRANSFERS_PATH`` asks for; see `energy_so_far_path`."""
     if not (path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY_SO_FAR)):
         return None
-    return transfer_id_of(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY_SO_FAR))
+    return parse_transfer_id(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY_SO_FAR))
 
 
-def transfer_named(path: str) -> UUID | None:
+def parse_energy_path(path: str) -> UUID | None:
     """The transfer that a path below ``TRANSFERS_PATH`` asks for; the inverse of `energy_path`."""
-    return transfer_id_of(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY)) if _asks(path) else None
+    return parse_transfer_id(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY)) if _asks(path) else None
 
 
-def transfer_id_of(text: str) -> UUID | None:
+def parse_transfer_id(text: str) -> UUID | None:
     """An id as `TRANSFER_HEADER` carries it, which has one spelling; ``None`` for anything else."""
     try:
         transfer_id = UUID(text)

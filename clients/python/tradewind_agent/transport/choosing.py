@@ -22,7 +22,7 @@ def choose(sockets: Iterable[socket.socket], congestion_control: str) -> str | N
     return None
 
 
-def in_force(congestion_control: str | None) -> str | None:
+def read_congestion_control(congestion_control: str | None) -> str | None:
     """What sockets send by that were to choose this, or nothing, on this host; None where the system does not tell."""
     option = getattr(socket, "TCP_CONGESTION", None)
     if option is None:

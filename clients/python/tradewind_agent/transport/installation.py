@@ -86,7 +86,7 @@ def look(pins: Pins | None = None) -> State:
     except OSError:
         return State(registered=registered, default=default)
     try:
-        parameters, digest = Parameters.unpacked(Library().read_constants(pins.parameters, LAYOUT_BYTES))
+        parameters, digest = Parameters.unpack(Library().read_constants(pins.parameters, LAYOUT_BYTES))
     except OtherVersionLoaded as other:
         return State(registered=registered, ours=True, current=False, unknown=str(other), default=default)
     except (TransportFailed, OSError):
@@ -127,7 +127,7 @@ def _installed(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) 
         made = compile_object(tools, btf, Path(folder))
         _mount_bpf_file_system()
         with _folder_of(pins):
-            Library().load(made, name=NAME, constants=parameters.packed(source_digest()), pins=pins)
+            Library().load(made, name=NAME, constants=parameters.pack(source_digest()), pins=pins)
     return Change(steps, look(pins))
 
 

@@ -36,11 +36,11 @@ class Parameters:
         _require_within("threshold_bytes", self.threshold_bytes, 0, 2**63)
         _require_within("initial_window_segments", self.initial_window_segments, 0, MOST_WINDOW_SEGMENTS)
 
-    def packed(self, source_digest: bytes) -> bytes:
+    def pack(self, source_digest: bytes) -> bytes:
         return _LAYOUT.pack(self.threshold_bytes, self.growth_factor, self.initial_window_segments, source_digest)
 
     @classmethod
-    def unpacked(cls, held: bytes) -> tuple[Self, bytes]:
+    def unpack(cls, held: bytes) -> tuple[Self, bytes]:
         """The parameters that a kernel holds, and the digest of the source that they were loaded with.
 
         Raises

@@ -18,13 +18,13 @@ from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.session.other_end_power import LiveMeter
-from tradewind_agent.session.planning import set_by_hand
-from tradewind_agent.tuning.correspondence import Correspondence, Silence
-from tradewind_agent.tuning.following import Nonsense, plan_of
-from tradewind_agent.tuning.lone_controller import LoneController
+from tradewind_agent.session.planning import apply_user_settings
+from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, NoAnswer
+from tradewind_agent.tuning.local_controller import LocalController
 from tradewind_agent.tuning.pace import TICK_S, Pace
 from tradewind_agent.tuning.sampling import Sampling
-from tradewind_agent.tuning.share import caps_of, wanted_by, within
+from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
+from tradewind_agent.tuning.share import count_share, cut_to_share, share_to_caps
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
 
 TICK_BOUNDS_S = (1.0, 60.0)
@@ -49,12 +49,12 @@ class Tunable(Protocol):
     def snapshot(self) -> Snapshot: ...
 
 
-class Keeping(Protocol):
+class TickStore(Protocol):
     """Where ticks are kept until the service has them for good."""
 
-    def keep(self, tick: Tick) -> None: ...
+    def add(self, tick: Tick) -> None: ...
 
-    def journalled(self, sequence: int) -> None: ...
+    def drop_journalled(self, sequence: int) -> None: ...
 
 
 class Tuning:
@@ -65,7 +65,7 @@ class Tuning:
     plan : the copy begins with.
     by_hand : settings of the user, which nothing but the share changes.
     fixed : whether the plan is followed as it is; the service is then asked for a share alone.
-    correspondence : with the service; ``None`` without one.
+    exchange : with the service; ``None`` without one.
     away : whether the service was away a moment ago: the first byte then does not wait for it.
     say : tells the user one line.
 
@@ -81,26 +81,26 @@ class Tuning:
         by_hand: Parameters,
         fixed: bool = False,
         sampling: Sampling,
-        lone: LoneController,
-        correspondence: Correspondence | None,
+        local: LocalController,
+        exchange: HeartbeatExchange | None,
         away: bool,
         pace: Pace,
-        keeping: Keeping,
+        keeping: TickStore,
         say: Callable[[str], None],
     ) -> None:
         self.ticks: list[Tick] = []
-        self._begun_with = self._plan = tuple(plan)
+        self._initial_plan = self._plan = tuple(plan)
         self._refused: tuple[ChunkPlan, ...] | None = None
-        self._unshared = set_by_hand(self._plan, by_hand)
+        self._unshared = apply_user_settings(self._plan, by_hand)
         self._by_hand, self._fixed, self._share = by_hand, fixed, NO_CAPS
-        self._sampling, self._lone = sampling, lone
-        self._correspondence, self._answered = correspondence, not away
+        self._sampling, self._lone = sampling, local
+        self._correspondence, self._answered = exchange, not away
         self._pace, self._keeping, self._say = pace, keeping, say
         self._tick_s = pace.tick_s or TICK_S
         self._permitted: int | None = None
 
     @property
-    def is_heard(self) -> bool:
+    def is_service_answering(self) -> bool:
         """Whether the service has answered last."""
         return self._correspondence is not None and self._answered
 
@@ -130,7 +130,7 @@ class Tuning:
         """The transfer is over: its last sample, on which nothing is decided any more."""
         if self._correspondence is not None:
             self._correspondence.leave()
-            self._keeping.journalled(self._correspondence.journalled_sequence)
+            self._keeping.drop_journalled(self._correspondence.journalled_sequence)
         beat = self._sampling.next(last, meter.latest() if meter is not None else None)
         self._note_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
 
@@ -185,12 +185,12 @@ class Tuning:
         answer = await self._answer(beat)
         return self._understood(answer, beat) if isinstance(answer, HeartbeatAnswer) else None
 
-    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer | Silence:
+    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer | NoAnswer:
         if self._correspondence is None:
-            return Silence("no service is configured")
+            return NoAnswer("no service is configured")
         try:
             answer = await self._correspondence.ask(self._claiming(beat))
-        except Silence as silence:
+        except NoAnswer as silence:
             if self._answered:
                 self._say(f"{'no share is claimed' if self._fixed else ALONE}: {silence}")
             self._answered = False
@@ -198,7 +198,7 @@ class Tuning:
         if not self._answered:
             self._say("the service grants shares again" if self._fixed else "the service tunes the transfer again")
         self._answered = True
-        self._share = caps_of(answer.share)
+        self._share = share_to_caps(answer.share)
         if self._pace.tick_s is None and answer.granted:
             self._tick_s = _within(answer.next_heartbeat_s, TICK_BOUNDS_S)
         return answer
@@ -207,13 +207,13 @@ class Tuning:
         """The heartbeat with what is claimed whatever is decided."""
         if not self._fixed and self._by_hand.concurrency is None and self._by_hand.parallelism is None:
             return beat
-        claimed: dict[str, object] = {"wanted": wanted_by(self._unshared)}
+        claimed: dict[str, object] = {"wanted": count_share(self._unshared)}
         return beat.model_copy(update=claimed | ({"chunks": ()} if self._fixed else {}))
 
     def _understood(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
         try:
-            chunks = self._begun_with if self._fixed else plan_of(answer, beat.sequence, self._begun_with)
-        except Nonsense as nonsense:
+            chunks = self._initial_plan if self._fixed else plan_from_answer(answer, beat.sequence, self._initial_plan)
+        except UnusableAnswer as nonsense:
             self._say(f"{ALONE}: {nonsense}")
             return None
         self._lone.stand_by()
@@ -230,7 +230,7 @@ class Tuning:
         if self._fixed:
             reason = "the plan is not to be changed"
             return Verdict(
-                chunks=self._begun_with, changed=False, kind=DecisionKind.HOLD, reason=reason, by=DecidedBy.AGENT
+                chunks=self._initial_plan, changed=False, kind=DecisionKind.HOLD, reason=reason, by=DecidedBy.AGENT
             )
         decision = self._lone.decide(beat)
         return Verdict(
@@ -245,9 +245,9 @@ class Tuning:
     # What comes of it.
 
     def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
-        self._unshared = verdict.chunks if self._fixed else set_by_hand(verdict.chunks, self._by_hand)
-        plan, before = within(self._unshared, self._share), self._plan
-        if self._permitted is not None and (cut := within(plan, Caps(streams=self._permitted))) != plan:
+        self._unshared = verdict.chunks if self._fixed else apply_user_settings(verdict.chunks, self._by_hand)
+        plan, before = cut_to_share(self._unshared, self._share), self._plan
+        if self._permitted is not None and (cut := cut_to_share(plan, Caps(streams=self._permitted))) != plan:
             why = f"the server permits {format_count(self._permitted, 'connection')} at once"
             plan, verdict = cut, replace(verdict, reason=why)
         if plan != before and engine.retune(plan) is False:
@@ -271,9 +271,9 @@ class Tuning:
 
     def _note(self, tick: Tick) -> None:
         self.ticks.append(tick)
-        self._keeping.keep(tick)
+        self._keeping.add(tick)
         if self._correspondence is not None:
-            self._keeping.journalled(self._correspondence.journalled_sequence)
+            self._keeping.drop_journalled(self._correspondence.journalled_sequence)
 
 
 def _is_the_end(verdict: Verdict, beat: Heartbeat) -> bool:

@@ -11,7 +11,7 @@ UNBOUNDED_FILES = 2**31
 """The share limits files at once, not how many there are."""
 
 
-def caps_of(share: GrantedShare) -> Caps:
+def share_to_caps(share: GrantedShare) -> Caps:
     """The share as caps; what is granted is at least one."""
     return Caps(
         concurrency=None if share.concurrency is None else max(share.concurrency, 1),
@@ -19,7 +19,7 @@ def caps_of(share: GrantedShare) -> Caps:
     )
 
 
-def wanted_by(plan: Sequence[ChunkPlan]) -> WantedShare:
+def count_share(plan: Sequence[ChunkPlan]) -> WantedShare:
     """What ``plan`` uses of a share."""
     settings = [chunk.parameters for chunk in plan]
     return WantedShare(
@@ -27,7 +27,7 @@ def wanted_by(plan: Sequence[ChunkPlan]) -> WantedShare:
     )
 
 
-def within(plan: Sequence[ChunkPlan], share: Caps) -> tuple[ChunkPlan, ...]:
+def cut_to_share(plan: Sequence[ChunkPlan], share: Caps) -> tuple[ChunkPlan, ...]:
     """``plan`` cut to the share: streams a file are given up before files at once.
 
     Of more chunks than channels the ones of large files are left out; their files join the last one kept.

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from tests.unit.agent.service.fake_service import Service, answering
-from tradewind_agent.cli import surroundings
+from tradewind_agent.cli import environment
 from tradewind_agent.cli.app import run
 from tradewind_agent.cli.commands.sql import Format, format_of, table_of
 
@@ -47,7 +47,7 @@ def test_a_name_that_tells_no_format_is_refused_with_those_that_do(name: str) ->
 def warehouse(monkeypatch: pytest.MonkeyPatch) -> Service:
     """A service whose warehouse answers every query by the same two rows."""
     service = answering(httpx.Response(200, json={"rows": ROWS, "cut": False}))
-    monkeypatch.setattr(surroundings, "open_client", service.client)
+    monkeypatch.setattr(environment, "open_client", service.client)
     return service
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from tradewind.parameters import UNTUNED
 from tradewind.prediction import Interval, Prediction
-from tradewind_agent.copy.report import efficiency_told, plan_document
-from tradewind_agent.session.planning import Plan, plan_given
+from tradewind_agent.copy.report import format_efficiency, plan_document
+from tradewind_agent.session.planning import Plan, plan_set_by_hand
 
 
 def predicted(energy_j: Interval | None, power_w: Interval | None) -> dict[str, object]:
-    given = plan_given(UUID(int=1), UNTUNED)
+    given = plan_set_by_hand(UUID(int=1), UNTUNED)
     prediction = Prediction(throughput_bps=Interval(1e8, 8e7, 1.2e8), energy_j=energy_j, power_w=power_w)
     plan = Plan(
         transfer_id=given.transfer_id, chunks=given.chunks, source="release", rationale="", predicted=prediction
@@ -31,5 +31,5 @@ def test_without_energy_above_nothing_no_efficiency_is_told(energy_j):
 
 
 def test_bits_a_joule_are_told_to_people_where_energy_is_known():
-    assert efficiency_told(1e8, 200.0, 10.0) == "; 5 Mbit/J"
-    assert efficiency_told(1e8, None, 10.0) == ""
+    assert format_efficiency(1e8, 200.0, 10.0) == "; 5 Mbit/J"
+    assert format_efficiency(1e8, None, 10.0) == ""

@@ -7,7 +7,7 @@ from tests.unit.agent.records import lines, records
 from tests.unit.agent.service.fake_service import answering, problem, receipt
 from tradewind.units import MIB
 from tradewind.wire.logs import ALREADY_STORED
-from tradewind_agent.errors import KeyRefused, ServiceAway, SpoolFailed
+from tradewind_agent.errors import KeyRefused, ServiceUnreachable, SpoolFailed
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.batches import MAX_BATCH_BYTES
 from tradewind_agent.service.retries import NO_RETRIES
@@ -54,7 +54,7 @@ def test_what_is_not_acknowledged_stays_and_is_sent_again_under_the_same_key(spo
     spool.append(records(1))
     spool.append(records(1, 2))
     service = answering(receipt(), httpx.ReadTimeout("slow"))
-    with service.client(NO_RETRIES) as client, pytest.raises(ServiceAway):
+    with service.client(NO_RETRIES) as client, pytest.raises(ServiceUnreachable):
         spool.drain(client)
     assert contents(spool) == lines(1, 2)
     again = answering(receipt())

@@ -15,7 +15,7 @@ from tradewind_agent.history import watching
 from tradewind_agent.history.importers.ports import ImportContext
 from tradewind_agent.history.log_reader import ImportingReader
 from tradewind_agent.history.log_tail import HEAD_BYTES, LogFile
-from tradewind_agent.history.spool import Drained, Spool
+from tradewind_agent.history.spool import DrainResult, Spool
 from tradewind_agent.history.watch_state import sole_watcher, state_path
 from tradewind_agent.history.watching import Watch, WatchOptions
 from tradewind_agent.service.retries import NO_RETRIES
@@ -151,7 +151,7 @@ def test_a_look_at_everything_waits_while_another_process_sends(watched):
 
     class BusyFirst(Spool):
         def drain(self, service, *, keep_going):
-            return Drained(busy=True) if not waits else super().drain(service, keep_going=keep_going)
+            return DrainResult(busy=True) if not waits else super().drain(service, keep_going=keep_going)
 
     class Waiting(threading.Event):
         def wait(self, timeout=None):

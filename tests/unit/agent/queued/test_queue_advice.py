@@ -10,7 +10,7 @@ from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.queue import QueuedJob
 from tradewind.wire.batching import BatchingAdvice
 from tradewind_agent.errors import KeyRefused, ScopeMissing
-from tradewind_agent.queued.advice import RadioChoice, advised
+from tradewind_agent.queued.advice import RadioChoice, advise_queue
 
 LTE = shipped_catalogue().radio("lte")
 CHOICE = RadioChoice(radio="lte", capacity_bps=16e6)
@@ -24,29 +24,29 @@ PLAN = plan_batches(JOBS, BatchTerms(radio=LTE, waiting_price_w=1.0, capacity_bp
 
 def test_a_service_plans_and_the_host_where_it_is_away():
     told = httpx.Response(200, text=BatchingAdvice.of(PLAN, LTE).model_dump_json())
-    by_service = advised(JOBS, CHOICE, answering(told).client())
+    by_service = advise_queue(JOBS, CHOICE, answering(told).client())
     assert (by_service.source, by_service.plan.bursts) == ("the service", PLAN.bursts)
-    assert advised(JOBS, CHOICE, answering(httpx.ConnectError("away")).client()).source == "this host"
+    assert advise_queue(JOBS, CHOICE, answering(httpx.ConnectError("away")).client()).source == "this host"
 
 
 @pytest.mark.parametrize("status", [404, 422, 500])
 def test_a_host_plans_where_the_service_gives_no_advice(status):
-    assert advised(JOBS, CHOICE, answering(problem(status)).client()).source == "this host"
+    assert advise_queue(JOBS, CHOICE, answering(problem(status)).client()).source == "this host"
 
 
 @pytest.mark.parametrize(("status", "refusal"), [(401, KeyRefused), (403, ScopeMissing)])
 def test_a_key_that_is_refused_is_told_instead_of_planning_without_the_service(status, refusal):
     with pytest.raises(refusal):
-        advised(JOBS, CHOICE, answering(problem(status)).client())
+        advise_queue(JOBS, CHOICE, answering(problem(status)).client())
 
 
 def test_jobs_that_go_at_once_are_told_from_those_that_go_alone():
     told = httpx.Response(200, text=BatchingAdvice.of(PLAN, LTE).model_dump_json())
-    assert advised(JOBS, CHOICE, answering(told).client()).beside_others == {"photos", "notes"}
+    assert advise_queue(JOBS, CHOICE, answering(told).client()).concurrent_jobs == {"photos", "notes"}
 
 
 def test_a_service_is_not_asked_of_a_radio_that_there_is_not():
     service = answering(httpx.Response(500))
     with pytest.raises(NotFound, match="no radio 'LTE'; there are 5g, lte, wifi"):
-        advised(JOBS, RadioChoice(radio="LTE"), service.client())
+        advise_queue(JOBS, RadioChoice(radio="LTE"), service.client())
     assert service.requests == []

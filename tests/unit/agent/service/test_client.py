@@ -14,7 +14,7 @@ from tradewind.connections.har import MOST_ENTRIES, decode_har
 from tradewind.errors import Conflict, NotFound, NotPermitted, TooLarge, TradewindError, Unauthenticated, Unavailable
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.inventory import NewKey
-from tradewind_agent.errors import NotConfigured, RequestRefused, ServiceAway, ServiceBroken
+from tradewind_agent.errors import NotConfigured, RequestRefused, ServiceFailed, ServiceUnreachable
 from tradewind_agent.service.batches import MAX_BATCH_ROWS
 from tradewind_agent.service.client import Client
 from tradewind_agent.service.retries import NO_RETRIES, RetryPolicy
@@ -141,7 +141,7 @@ def test_what_will_not_pass_is_not_tried_again(status):
 def test_waits_grow_are_jittered_and_end():
     service = answering(problem(503))
     policy = RetryPolicy(attempts=6, first_wait_s=1, longest_wait_s=4)
-    with service.client(policy) as client, pytest.raises(ServiceAway):
+    with service.client(policy) as client, pytest.raises(ServiceUnreachable):
         client.links()
     assert len(service.requests) == 6
     ceilings = [1, 2, 4, 4, 4]
@@ -179,7 +179,7 @@ def test_no_heartbeat_is_sent_before_the_time_that_the_service_has_named():
     service = answering(problem(429, [("Retry-After", "7")]), httpx.Response(200, json=GO_ON))
     with service.client() as client:
         for _ in range(3):
-            with pytest.raises(ServiceAway):
+            with pytest.raises(ServiceUnreachable):
                 client.heartbeat(UUID(int=1), BEAT)
         assert len(service.requests) == 1
         service.now_s += 7
@@ -208,7 +208,7 @@ def test_a_retry_after_that_says_nothing_is_passed_over(told: str):
 
 def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
     service = answering(problem(503, [("Retry-After", "3600")]))
-    with service.client() as client, pytest.raises(ServiceAway) as raised:
+    with service.client() as client, pytest.raises(ServiceUnreachable) as raised:
         client.links()
     assert service.waits_s == []
     assert raised.value.retry_after_s == 3600
@@ -218,7 +218,7 @@ def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
 def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_arrived():
     new_key = NewKey(name="night", scopes=("agent",))
     service = answering(httpx.ReadTimeout("slow"))
-    with service.client() as client, pytest.raises(ServiceAway):
+    with service.client() as client, pytest.raises(ServiceUnreachable):
         client.create_key(new_key)
     assert len(service.requests) == 1
     created = {"id": str(UUID(int=1)), "name": "night", "prefix": "tw_", "scopes": ["agent"], "secret": "s"}
@@ -238,7 +238,7 @@ def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_ar
         (409, Conflict),
         (413, TooLarge),
         (422, RequestRefused),
-        (500, ServiceBroken),
+        (500, ServiceFailed),
         (503, Unavailable),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_detail_that_names_the_field_is_not_repeated():
 def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():
     for answer in (httpx.Response(200, text="<html>"), httpx.Response(200, json={"links": 1})):
         service = answering(answer)
-        with service.client() as client, pytest.raises(ServiceBroken, match="/v1/links"):
+        with service.client() as client, pytest.raises(ServiceFailed, match="/v1/links"):
             client.links()
 
 
@@ -288,7 +288,7 @@ def test_an_answer_that_is_not_encoded_as_it_says_is_told_as_such(status):
 
     with Client("http://service.test", "key", transport=httpx.MockTransport(damaged)) as client:
         for ask in (client.links, lambda: list(client.warehouse.query("SELECT 1").rows())):
-            with pytest.raises(ServiceBroken, match="something else than gzip"):
+            with pytest.raises(ServiceFailed, match="something else than gzip"):
                 ask()
 
 

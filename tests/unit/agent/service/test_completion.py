@@ -10,7 +10,7 @@ from tests.unit.agent.records import record
 from tests.unit.agent.session.test_ticks_on_disk import TRANSFER, tick
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceAway, problem_of
+from tradewind_agent.errors import ServiceUnreachable, error_from_problem
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.completion import MOST_REFUSALS
@@ -39,7 +39,7 @@ class Choosy:
             if sequence in self.unwanted
         ]
         if errors:
-            raise problem_of(422, {"title": "Invalid value", "errors": errors if self.names else []})
+            raise error_from_problem(422, {"title": "Invalid value", "errors": errors if self.names else []})
         self.stored += sequences
         self.records = len(completion.records)
         return CompletionReceipt(accepted=1, rejected=0, heartbeats=len(sequences), ended_at=RECORD.ended_at)
@@ -56,7 +56,7 @@ class Unwilling:
 
     def complete(self, *_):
         self.calls += 1
-        raise problem_of(self.status, {"detail": "no"})
+        raise error_from_problem(self.status, {"detail": "no"})
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are
 def test_while_the_service_is_away_nothing_is_given_up(spool):
     class Away:
         def complete(self, *_):
-            raise ServiceAway("nobody there")
+            raise ServiceUnreachable("nobody there")
 
-    with pytest.raises(ServiceAway):
+    with pytest.raises(ServiceUnreachable):
         sealed(spool, 3).drain(Away())
     assert (len(spool.waiting()), spool.refused()) == (1, ())
 
@@ -127,5 +127,5 @@ def test_while_the_service_is_away_nothing_is_given_up(spool):
 def test_the_user_is_told_of_samples_that_were_refused(tmp_path):
     logs = Spool(tmp_path, warn=pytest.fail)
     book = Logbook(spool=logs, client=Choosy({2}, names=True))
-    told = book.keep([replaced(record(1), transfer_id=TRANSFER)], [tick(sequence).spooled() for sequence in range(4)])
+    told = book.store([replaced(record(1), transfer_id=TRANSFER)], [tick(sequence).spooled() for sequence in range(4)])
     assert told.startswith("uploaded, but the service refused 1 sample, first: heartbeat.rtt_s: must be below an hour")

@@ -20,13 +20,13 @@ from tradewind_agent.resources.limits import Limits
 from tradewind_agent.service.retries import NO_RETRIES
 from tradewind_agent.session.planning import (
     Plan,
-    ask,
-    chunk_of_size,
+    find_chunk,
+    override_settings,
     plan_by_rules,
-    plan_given,
-    with_overrides,
+    plan_set_by_hand,
+    request_plan,
 )
-from tradewind_agent.tuning.lone_controller import basis_of
+from tradewind_agent.tuning.local_controller import build_basis
 
 ID = UUID(int=1)
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
@@ -60,7 +60,7 @@ ANSWER = {
 def test_the_services_plan_is_taken_over():
     service = answering(httpx.Response(200, json=ANSWER))
     with service.client() as client:
-        plan = ask(client, REQUEST)
+        plan = request_plan(client, REQUEST)
     assert isinstance(plan, Plan)
     assert plan.transfer_id == UUID(int=5)
     assert plan.source == "release"
@@ -73,7 +73,7 @@ def test_what_the_service_promises_and_asks_for_it_is_told():
     promised = ANSWER["sla"] | {"tier": "15 Mbit/s to 33 Mbit/s", "price": price}
     service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
     with service.client() as client:
-        plan = ask(client, REQUEST)
+        plan = request_plan(client, REQUEST)
     assert (
         "tier 15 Mbit/s to 33 Mbit/s, kept with a probability of 90%, price 0.012264 EUR on total energy"
         in describe(plan).splitlines()
@@ -86,24 +86,24 @@ def test_what_the_service_promises_and_asks_for_it_is_told():
 def test_a_service_that_gives_no_plan_is_a_reason_not_an_error(answer):
     service = answering(answer)
     with service.client(NO_RETRIES) as client:
-        assert isinstance(ask(client, REQUEST), str)
+        assert isinstance(request_plan(client, REQUEST), str)
 
 
 def test_a_plan_that_leaves_files_without_a_home_is_not_followed():
     chunks = [{"chunk": "small", "max_file_bytes": 1000, "parameters": {"concurrency": 2}}]
     service = answering(httpx.Response(200, json=ANSWER | {"chunks": chunks}))
     with service.client() as client:
-        assert "no chunk" in ask(client, REQUEST)
+        assert "no chunk" in request_plan(client, REQUEST)
 
 
 def test_a_refused_key_is_the_users_to_mend():
     service = answering(problem(401))
     with service.client() as client, pytest.raises(Unauthenticated):
-        ask(client, REQUEST)
+        request_plan(client, REQUEST)
 
 
 def test_without_a_service_it_is_said():
-    assert "no service" in ask(None, REQUEST)
+    assert "no service" in request_plan(None, REQUEST)
 
 
 @pytest.mark.parametrize("kind", ["max_throughput", "min_energy", "energy_efficiency"])
@@ -155,7 +155,7 @@ def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
     assert planned.enquiry.rate_limit_bps == 2e7
     assert planned.plan.predicted.throughput_bps.high <= 2e7
     assert "no more than 20 Mbit/s, as set" in planned.plan.rationale
-    basis = basis_of(planned.plan, planned.enquiry, bins_of_sizes([5_000_000] * 40))
+    basis = build_basis(planned.plan, planned.enquiry, bins_of_sizes([5_000_000] * 40))
     assert basis.ceiling_bps == 2e7
 
 
@@ -172,7 +172,7 @@ def test_an_empty_file_and_a_path_within_one_machine_have_a_plan_too():
 
 def test_what_the_user_sets_wins_in_every_chunk_and_concurrency_is_shared_out():
     plan = plan_by_rules(ID, MIXED, WAN, Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
-    tuned = with_overrides(plan, Parameters(concurrency=5, io_block_bytes=65536))
+    tuned = override_settings(plan, Parameters(concurrency=5, io_block_bytes=65536))
     assert sum(chunk.parameters.concurrency for chunk in tuned.chunks) == 5
     assert {chunk.parameters.io_block_bytes for chunk in tuned.chunks} == {65536}
     assert [c.parameters.pipelining for c in tuned.chunks] == [c.parameters.pipelining for c in plan.chunks]
@@ -180,15 +180,15 @@ def test_what_the_user_sets_wins_in_every_chunk_and_concurrency_is_shared_out():
 
 
 def test_nothing_set_by_hand_changes_nothing():
-    plan = plan_given(ID, Parameters(concurrency=4, parallelism=1, pipelining=1))
-    assert with_overrides(plan, Parameters()) is plan
+    plan = plan_set_by_hand(ID, Parameters(concurrency=4, parallelism=1, pipelining=1))
+    assert override_settings(plan, Parameters()) is plan
 
 
 @given(st.lists(st.integers(0, 10**10), min_size=1, max_size=30), st.integers(1, 40))
 def test_every_file_has_a_chunk_and_every_chunk_a_channel(sizes, concurrency):
     plan = plan_by_rules(ID, bins_of_sizes(sizes), WAN, Sla(kind=SlaKind.MIN_ENERGY), because="away")
-    plan = with_overrides(plan, Parameters(concurrency=concurrency))
-    assert all(chunk_of_size(plan.chunks, size) for size in sizes)
+    plan = override_settings(plan, Parameters(concurrency=concurrency))
+    assert all(find_chunk(plan.chunks, size) for size in sizes)
     channels = [chunk.parameters.concurrency for chunk in plan.chunks]
     assert min(channels) >= 1
     assert sum(channels) == max(concurrency, len(channels))
@@ -198,6 +198,6 @@ def test_the_plan_carries_the_quote_of_the_answer():
     price = {"amount": "0.012300", "currency": "EUR", "basis": "total", "book_id": str(ID), "quote": "0.012300 EUR"}
     service = answering(httpx.Response(200, json=ANSWER | {"sla": ANSWER["sla"] | {"price": price}}))
     with service.client() as client:
-        assert ask(client, REQUEST).quote == "0.012300 EUR"
+        assert request_plan(client, REQUEST).quote == "0.012300 EUR"
     with answering(httpx.Response(200, json=ANSWER)).client() as client:
-        assert ask(client, REQUEST).quote is None
+        assert request_plan(client, REQUEST).quote is None

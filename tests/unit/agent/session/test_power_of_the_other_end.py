@@ -14,17 +14,17 @@ from tradewind.wire.recommendations import WireSla
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.meters import LiveSample
-from tradewind_agent.session.end_report import EndReport
 from tradewind_agent.session.other_end_power import MOST_SILENT_POLLS, STALE_POLLS, BothEndsMeter, OtherEndPower
 from tradewind_agent.session.planning import plan_by_rules
-from tradewind_agent.tuning.lone_controller import LoneController, basis_of
+from tradewind_agent.session.server_energy import ServerEnergyReport
+from tradewind_agent.tuning.local_controller import LocalController, build_basis
 from tradewind_agent.tuning.sampling import Sampling
 
 WATTS = 20.0
 
 
-def report(duration_s: float, total_j: float) -> EndReport:
-    return EndReport(
+def report(duration_s: float, total_j: float) -> ServerEnergyReport:
+    return ServerEnergyReport(
         transfer_id=UUID(int=7),
         duration_s=duration_s,
         moved_bytes=1,
@@ -41,10 +41,10 @@ class Server:
 
     host = Host.SOURCE
 
-    def __init__(self, *reports: EndReport | Exception | None) -> None:
+    def __init__(self, *reports: ServerEnergyReport | Exception | None) -> None:
         self.reports = list(reports)
 
-    async def report_so_far(self) -> EndReport | None:
+    async def report_so_far(self) -> ServerEnergyReport | None:
         answer = self.reports.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -125,7 +125,7 @@ class OwnMeter:
         )
 
 
-def metered(own_w: float | None, *reports: EndReport) -> BothEndsMeter:
+def metered(own_w: float | None, *reports: ServerEnergyReport) -> BothEndsMeter:
     power, _ = watched(Server(*reports)) if reports else (OtherEndPower(Server()), [])
     return BothEndsMeter(OwnMeter(own_w), power)
 
@@ -161,11 +161,11 @@ def beats(meter: BothEndsMeter):
     """Heartbeats until half of the bytes are moved, in `HALF_S`."""
     sampling = Sampling(enquiry=ASKED, sees_path=True, now=lambda: NOW)
     plan = plan_by_rules(TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), SLA, because="a test")
-    lone = LoneController(basis_of(plan, ASKED, BINS))
-    yield lone, sampling.first(lone.basis)
+    local = LocalController(build_basis(plan, ASKED, BINS))
+    yield local, sampling.first(local.basis)
     for tick in range(1, TICKS + 1):
         moved = FILES * FILE_BYTES * tick // (2 * TICKS)
-        yield lone, sampling.next(snapshot(HALF_S * tick / TICKS, moved), meter.latest())
+        yield local, sampling.next(snapshot(HALF_S * tick / TICKS, moved), meter.latest())
 
 
 ASKED = ENQUIRY.model_copy(update={"sla": WireSla(kind=SLA.kind, target=SLA.target)})
@@ -174,8 +174,8 @@ SAME_AT_THE_SOURCE = report(10.0, 10 * WATTS)
 
 @pytest.mark.parametrize("reports", [(SAME_AT_THE_SOURCE,), ()], ids=["both metered", "this end alone"])
 def test_a_lone_agent_budgets_the_energy_of_both_ends(reports):
-    for lone, beat in beats(metered(WATTS, *reports)):
-        decision = lone.decide(beat)
+    for local, beat in beats(metered(WATTS, *reports)):
+        decision = local.decide(beat)
     assert decision.sla_bank == pytest.approx(240.0)
     assert ("metered at the destination alone" in decision.reason) is not bool(reports)
 

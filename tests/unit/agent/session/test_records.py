@@ -11,9 +11,9 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, Usage
 from tradewind.wire.records import WireRecord, parse_row
-from tradewind_agent.session.records import Identity, Moved, records_of
+from tradewind_agent.session.records import MovedChunk, TransferIdentity, build_records
 
-IDENTITY = Identity(
+IDENTITY = TransferIdentity(
     transfer_id=UUID(int=1),
     source="alpha",
     destination="beta",
@@ -32,7 +32,7 @@ READING = EnergyReading(
 
 
 def moved(chunk, bytes_moved, duration_s=10.0):
-    return Moved(
+    return MovedChunk(
         chunk=chunk,
         dataset=DataSet(file_count=2, total_bytes=bytes_moved),
         parameters=Parameters(concurrency=2),
@@ -49,7 +49,7 @@ def moved(chunk, bytes_moved, duration_s=10.0):
 
 
 def test_chunks_that_ran_together_share_the_energy_by_their_bytes_and_say_that_this_is_assumed():
-    rows = records_of(
+    rows = build_records(
         IDENTITY,
         moved(ChunkKind.WHOLE, 1000),
         [moved(ChunkKind.SMALL, 250), moved(ChunkKind.LARGE, 750)],
@@ -67,45 +67,47 @@ def test_chunks_that_ran_together_share_the_energy_by_their_bytes_and_say_that_t
 
 
 def test_a_chunk_that_ran_alone_has_the_energy_as_it_was_measured():
-    whole, chunk = records_of(
+    whole, chunk = build_records(
         IDENTITY, moved(ChunkKind.WHOLE, 1000), [moved(ChunkKind.LARGE, 1000)], path=Path(), energy=(READING,)
     )
     assert whole.energy == chunk.energy == (READING,)
 
 
 def test_an_end_that_was_not_metered_has_no_reading():
-    rows = records_of(IDENTITY, moved(ChunkKind.WHOLE, 1000), [moved(ChunkKind.SMALL, 1000)], path=Path())
+    rows = build_records(IDENTITY, moved(ChunkKind.WHOLE, 1000), [moved(ChunkKind.SMALL, 1000)], path=Path())
     assert all(row.energy == () for row in rows)
 
 
 def test_one_setting_for_everything_is_one_row():
     whole = moved(ChunkKind.WHOLE, 1000)
-    assert [row.chunk for row in records_of(IDENTITY, whole, [whole], path=Path())] == [ChunkKind.WHOLE]
+    assert [row.chunk for row in build_records(IDENTITY, whole, [whole], path=Path())] == [ChunkKind.WHOLE]
 
 
 def test_the_same_transfer_makes_the_same_ids():
     parts = (moved(ChunkKind.WHOLE, 1000), [moved(ChunkKind.SMALL, 1000)])
-    first, second = (records_of(IDENTITY, *parts, path=Path()) for _ in range(2))
+    first, second = (build_records(IDENTITY, *parts, path=Path()) for _ in range(2))
     assert [row.id for row in first] == [row.id for row in second]
-    other = records_of(replace(IDENTITY, transfer_id=UUID(int=2)), *parts, path=Path())
+    other = build_records(replace(IDENTITY, transfer_id=UUID(int=2)), *parts, path=Path())
     assert not {row.id for row in first} & {row.id for row in other}
 
 
 @pytest.mark.parametrize(("bandwidth_bps", "kept"), [(800.0, 800.0), (763.0, 763.0), (700.0, None)])
 def test_a_stated_bandwidth_is_kept_unless_the_transfer_exceeded_it(bandwidth_bps, kept):
-    (row,) = records_of(IDENTITY, moved(ChunkKind.WHOLE, 1000), [], path=Path(bandwidth_bps=bandwidth_bps, rtt_s=0.1))
+    (row,) = build_records(
+        IDENTITY, moved(ChunkKind.WHOLE, 1000), [], path=Path(bandwidth_bps=bandwidth_bps, rtt_s=0.1)
+    )
     assert row.path == Path(bandwidth_bps=kept, rtt_s=0.1)
     assert parse_row(WireRecord.of(row).to_line()).to_record() == row
 
 
 def test_a_transfer_too_short_for_the_clock_still_ends_after_it_starts():
-    (row,) = records_of(IDENTITY, moved(ChunkKind.WHOLE, 1, duration_s=0.0), [], path=Path())
+    (row,) = build_records(IDENTITY, moved(ChunkKind.WHOLE, 1, duration_s=0.0), [], path=Path())
     assert row.ended_at > row.started_at
 
 
 def test_the_record_of_the_whole_alone_carries_the_quote():
     quoted = replace(IDENTITY, quote="0.012300 EUR")
-    rows = records_of(
+    rows = build_records(
         quoted,
         moved(ChunkKind.WHOLE, 1000),
         [moved(ChunkKind.SMALL, 250), moved(ChunkKind.LARGE, 750)],

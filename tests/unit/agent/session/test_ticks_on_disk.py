@@ -13,13 +13,13 @@ from tests.unit.agent.service.fake_service import answering, problem
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.records import WireParameters, WireRecord
-from tradewind_agent.copy.run import keep_records
+from tradewind_agent.copy.run import store_records
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.retries import NO_RETRIES
-from tradewind_agent.session.live_ticks import LiveTicks, left_behind
+from tradewind_agent.session.live_ticks import LiveTicks, find_abandoned_transfers
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.release_share import give_back
+from tradewind_agent.session.release_share import release_share
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 
 TRANSFER = UUID(int=7)
@@ -50,11 +50,11 @@ def live(tmp_path):
 
 def test_what_is_journalled_leaves_the_file_and_the_rest_is_found_after_a_kill(tmp_path, live):
     for sequence in range(4):
-        live.keep(tick(sequence))
-    live.journalled(1)
-    live.keep(tick(4))
+        live.add(tick(sequence))
+    live.drop_journalled(1)
+    live.add(tick(4))
     live.close()
-    ((path, _, ticks),) = left_behind(tmp_path)
+    ((path, _, ticks),) = find_abandoned_transfers(tmp_path)
     assert path == tmp_path / f"{TRANSFER}.live"
     assert [each.heartbeat.sequence for each in ticks] == [2, 3, 4]
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
@@ -62,20 +62,20 @@ def test_what_is_journalled_leaves_the_file_and_the_rest_is_found_after_a_kill(t
 
 def test_the_file_of_a_running_transfer_stays_locked_when_ticks_leave_it(tmp_path, live):
     for sequence in range(3):
-        live.keep(tick(sequence))
-    live.journalled(1)
+        live.add(tick(sequence))
+    live.drop_journalled(1)
     with (tmp_path / f"{TRANSFER}.live").open("rb") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert list(left_behind(tmp_path)) == []
+    assert list(find_abandoned_transfers(tmp_path)) == []
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=-1), timedelta(hours=-12), timedelta(days=20_000)])
 def test_a_killed_transfer_lasted_as_long_as_its_ticks_however_the_clock_jumped(tmp_path, live, jump):
     begun_at = START + timedelta(minutes=1)
     for sequence in range(5):
-        live.keep(tick(sequence, begun_at + timedelta(seconds=5 * sequence) + jump * (sequence > 2)))
+        live.add(tick(sequence, begun_at + timedelta(seconds=5 * sequence) + jump * (sequence > 2)))
     live.close()
-    ((_, killed, _),) = left_behind(tmp_path)
+    ((_, killed, _),) = find_abandoned_transfers(tmp_path)
     assert killed.ended_at - killed.started_at == timedelta(seconds=20)
     assert killed.outcome.throughput_bps == pytest.approx(8 * 5000 / 20)
 
@@ -83,10 +83,10 @@ def test_a_killed_transfer_lasted_as_long_as_its_ticks_however_the_clock_jumped(
 def test_waiting_for_a_share_is_no_part_of_a_killed_transfer(tmp_path, live):
     granted_at = START + timedelta(minutes=10)
     for sequence in range(5):
-        live.keep(tick(sequence, granted_at + timedelta(seconds=5.1 * sequence)))
-    live.journalled(2)
+        live.add(tick(sequence, granted_at + timedelta(seconds=5.1 * sequence)))
+    live.drop_journalled(2)
     live.close()
-    ((_, killed, _),) = left_behind(tmp_path)
+    ((_, killed, _),) = find_abandoned_transfers(tmp_path)
     assert killed.ended_at == granted_at + timedelta(seconds=20.4)
     assert killed.ended_at - killed.started_at == timedelta(seconds=20)
 
@@ -103,11 +103,11 @@ def test_waiting_for_a_share_is_no_part_of_a_killed_transfer(tmp_path, live):
     ],
 )
 def test_ticks_leave_the_disk_only_once_the_service_has_them(tmp_path, live, answer, kept):
-    live.keep(tick(0))
-    live.keep(tick(1))
+    live.add(tick(0))
+    live.add(tick(1))
     with answering(answer).client(NO_RETRIES) as client:
-        give_back(client, TRANSFER, live, Status.FAILED)
-    keep_records(Logbook(spool=Spool(tmp_path, warn=pytest.fail)), (), live)  # as a copy that has nothing to log
+        release_share(client, TRANSFER, live, Status.FAILED)
+    store_records(Logbook(spool=Spool(tmp_path, warn=pytest.fail)), (), live)  # as a copy that has nothing to log
     assert [path.name for path in tmp_path.iterdir()] == ([f"{TRANSFER}.live"] if kept else [])
 
 

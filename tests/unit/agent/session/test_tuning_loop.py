@@ -37,15 +37,15 @@ from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.engine.path_sample import PathSample
-from tradewind_agent.errors import Contradiction, CopyFailed, ServiceAway, UnknownThing
+from tradewind_agent.errors import ConflictRefused, CopyFailed, ObjectNotFound, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
-from tradewind_agent.session.live_ticks import left_behind
+from tradewind_agent.session.live_ticks import find_abandoned_transfers
 from tradewind_agent.session.planning import plan_by_rules
-from tradewind_agent.tuning.following import Nonsense, plan_of
-from tradewind_agent.tuning.lone_controller import basis_of
+from tradewind_agent.tuning.local_controller import build_basis
 from tradewind_agent.tuning.loop import UNHEARD_S
 from tradewind_agent.tuning.sampling import Sampling
+from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
 
 
@@ -68,7 +68,9 @@ def test_samples_tell_rates_and_what_is_left_and_carry_the_enquiry() -> None:
     assert all(beat.enquiry == ENQUIRY for beat in service.heard)
 
 
-@pytest.mark.parametrize("error", [ServiceAway("away"), UnknownThing(404, {}), Contradiction(409, {"detail": "over"})])
+@pytest.mark.parametrize(
+    "error", [ServiceUnreachable("away"), ObjectNotFound(404, {}), ConflictRefused(409, {"detail": "over"})]
+)
 def test_without_an_answer_the_same_controller_decides_here(error: Exception) -> None:
     story = Story(Service(says(8), says(8), fails(error))).run(4)
     assert [tick.verdict.by for tick in story.tuning.ticks[:4]] == [DecidedBy.SERVICE] * 2 + [DecidedBy.AGENT] * 2
@@ -85,14 +87,14 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_can
         return says(8)(beat)
 
     story = Story(Service(says(8), waits))
-    keep = story.live.keep
+    add = story.live.add
 
-    def keep_or_fail(tick: Tick) -> None:
+    def add_or_fail(tick: Tick) -> None:
         if tick.heartbeat.sequence == 1 and not is_kept:
             raise ValueError("a defect")
-        keep(tick)
+        add(tick)
 
-    story.live.keep = keep_or_fail  # type: ignore[method-assign]
+    story.live.add = add_or_fail  # type: ignore[method-assign]
 
     async def running() -> None:
         await story.tuning.begin(story.engine)
@@ -112,13 +114,13 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_can
 
 
 def test_a_service_that_says_it_is_over_is_not_asked_again() -> None:
-    service = Service(says(8), fails(Contradiction(409, {"detail": "over"})))
+    service = Service(says(8), fails(ConflictRefused(409, {"detail": "over"})))
     Story(service).run(4)
     assert [beat.sequence for beat in service.heard] == [0, 1]
 
 
 def test_a_service_that_comes_back_decides_again() -> None:
-    story = Story(Service(says(8), fails(ServiceAway("away")), says(4))).run(3)
+    story = Story(Service(says(8), fails(ServiceUnreachable("away")), says(4))).run(3)
     assert [tick.verdict.by for tick in story.tuning.ticks[:-1]] == ["service", "agent", "service", "service"]
     assert "the service tunes the transfer again" in story.said
     assert story.engine.plan[0].parameters.concurrency == 4
@@ -137,7 +139,7 @@ def test_a_service_that_comes_back_decides_again() -> None:
 def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]) -> None:
     plan = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=2)),)
     beat = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW).first(
-        basis_of(
+        build_basis(
             plan_by_rules(
                 TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
             ),
@@ -145,8 +147,8 @@ def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]
             BINS,
         )
     )
-    with pytest.raises(Nonsense):
-        plan_of(says(2, **nonsense)(beat), 0, plan)
+    with pytest.raises(UnusableAnswer):
+        plan_from_answer(says(2, **nonsense)(beat), 0, plan)
     story = Story(Service(says(8), says(8, **nonsense))).run(2)
     assert story.tuning.ticks[1].verdict.by is DecidedBy.AGENT
 
@@ -165,15 +167,15 @@ def test_what_is_set_by_hand_is_claimed_and_cut_to_the_share() -> None:
 
 
 def test_a_share_holds_while_the_service_is_away() -> None:
-    service = Service(says(2, share={"concurrency": 5}), fails(ServiceAway("away")))
+    service = Service(says(2, share={"concurrency": 5}), fails(ServiceUnreachable("away")))
     assert set(Story(service, by_hand=Parameters(concurrency=9)).run(3).files_at_once) == {5}
 
 
 def test_a_plan_that_is_fixed_is_followed_within_its_share_alone() -> None:
     service = Service(says(2), says(3, share={"concurrency": 1}), says(3))
     story = Story(service, fixed=True).run(2)
-    begun_with = plan_of_rules().chunks[0].parameters.concurrency
-    assert story.files_at_once[:3] == [begun_with, 1, begun_with]
+    initial_plan = plan_of_rules().chunks[0].parameters.concurrency
+    assert story.files_at_once[:3] == [initial_plan, 1, initial_plan]
     assert not any(beat.chunks for beat in service.heard)
 
 
@@ -184,14 +186,14 @@ def test_a_share_is_waited_for_and_its_lack_is_told() -> None:
 
 
 def test_who_waits_for_a_share_outlasts_a_service_that_starts_anew() -> None:
-    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceAway("restarting"))
+    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("restarting"))
     story = Story(Service(full, *[away] * 10, says(4))).run(1)
     assert "a share was granted after 11 s" in story.said
     assert story.files_at_once[0] == 4
 
 
 def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_more() -> None:
-    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceAway("gone"))
+    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("gone"))
     story = Story(Service(full, away))
     asyncio.run(story.tuning.begin(story.engine))
     assert UNHEARD_S < story.now_s <= UNHEARD_S + 2.0
@@ -199,7 +201,7 @@ def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_mor
 
 
 def test_who_waits_for_a_share_does_not_wait_on_where_the_service_will_never_answer() -> None:
-    full, over = says(4, granted=False, reason="full", next_heartbeat_s=1.0), Contradiction(409, {"detail": "over"})
+    full, over = says(4, granted=False, reason="full", next_heartbeat_s=1.0), ConflictRefused(409, {"detail": "over"})
     story = Story(Service(full, fails(over)))
     asyncio.run(story.tuning.begin(story.engine))
     assert story.now_s == 1.0
@@ -236,7 +238,7 @@ def test_only_what_is_not_journalled_is_kept(tmp_path: Folder) -> None:
     assert not list(tmp_path.iterdir())
 
 
-class Completing:
+class CompletionService:
     def __init__(self) -> None:
         self.completions: list[Completion] = []
 
@@ -248,7 +250,7 @@ class Completing:
 
 def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path: Folder) -> None:
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
-    service = Completing()
+    service = CompletionService()
     story = Story(None, folder=transfers.folder).run(3)
     assert transfers.drain(service).completed == frozenset()  # its program still runs
     story.live.close()
@@ -261,13 +263,13 @@ def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path
 
 def test_ticks_that_a_full_disk_does_not_take_are_not_those_of_a_killed_program(tmp_path: Folder) -> None:
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
-    service = Completing()
+    service = CompletionService()
     story = Story(None, folder=transfers.folder).run(2)
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
     usual = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, room[1]))
     try:
-        story.live.keep(story.tuning.ticks[-1])
+        story.live.add(story.tuning.ticks[-1])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, room)
         signal.signal(signal.SIGXFSZ, usual)
@@ -284,18 +286,18 @@ def test_a_file_that_is_replaced_while_it_is_looked_at_is_not_one_of_a_killed_pr
 
     def replacing(file: Any, how: int) -> None:
         if how & fcntl.LOCK_NB:
-            story.live.journalled(1)
+            story.live.drop_journalled(1)
         lock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", replacing)
-    assert list(left_behind(tmp_path)) == []
+    assert list(find_abandoned_transfers(tmp_path)) == []
     assert list(tmp_path.glob("*.live"))
     story.live.remove()
 
 
 def test_what_a_killed_program_has_sealed_is_the_end_of_its_transfer(tmp_path: Folder) -> None:
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
-    service = Completing()
+    service = CompletionService()
     story = Story(None, folder=transfers.folder).run(3)
     ended = WireRecord.of(replace(record(1), transfer_id=TRANSFER))
     transfers.seal(TRANSFER, (ended,), story.live.pending)

@@ -21,8 +21,8 @@ from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.planning import Plan, plan_by_rules
-from tradewind_agent.tuning.correspondence import Correspondence
-from tradewind_agent.tuning.lone_controller import LoneController, basis_of
+from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange
+from tradewind_agent.tuning.local_controller import LocalController, build_basis
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
@@ -147,8 +147,8 @@ class Story:
             by_hand=by_hand,
             fixed=fixed,
             sampling=Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW),
-            lone=LoneController(basis_of(plan, ENQUIRY, BINS)),
-            correspondence=None if service is None else Correspondence(service, TRANSFER, patience_s=20.0),
+            local=LocalController(build_basis(plan, ENQUIRY, BINS)),
+            exchange=None if service is None else HeartbeatExchange(service, TRANSFER, patience_s=20.0),
             away=False,
             pace=Pace(share_patience_s=3.0, pause=self._pause, clock_s=lambda: self.now_s),
             keeping=self.live,

@@ -12,7 +12,7 @@ DIGEST = b"sixteen bytes so"
 
 def test_what_is_packed_is_unpacked():
     parameters = Parameters(growth_factor=4, threshold_bytes=5_000_000, initial_window_segments=0)
-    assert Parameters.unpacked(parameters.packed(DIGEST)) == (parameters, DIGEST)
+    assert Parameters.unpack(parameters.pack(DIGEST)) == (parameters, DIGEST)
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_what_is_packed_is_unpacked():
 )
 def test_parameters_outside_the_limits_are_another_versions(values, told):
     with pytest.raises(OtherVersionLoaded) as refused:
-        Parameters.unpacked(struct.pack("=QII16s", *values, DIGEST))
+        Parameters.unpack(struct.pack("=QII16s", *values, DIGEST))
     assert str(refused.value) == f"its parameters are outside this version's limits: {told}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tradewind.compression.advice import Objective
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
@@ -60,7 +60,7 @@ def compress_advise(
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
     way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
-    client = surroundings.open_client_if_configured()
+    client = environment.open_client_if_configured()
     try:
         answer, because = advice_on(
             file,

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.commands.copy_by import Around, copy_by
-from tradewind_agent.cli.commands.copy_packed import OFF, check_heeded, run_packed, wish_of
-from tradewind_agent.cli.commands.copy_queue import RadioUse, copy_queue, radio_use_of
+from tradewind_agent.cli import environment, options
+from tradewind_agent.cli.commands.copy_by_tool import CopyContext, copy_by_tool
+from tradewind_agent.cli.commands.copy_packed import (
+    OFF,
+    parse_compress_option,
+    reject_unsupported_options,
+    run_packed_copy,
+)
+from tradewind_agent.cli.commands.copy_queue import RadioOptions, copy_queue, radio_options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import count_plainly, transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -74,14 +79,14 @@ def engine_options(
     from tradewind_agent.engine.options import EngineOptions, tls_context
     from tradewind_agent.engine.origin.book import OriginBook
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.system_errors import in_words
+    from tradewind_agent.system_errors import explain_os_error
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     try:
         # The engine makes the usual one when it meets https: reading the system's authorities takes a while.
         tls = tls_context(ca_file=ca_file, insecure=insecure) if ca_file is not None or insecure else None
     except OSError as failure:
-        raise typer.BadParameter(f"{ca_file}: {in_words(failure).what}", param_hint="--ca-file") from None
+        raise typer.BadParameter(f"{ca_file}: {explain_os_error(failure).what}", param_hint="--ca-file") from None
     return EngineOptions(
         tls=tls,
         proxies=Proxies.from_environment(os.environ),
@@ -134,7 +139,7 @@ def listing_rules(
 
 def copy_options(
     *,
-    wanted: TransferOptions,
+    settings: TransferOptions,
     parameters: Annotated["Parameters", GroupOf(by_hand)],
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
@@ -146,7 +151,7 @@ def copy_options(
 ) -> "CopyOptions":
     """What the copy is asked for."""
     return replace(
-        wanted,
+        settings,
         by_hand=parameters,
         resume=resume,
         listing=rules,
@@ -163,11 +168,11 @@ def copy(
         typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://."),
     ] = None,
     *,
-    wanted: Annotated["CopyOptions", GroupOf(copy_options)],
+    settings: Annotated["CopyOptions", GroupOf(copy_options)],
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
-    radio: Annotated["RadioUse", GroupOf(radio_use_of)],
+    radio: Annotated["RadioOptions", GroupOf(radio_options)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
@@ -183,11 +188,11 @@ def copy(
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
-    wish = wish_of(compress)
-    if wish is not None and (mover != OWN_MOVER or dry_run or queue is not None):
+    packing = parse_compress_option(compress)
+    if packing is not None and (mover != OWN_MOVER or dry_run or queue is not None):
         raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
-    if wish is not None:
-        check_heeded(wish, wanted)
+    if packing is not None:
+        reject_unsupported_options(packing, settings)
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:
@@ -196,50 +201,52 @@ def copy(
     with ExitStack() as closing:
         listing = None
         if queue is None and mover == OWN_MOVER:
-            wanted = wanted if dry_run or wish is not None else closing.enter_context(wanted.connecting_early())
-            listing = _listed(places, manifest, wanted, terminal)
-            _tell_whose_choice(listing, wanted, terminal)
-        client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+            settings = (
+                settings if dry_run or packing is not None else closing.enter_context(settings.connecting_early())
+            )
+            listing = _listed(places, manifest, settings, terminal)
+            _tell_whose_choice(listing, settings, terminal)
+        client = environment.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
-        around = radio.around_one_copy(Around(terminal, client, meter))
+        context = radio.for_one_copy(CopyContext(terminal, client, meter))
         if queue is not None:
-            code = copy_queue(queue, wanted, around, dry_run=dry_run)
+            code = copy_queue(queue, settings, context, dry_run=dry_run)
         elif listing is None:
-            code = copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run)
-        elif wish is not None:
-            code = run_packed(listing, wish, wanted, around)
+            code = copy_by_tool(mover, places, settings, context, manifest=manifest, dry_run=dry_run)
+        elif packing is not None:
+            code = run_packed_copy(listing, packing, settings, context)
         else:
-            code = _copy_listed(listing, wanted, around, dry_run=dry_run)
+            code = _copy_listed(listing, settings, context, dry_run=dry_run)
     raise typer.Exit(code)
 
 
-def _tell_whose_choice(listing: "Listing", wanted: "CopyOptions", terminal: Terminal) -> None:
+def _tell_whose_choice(listing: "Listing", settings: "CopyOptions", terminal: Terminal) -> None:
     """That a download is sent as its server chooses, where this end was asked to."""
     from tradewind.transfer import Direction
 
-    if wanted.engine.congestion_control is not None and listing.direction is Direction.DOWNLOAD:
+    if settings.engine.congestion_control is not None and listing.direction is Direction.DOWNLOAD:
         terminal.note("--congestion-control is of uploads; how a download is sent, serve-files is told by its own")
 
 
-def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
+def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
     """Copy by our own engine, and tell what came of it; the exit code."""
     from tradewind.transfer import Status
     from tradewind_agent.copy.run import prepare_listed, run
     from tradewind_agent.session.logbook import Logbook
 
-    terminal, client = around.terminal, around.client
-    prepared = prepare_listed(listing, options=wanted, client=client)
+    terminal, client = context.terminal, context.client
+    prepared = prepare_listed(listing, options=settings, client=client)
     if dry_run:
         _tell_plan(terminal, prepared)
         return 1 if listing.left_out else 0
-    logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+    logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     with transferring(terminal) as show:
         report = run(
             prepared,
             client=client,
             logbook=logbook,
-            meter=around.meter,
+            meter=context.meter,
             on_snapshot=show and _shown_by(show),
             say=None if terminal.quiet else terminal.note,
         )
@@ -251,18 +258,18 @@ def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, d
     return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
 
 
-def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions", terminal: Terminal) -> "Listing":
+def _listed(places: list[str], manifest: str | None, settings: "CopyOptions", terminal: Terminal) -> "Listing":
     """The files to copy. What the copy needs later on is loaded while the server is asked: both take a while."""
-    from tradewind_agent.cli.loading import loaded_meanwhile
+    from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.listing import list_files
 
-    with loaded_meanwhile("tradewind_agent.copy.run", *surroundings.modules_of_the_client()):
+    with load_in_background("tradewind_agent.copy.run", *environment.modules_of_the_client()):
         return list_files(
             places[:-1],
             places[-1],
             manifest=manifest,
-            options=wanted.engine,
-            rules=wanted.listing,
+            options=settings.engine,
+            rules=settings.listing,
             ask_for_meter=True,
             on_folders=count_plainly(terminal, "listing", "folder"),
         )

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tradewind_agent.cli import surroundings
+from tradewind_agent.cli import environment
 from tradewind_agent.cli.progress import transferring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tradewind_agent.cli.commands.copy_by import Around
+    from tradewind_agent.cli.commands.copy_by_tool import CopyContext
     from tradewind_agent.compression.planning import Wish
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OFF = "off"
 
 
-def wish_of(compress: str) -> "Wish | None":
+def parse_compress_option(compress: str) -> "Wish | None":
     """What ``--compress`` says; ``None`` for off, and nothing of packing is loaded then."""
     if compress == OFF:
         return None
@@ -33,52 +33,52 @@ def wish_of(compress: str) -> "Wish | None":
         raise typer.BadParameter(f"{wrong.reason}; or auto, raw or off", param_hint="--compress") from None
 
 
-def check_heeded(wish: "Wish", wanted: "CopyOptions") -> None:
+def reject_unsupported_options(packing: "Wish", settings: "CopyOptions") -> None:
     """Refuse what only the engine does, rather than leave it undone."""
-    for option, why in _unheeded(wish, wanted):
+    for option, why in _unheeded(packing, settings):
         raise typer.BadParameter(f"{why}; leave it out, or leave out --compress", param_hint=option)
 
 
-def _unheeded(wish: "Wish", wanted: "CopyOptions") -> "Iterator[tuple[str, str]]":
+def _unheeded(packing: "Wish", settings: "CopyOptions") -> "Iterator[tuple[str, str]]":
     from tradewind_agent.copy.options import MAX_THROUGHPUT
     from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
-    by_hand, resources = wanted.by_hand, wanted.resources
+    by_hand, resources = settings.by_hand, settings.resources
     one_stream = "a packed file goes over one connection, block by block"
     said = (
-        ("--sla", wanted.sla != MAX_THROUGHPUT, "a packed copy goes as fast as it can and keeps no agreement"),
+        ("--sla", settings.sla != MAX_THROUGHPUT, "a packed copy goes as fast as it can and keeps no agreement"),
         ("--parallelism", by_hand.parallelism is not None, one_stream),
         ("--pipelining", by_hand.pipelining is not None, one_stream),
         ("--io-block", by_hand.io_block_bytes is not None, one_stream),
-        ("--no-tune", wish.adapts and not wanted.tune, "auto changes codec and level on the way; name a codec"),
-        ("--tick", wanted.tick_s is not None, "a packed copy takes no samples"),
-        ("--wait", wanted.share_patience_s != SHARE_PATIENCE_S, "a packed copy takes no share of a path with caps"),
+        ("--no-tune", packing.adapts and not settings.tune, "auto changes codec and level on the way; name a codec"),
+        ("--tick", settings.tick_s is not None, "a packed copy takes no samples"),
+        ("--wait", settings.share_patience_s != SHARE_PATIENCE_S, "a packed copy takes no share of a path with caps"),
         ("--limit-rate", resources.nic_bps is not None, "a packed copy keeps no rate"),
         ("--limit-disk", resources.disk_bps is not None, "a packed copy keeps no rate"),
-        ("--apply-resources", wanted.apply_resources, "nothing is recommended for a packed copy but its codec"),
-        ("--load", wanted.load is not None and wanted.bandwidth_bps is None, "it counts with --bandwidth only"),
+        ("--apply-resources", settings.apply_resources, "nothing is recommended for a packed copy but its codec"),
+        ("--load", settings.load is not None and settings.bandwidth_bps is None, "it counts with --bandwidth only"),
     )
     return ((option, why) for option, is_unheeded, why in said if is_unheeded)
 
 
-def run_packed(listing: "Listing", wish: "Wish", wanted: "CopyOptions", around: "Around") -> int:
+def run_packed_copy(listing: "Listing", packing: "Wish", settings: "CopyOptions", context: "CopyContext") -> int:
     """Do it and tell what came of it; the exit code."""
     from tradewind.transfer import Status
     from tradewind_agent.compression.packed.dealt import run_dealt_copy
     from tradewind_agent.resources.limiter import ResourceLimiter
     from tradewind_agent.session.logbook import Logbook
 
-    terminal = around.terminal
+    terminal = context.terminal
     total_bytes, files = sum(listing.sizes_bytes), len(listing.jobs)
     with transferring(terminal) as show:
         done = run_dealt_copy(
             listing,
-            wish,
-            wanted,
+            packing,
+            settings,
             limiter=ResourceLimiter.of_this_host(os.environ),
-            client=around.client,
-            logbook=Logbook(spool=surroundings.open_spool(terminal), client=around.client),
-            meter=around.meter,
+            client=context.client,
+            logbook=Logbook(spool=environment.open_spool(terminal), client=context.client),
+            meter=context.meter,
             say=terminal.note,
             on_moved=None if show is None else lambda moved, over: show(moved, total_bytes, over, files),
         )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.commands.copy_by import Around
+from tradewind_agent.cli import environment, options
+from tradewind_agent.cli.commands.copy_by_tool import CopyContext
 
 if TYPE_CHECKING:
     from tradewind_agent.copy.options import CopyOptions
@@ -29,24 +29,24 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class RadioUse:
+class RadioOptions:
     """``queue`` : that ``--batch`` names, ``None`` where one copy is asked for. ``radio``, ``device`` : as named."""
 
     queue: Queue | None
     radio: str | None
     device: str | None
 
-    def around_one_copy(self, around: Around) -> Around:
+    def for_one_copy(self, context: CopyContext) -> CopyContext:
         """The same with a meter that knows the radio. Of a queue, the plan tells the tails that its jobs share."""
         if self.radio is None or self.queue is not None:
-            return around
+            return context
         from tradewind_agent.session.radio_profile import radio_profile
 
-        radio = radio_profile(self.radio, self.device, around.client)
-        return replace(around, meter=replace(around.meter, radio=radio))
+        radio = radio_profile(self.radio, self.device, context.client)
+        return replace(context, meter=replace(context.meter, radio=radio))
 
 
-def radio_use_of(
+def radio_options(
     *,
     batch: Annotated[
         Path | None,
@@ -64,7 +64,7 @@ def radio_use_of(
     radio_rate: Annotated[
         str | None, typer.Option(metavar="RATE", help="Of --batch: what the radio carries in all.")
     ] = None,
-) -> RadioUse:
+) -> RadioOptions:
     """The queue that ``--batch`` names, or the radio of one copy."""
     from tradewind.units import parse_watts
 
@@ -75,40 +75,40 @@ def radio_use_of(
             raise typer.BadParameter("goes with --batch", param_hint=alone)
         if radio is None and device is not None:
             raise typer.BadParameter("goes with --radio: a device may have several", param_hint="--device")
-        return RadioUse(None, radio, device)
+        return RadioOptions(None, radio, device)
     if radio is None:
         raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
     capacity_bps = options.bandwidth_bps(radio_rate, "--radio-rate")
     from tradewind_agent.queued.advice import RadioChoice
 
     choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)
-    return RadioUse(Queue(batch, choice), radio, device)
+    return RadioOptions(Queue(batch, choice), radio, device)
 
 
-def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
+def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
     """Plan the queue, wait and copy; the exit code."""
     from tradewind_agent.errors import CopyFailed
-    from tradewind_agent.queued.advice import advised, sized
+    from tradewind_agent.queued.advice import advise_queue, size_queue
     from tradewind_agent.queued.queue_file import read_queue
-    from tradewind_agent.queued.sending import send_queue, unlisted_lines
+    from tradewind_agent.queued.sending import describe_unlisted, send_queue
 
     requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
     read_s = since_boot_s()
-    queued = sized(list(requests.values()), wanted, around.client)
+    queued = size_queue(list(requests.values()), settings, context.client)
     if not queued.jobs:
-        raise CopyFailed("; ".join(unlisted_lines(queued.unlisted)))
+        raise CopyFailed("; ".join(describe_unlisted(queued.unlisted)))
     began_s = since_boot_s()
-    advice = advised([each.seen_from(began_s - read_s) for each in queued.jobs], queue.choice, around.client)
-    terminal = around.terminal
+    advice = advise_queue([each.seen_from(began_s - read_s) for each in queued.jobs], queue.choice, context.client)
+    terminal = context.terminal
     if dry_run:
-        _tell(around, advice, queued.unlisted)
+        _tell(context, advice, queued.unlisted)
         return 1 if queued.unlisted else 0
     if not terminal.quiet:
         terminal.note(advice.rationale)
-    beside_others = advice.beside_others
+    concurrent_jobs = advice.concurrent_jobs
     report = send_queue(
         advice,
-        lambda name: _copied(requests[name], wanted, around, metered=name not in beside_others),
+        lambda name: _copied(requests[name], settings, context, metered=name not in concurrent_jobs),
         clock_s=lambda: since_boot_s() - began_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
@@ -123,7 +123,7 @@ def since_boot_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":
+def _copied(request: "CopyRequest", settings: "CopyOptions", context: CopyContext, *, metered: bool) -> "CopyReport":
     """Not ``metered`` where others go at once: what the host takes is none's alone, and a meter serves one thread."""
     from tradewind_agent.copy.run import copy_files
     from tradewind_agent.session.logbook import Logbook
@@ -131,22 +131,22 @@ def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, me
     return copy_files(
         request.sources,
         request.destination,
-        options=wanted,
-        client=around.client,
-        logbook=Logbook(spool=surroundings.open_spool(around.terminal), client=around.client),
-        meter=around.meter if metered else None,
+        options=settings,
+        client=context.client,
+        logbook=Logbook(spool=environment.open_spool(context.terminal), client=context.client),
+        meter=context.meter if metered else None,
         manifest=request.manifest,
     )
 
 
-def _tell(around: Around, advice: "Advice", unlisted: Mapping[str, str]) -> None:
-    from tradewind_agent.queued.sending import plan_figures, unlisted_lines
+def _tell(context: CopyContext, advice: "Advice", unlisted: Mapping[str, str]) -> None:
+    from tradewind_agent.queued.sending import batch_plan_document, describe_unlisted
 
-    lines = [advice.rationale, *unlisted_lines(unlisted)]
+    lines = [advice.rationale, *describe_unlisted(unlisted)]
     for burst in advice.plan.bursts:
         names = ", ".join(each.job.name for each in burst.placed)
         lines.append(f"after {burst.starts_s:.0f} s, until {burst.ends_s:.0f} s, {burst.mode}: {names}")
     lines += [f"{name} will not be in time" for name in advice.plan.missed]
-    planned = {"planned": plan_figures(advice.plan), "not_planned": dict(unlisted)}
+    planned = {"planned": batch_plan_document(advice.plan), "not_planned": dict(unlisted)}
     document = {"dry_run": True, "rationale": advice.rationale, **planned}
-    around.terminal.result("\n".join(lines), document)
+    context.terminal.result("\n".join(lines), document)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def devices(*, as_json: options.Json = False) -> None:
 def _known(terminal: Terminal) -> "DeviceCatalogue":
     from tradewind.mobile.catalogue import shipped_catalogue
     from tradewind.wire.devices import DeviceCatalogue, WireDeviceProfile, WireRadioProfile
-    from tradewind_agent.errors import ServiceAway
+    from tradewind_agent.errors import ServiceUnreachable
 
-    client = surroundings.open_client_if_configured()
+    client = environment.open_client_if_configured()
     if client is not None:
         with client:
             try:
                 return client.mobile.devices()
-            except ServiceAway as away:
+            except ServiceUnreachable as away:
                 terminal.note(f"{away}; these come with the agent")
     shipped = shipped_catalogue()
     return DeviceCatalogue(

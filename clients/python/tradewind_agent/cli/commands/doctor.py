@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def doctor(*, as_json: options.Json = False) -> None:
     from tradewind_agent.session.metering import HostMeter
 
     terminal = Terminal(as_json)
-    spool = surroundings.open_spool(terminal)
+    spool = environment.open_spool(terminal)
     findings: list[Finding] = [
         *diagnosis.examine_service(os.environ, lambda: datetime.now(UTC)),
         *diagnosis.examine_tcp(),

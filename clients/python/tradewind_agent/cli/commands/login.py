@@ -24,8 +24,8 @@ def login(
     as_json: options.Json = False,
 ) -> None:
     """Keep the address and key of a service for later commands (mode 0600), once the service has taken the key."""
-    from tradewind_agent.config import check_url, keep
-    from tradewind_agent.errors import NotConfigured, ServiceAway
+    from tradewind_agent.config import check_url, store_service
+    from tradewind_agent.errors import NotConfigured, ServiceUnreachable
     from tradewind_agent.service.client import Client
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
@@ -41,11 +41,13 @@ def login(
     with Client(address, secret, retries=BRIEF_RETRIES) as client:
         try:
             client.endpoints()
-        except ServiceAway as away:
+        except ServiceUnreachable as away:
             if not unchecked:
-                raise ServiceAway(f"{away}; nothing was changed, --unchecked keeps the key all the same") from away
+                raise ServiceUnreachable(
+                    f"{away}; nothing was changed, --unchecked keeps the key all the same"
+                ) from away
             terminal.note(f"{away}; the key is kept unchecked")
             checked = False
-    path = keep(os.environ, url=address, key=secret)
+    path = store_service(os.environ, url=address, key=secret)
     document = {"url": address, "file": str(path), "checked": checked}
     terminal.result(f"logged in to {address}; key kept in {path}", document)

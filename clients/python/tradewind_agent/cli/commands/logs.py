@@ -17,10 +17,10 @@ import typer
 
 from tradewind.path import Path as NetworkPath
 from tradewind.units import format_count, parse_seconds
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import counting, plain_lines
-from tradewind_agent.cli.terminal import BrokenOff, Terminal
+from tradewind_agent.cli.terminal import PartlyDone, Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.har.upload import HarReport
@@ -110,7 +110,7 @@ def upload(
     with ExitStack() as closing:
         hars, others = split(_opened(logs, closing), format_name)
         _check_of_their_kind(context, proxy, pages=bool(hars), transfers=bool(others))
-        client = None if dry_run else closing.enter_context(surroundings.open_client())
+        client = None if dry_run else closing.enter_context(environment.open_client())
         pages: list[HarReport] = []
         with _told_if_broken_off(pages, dry_run=dry_run):
             pages.extend(upload_hars(hars, client=client, path=path, proxy=proxy))  # what came before a failure stays
@@ -135,7 +135,7 @@ def _told_if_broken_off(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[
         if not pages:
             raise
         told = har_document(pages, dry_run=dry_run)
-        raise BrokenOff("\n".join(har_lines(pages, dry_run=dry_run)), told) from failure
+        raise PartlyDone("\n".join(har_lines(pages, dry_run=dry_run)), told) from failure
 
 
 def _check_of_their_kind(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
@@ -209,7 +209,7 @@ def watch(
     quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
     state = state_path(state_folder(os.environ), folder)
     stop = _stop_on_signals()
-    client = surroundings.open_client_if_configured(pause=stop.wait)
+    client = environment.open_client_if_configured(pause=stop.wait)
     if client is None:
         terminal.note("no service is configured: logs are spooled until `tradewind login`")
     try:
@@ -217,7 +217,7 @@ def watch(
             tally = Watch(
                 options=WatchOptions(folder=folder, pattern=pattern, interval_s=interval_s, quiet_s=quiet_s),
                 state_path=state,
-                spool=surroundings.open_spool(terminal),
+                spool=environment.open_spool(terminal),
                 service=client,
                 reader=ImportingReader(context, format_name),
                 note=terminal.note,
@@ -289,21 +289,21 @@ def _opened(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
 
 
 def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
-    from tradewind_agent.system_errors import in_words
+    from tradewind_agent.system_errors import explain_os_error
 
     try:
         return closing.enter_context(path.open("rb"))
     except OSError as failed:
-        reason = f"{path} cannot be read: {in_words(failed)}"
+        reason = f"{path} cannot be read: {explain_os_error(failed)}"
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
 
 def _files_below(folder: Path) -> list[Path]:
     """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
-    from tradewind_agent.system_errors import in_words
+    from tradewind_agent.system_errors import explain_os_error
 
     def unreadable(failure: OSError) -> None:
-        reason = f"{failure.filename} cannot be read: {in_words(failure)}"
+        reason = f"{failure.filename} cannot be read: {explain_os_error(failure)}"
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
     found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]

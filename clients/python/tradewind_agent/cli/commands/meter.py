@@ -8,8 +8,8 @@ from tradewind.energy.measured import Host
 from tradewind.transfer import Usage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
-from tradewind_agent.cli.commands.meter_calibrate import CalibrationWish, calibrate_host, calibration_wish
-from tradewind_agent.cli.commands.meter_trace import TraceWish, split_trace, trace_wish
+from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host, calibration_options
+from tradewind_agent.cli.commands.meter_trace import TraceOptions, split_trace, trace_options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.terminal import Terminal
 
@@ -34,8 +34,8 @@ def meter(
     interval: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between two lines.", show_default=INTERVAL)
     ] = None,
-    calibration: Annotated["CalibrationWish | None", GroupOf(calibration_wish)],
-    trace: Annotated["TraceWish | None", GroupOf(trace_wish)],
+    calibration: Annotated["CalibrationOptions | None", GroupOf(calibration_options)],
+    trace: Annotated["TraceOptions | None", GroupOf(trace_options)],
     host: options.Meter,
     as_json: options.Json = False,
 ) -> None:

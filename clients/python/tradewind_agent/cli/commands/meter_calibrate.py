@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.commands.meter_trace import TraceWish, read_trace, tell_mended, told_moment
+from tradewind_agent.cli import environment, options
+from tradewind_agent.cli.commands.meter_trace import TraceOptions, format_moment, read_trace, report_corrections
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ TRACE_LATE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationWish:
+class CalibrationOptions:
     """``afresh`` : not what an earlier one has left. ``step_s`` : ``None`` for as long as the meter needs.
     ``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
 
@@ -39,7 +39,7 @@ class CalibrationWish:
     upload_as: str | None
 
 
-def calibration_wish(
+def calibration_options(
     *,
     calibrate: Annotated[
         bool,
@@ -55,7 +55,7 @@ def calibration_wish(
         str | None,
         typer.Option(metavar="NAME", help="Upload the calibration, or the one kept, as the profile of that device."),
     ] = None,
-) -> CalibrationWish | None:
+) -> CalibrationOptions | None:
     """What is asked of a calibration; ``None`` where none is."""
     if not calibrate and step is not None:
         raise typer.BadParameter("goes with --calibrate", param_hint="--step")
@@ -63,48 +63,52 @@ def calibration_wish(
         return None
     from tradewind.wire.devices import parse_profile_name
 
-    return CalibrationWish(
+    return CalibrationOptions(
         calibrate,
         None if step is None else options.duration("--step", step),
         options.read_if("--upload", parse_profile_name, upload),
     )
 
 
-def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
+def calibrate_host(
+    terminal: Terminal, host: "HostMeter", request: CalibrationOptions, trace: TraceOptions | None
+) -> None:
     """Climb the ladder, fit, keep, upload; what was measured is kept and told, also where it cannot be uploaded."""
     from tradewind_agent.errors import AgentError
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.meters.kept_models import FILE, keep_calibration
+    from tradewind_agent.meters.stored_models import FILE, store_calibration
 
     folder = state_folder(os.environ)
     if trace is not None and trace.is_of_a_transfer:
         raise typer.BadParameter(
             "are of a transfer, not of --calibrate", param_hint="--began, --ended, --moved, --tail"
         )
-    if trace is not None and not wish.afresh:
+    if trace is not None and not request.afresh:
         raise typer.BadParameter("goes with --calibrate where there is a trace", param_hint="--upload")
-    calibration = None if wish.afresh else _kept(folder)
-    client = None if wish.upload_as is None else surroundings.open_client()
+    calibration = None if request.afresh else _kept(folder)
+    client = None if request.upload_as is None else environment.open_client()
     if calibration is None:
-        calibration = _calibrated(terminal, host, wish, trace)
-        keep_calibration(calibration, folder)
+        calibration = _calibrated(terminal, host, request, trace)
+        store_calibration(calibration, folder)
     failure = None
-    if client is not None and wish.upload_as is not None:
+    if client is not None and request.upload_as is not None:
         with client:
             try:
-                client.mobile.upload_device(wish.upload_as, calibration.device_profile("calibrated", wish.upload_as))
+                client.mobile.upload_device(
+                    request.upload_as, calibration.device_profile("calibrated", request.upload_as)
+                )
             except AgentError as away:
-                failure = f"not uploaded: {away}; `tradewind meter --upload {wish.upload_as}` does it later"
-    _tell(terminal, calibration, folder / FILE, wish.upload_as, failure)
+                failure = f"not uploaded: {away}; `tradewind meter --upload {request.upload_as}` does it later"
+    _tell(terminal, calibration, folder / FILE, request.upload_as, failure)
     if failure is not None:
         raise typer.Exit(1)
 
 
 def _kept(folder: Path) -> "Calibration":
     from tradewind_agent.errors import CalibrationUnusable
-    from tradewind_agent.meters.kept_models import kept_calibration
+    from tradewind_agent.meters.stored_models import load_calibration
 
-    if (kept := kept_calibration(folder)) is None:
+    if (kept := load_calibration(folder)) is None:
         raise CalibrationUnusable("nothing is kept here to be uploaded; run `tradewind meter --calibrate` first")
     return kept
 
@@ -129,7 +133,9 @@ def _tell(
     )
 
 
-def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> "Calibration":
+def _calibrated(
+    terminal: Terminal, host: "HostMeter", request: CalibrationOptions, trace: TraceOptions | None
+) -> "Calibration":
     from tradewind.energy.measured import EnergyMethod, EnergyQuality
     from tradewind_agent.meters.calibration import calibrate, with_trace
     from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, climb, host_loads
@@ -149,13 +155,13 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
             host_loads(host.reader.read().logical_cpus, Path(folder)),
             read=host.reader.read,
             energy_j=meter.energy_j if trace is None else None,
-            step_s=wish.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),
+            step_s=request.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),
             say=lambda line: None if terminal.json else terminal.note(line),
         )
     if trace is None:
         return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
     recorded = _recorded_until(steps[-1].ended_s, trace.file)
-    tell_mended(terminal, trace.file, recorded)
+    report_corrections(terminal, trace.file, recorded)
     measured = with_trace(steps, recorded)
     return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
 
@@ -174,7 +180,7 @@ def _check_recording(file: Path) -> None:
     except TooFewSamples:
         return
     if abs(last_s - time.time()) > OLDEST_TRACE_S:
-        reason = f"{file} is not being recorded now, with the day's clock: it ends at {told_moment(last_s)}"
+        reason = f"{file} is not being recorded now, with the day's clock: it ends at {format_moment(last_s)}"
         raise typer.BadParameter(reason, param_hint="--trace")
 
 

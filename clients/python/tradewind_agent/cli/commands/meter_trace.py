@@ -23,7 +23,7 @@ _OPTIONS = {"ended_s": "--ended", "time_s": "--began, --ended", "base_power_w": 
 
 
 @dataclass(frozen=True, slots=True)
-class TraceWish:
+class TraceOptions:
     """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
     ``tail_s`` : how long its radio stays in high power afterwards, else to the end of the trace."""
 
@@ -38,7 +38,7 @@ class TraceWish:
         return self.began_s is not None
 
 
-def trace_wish(
+def trace_options(
     *,
     trace: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Trace of a power meter: columns of time and power, W or mW.")
@@ -50,7 +50,7 @@ def trace_wish(
         str | None,
         typer.Option(metavar="TIME", help="Of --trace: the radio's tail after it.", show_default="to the trace's end"),
     ] = None,
-) -> TraceWish | None:
+) -> TraceOptions | None:
     """What is asked of a trace; ``None`` where none is given."""
     of_the_transfer = {"--moved": moved, "--tail": tail}
     if trace is None:
@@ -62,7 +62,7 @@ def trace_wish(
         raise typer.BadParameter("go together: a transfer has a beginning and an end", param_hint="--began, --ended")
     if began is None and (alone := next((name for name, text in of_the_transfer.items() if text), None)):
         raise typer.BadParameter("is of a transfer: say when, by --began and --ended", param_hint=alone)
-    return TraceWish(
+    return TraceOptions(
         trace,
         _moment_s("--began", began),
         _moment_s("--ended", ended),
@@ -90,19 +90,19 @@ def read_trace(path: Path, *, still_written: bool = False) -> "PowerTrace":
         raise InvalidTrace(str(path), "is not UTF-8 text; export it as CSV") from None
 
 
-def tell_mended(terminal: Terminal, path: Path, trace: "PowerTrace") -> None:
+def report_corrections(terminal: Terminal, path: Path, trace: "PowerTrace") -> None:
     """What was mended when it was read."""
     for note in trace.notes:
         terminal.note(f"{path}: {note}")
 
 
-def split_trace(terminal: Terminal, wish: TraceWish) -> None:
+def split_trace(terminal: Terminal, request: TraceOptions) -> None:
     """Tell the energy of the trace, split where a transfer is named."""
     from tradewind.energy.measured import total_energy_j
     from tradewind.units import format_joules
 
-    trace = read_trace(wish.file)
-    tell_mended(terminal, wish.file, trace)
+    trace = read_trace(request.file)
+    report_corrections(terminal, request.file, trace)
     duration_s = trace.time_s[-1] - trace.time_s[0]
     total_j = total_energy_j(trace.time_s, trace.power_w)
     document: dict[str, object] = {
@@ -113,14 +113,14 @@ def split_trace(terminal: Terminal, wish: TraceWish) -> None:
         "notes": list(trace.notes),
     }
     text = f"{format_joules(total_j)} in {duration_s:.1f} s, {total_j / duration_s:.2f} W on average (meter, measured)"
-    if wish.began_s is not None and wish.ended_s is not None:
-        text, of_the_transfer = _of_the_transfer(trace, wish, wish.began_s, wish.ended_s)
+    if request.began_s is not None and request.ended_s is not None:
+        text, of_the_transfer = _of_the_transfer(trace, request, request.began_s, request.ended_s)
         document |= of_the_transfer
     terminal.result(text, document)
 
 
 def _of_the_transfer(
-    trace: "PowerTrace", wish: TraceWish, began_s: float, ended_s: float
+    trace: "PowerTrace", request: TraceOptions, began_s: float, ended_s: float
 ) -> tuple[str, dict[str, object]]:
     """What the trace tells of the transfer: for people, and for programs."""
     from tradewind.errors import InvalidTrace
@@ -128,27 +128,27 @@ def _of_the_transfer(
     from tradewind.units import format_joules
 
     try:
-        split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
+        split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=request.tail_s)
     except InvalidTrace as wrong:
         raise _told_of(wrong, trace) from None
     recorded_s = trace.time_s[-1] - ended_s
-    tail_s = recorded_s if wish.tail_s is None else min(wish.tail_s, recorded_s)
+    tail_s = recorded_s if request.tail_s is None else min(request.tail_s, recorded_s)
     document: dict[str, object] = {"transfer": split.parts() | {"total_j": split.total_j, "tail_s": tail_s}}
     tail = "its tail unknown: the trace ends with it"
     if split.tail_j is not None:
         cut = (
             ""
-            if wish.tail_s is None or wish.tail_s <= recorded_s
-            else f", where the trace ends before {wish.tail_s:g} s"
+            if request.tail_s is None or request.tail_s <= recorded_s
+            else f", where the trace ends before {request.tail_s:g} s"
         )
         tail = f"{format_joules(split.tail_j)} of tail in the {tail_s:.1f} s after it{cut}"
     text = (
         f"{format_joules(split.total_j)} while it ran: {format_joules(split.base_j)} base, "
         f"{format_joules(split.dynamic_j)} dynamic; {tail}"
     )
-    for name, unit_bytes in UNITS_BYTES.items() if wish.moved_bytes else ():
-        assert wish.moved_bytes is not None
-        share = split.per(unit_bytes, wish.moved_bytes)
+    for name, unit_bytes in UNITS_BYTES.items() if request.moved_bytes else ():
+        assert request.moved_bytes is not None
+        share = split.per(unit_bytes, request.moved_bytes)
         document[name] = share.parts()
         of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
         text += f"\n{UNITS_TOLD[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
@@ -159,12 +159,12 @@ def _told_of(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
     """What is wrong with the transfer, in the words of the options."""
     reason = wrong.reason
     if wrong.field == "time_s":
-        span = f"from {told_moment(trace.time_s[0])} to {told_moment(trace.time_s[-1])}"
+        span = f"from {format_moment(trace.time_s[0])} to {format_moment(trace.time_s[-1])}"
         reason = f"the trace goes {span}, which the transfer is not within"
     return typer.BadParameter(reason, param_hint=_OPTIONS[wrong.field])
 
 
-def told_moment(moment_s: float) -> str:
+def format_moment(moment_s: float) -> str:
     """As the trace has it: a date, or seconds from some beginning."""
     if moment_s < DATES_FROM_S:
         return f"{moment_s:.3f} s"

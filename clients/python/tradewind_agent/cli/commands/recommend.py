@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
@@ -38,7 +38,7 @@ def recommend(
     from tradewind.wire.base import BIGINT_MAX
     from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
     from tradewind.wire.records import WirePath
-    from tradewind_agent.session.planning import ask, plan_by_rules
+    from tradewind_agent.session.planning import plan_by_rules, request_plan
 
     terminal = Terminal(as_json)
     _check_tool(flags)
@@ -63,9 +63,9 @@ def recommend(
         path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),
         load=load,
     )
-    client = surroundings.open_client_if_configured()
+    client = environment.open_client_if_configured()
     try:
-        plan = ask(client, request)
+        plan = request_plan(client, request)
     finally:
         if client is not None:
             client.close()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 def listed(*, as_json: options.Json = False) -> None:
     """The newest releases; the one in force is marked."""
     terminal = Terminal(as_json)
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         found = client.releases.page()
     document = {"releases": [each.model_dump(mode="json") for each in found]}
     if not found and not as_json:
@@ -52,7 +52,7 @@ def listed(*, as_json: options.Json = False) -> None:
 def compare(release: Number, *, as_json: options.Json = False) -> None:
     """What putting a release in force would change: links, how well each model does, and tiers that move."""
     terminal = Terminal(as_json)
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         found = client.releases.compare(release)
     if found.links or as_json:
         terminal.table(COMPARED, list(_lines(found)), found.model_dump(mode="json"))
@@ -67,14 +67,14 @@ def publish(
     as_json: options.Json = False,
 ) -> None:
     """Put a release in force that was rejected or rolled back; the key needs the scope operator."""
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         now = client.releases.publish(release, reason)
     Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
 
 
 def rollback(release: Number, *, as_json: options.Json = False) -> None:
     """Return to an earlier release, or from the one in force to the one before; needs the scope operator."""
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         now = client.releases.roll_back(release)
     Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
 

@@ -11,7 +11,7 @@ from tradewind_agent.cli import options
 from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.progress import plain_lines
 from tradewind_agent.cli.terminal import Terminal
-from tradewind_agent.errors import CannotServe
+from tradewind_agent.errors import ServeFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def serve_files(
             on_look=_telling(terminal),
         )
     except OSError as failure:
-        raise CannotServe(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
+        raise ServeFailed(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
     terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
 
 
@@ -91,13 +91,13 @@ def _told(counters: "Counters") -> str:
 def _why(failure: OSError) -> str:
     import ssl
 
-    from tradewind_agent.system_errors import in_words
+    from tradewind_agent.system_errors import explain_os_error
 
     if isinstance(failure, ssl.SSLError):
         return "--certificate and --certificate-key are no PEM files that belong together"
     if isinstance(failure, FileNotFoundError):
         return "--certificate or --certificate-key does not exist; check the names"
-    return f"{in_words(failure).what}; choose another --port or --host"
+    return f"{explain_os_error(failure).what}; choose another --port or --host"
 
 
 def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:

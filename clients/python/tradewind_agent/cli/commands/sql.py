@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tradewind.units import format_bytes, format_count
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal, one_line
-from tradewind_agent.folders import whole_or_not_at_all
+from tradewind_agent.folders import write_atomically
 
 if TYPE_CHECKING:
     from tradewind_agent.service.warehouse import QueryResult
@@ -71,7 +71,7 @@ def sql(
         raise typer.BadParameter(f"{form} needs --output FILE", param_hint="--format")
     if statement == "-":
         statement = _statement_given()
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         most = limit or (SHOWN_ROWS if form is Format.TABLE and output is None else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
         told = _written(result, form, output)
@@ -129,7 +129,7 @@ def _written(result: "QueryResult", form: Format, output: Path | None) -> str:
     """As `_write`; a file is there at the end alone, so that a refused query empties none."""
     if output is None:
         return _write(result, form, None)
-    with whole_or_not_at_all(output) as draft:
+    with write_atomically(output) as draft:
         return _write(result, form, draft)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind.units import format_bytes
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def usage(
     if as_csv and as_json:
         raise typer.BadParameter("not together with --json", param_hint="--csv")
     terminal = Terminal(as_json)
-    with surroundings.open_client() as client:
+    with environment.open_client() as client:
         if as_csv:
             for piece in client.usage.transfers_csv(month):
                 sys.stdout.buffer.write(piece)

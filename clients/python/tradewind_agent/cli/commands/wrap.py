@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
@@ -26,13 +26,13 @@ def register(app: typer.Typer) -> None:
 
 def wrap_options(
     *,
-    wanted: TransferOptions,
+    settings: TransferOptions,
     tune: Annotated[
         bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
     ] = True,
 ) -> "CopyOptions":
     """What is asked of the transfer; its parameters may be set by the tool's own flags."""
-    return replace(wanted, tune=tune)
+    return replace(settings, tune=tune)
 
 
 def stated_workload(
@@ -57,7 +57,7 @@ def wrap(
         list[str], typer.Argument(metavar="-- TOOL ARGUMENTS...", help="The tool's command line, as you would type it.")
     ],
     *,
-    wanted: Annotated["CopyOptions", GroupOf(wrap_options)],
+    settings: Annotated["CopyOptions", GroupOf(wrap_options)],
     workload: Annotated["Workload | None", GroupOf(stated_workload)],
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,
@@ -72,28 +72,28 @@ def wrap(
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
-    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+    client = environment.open_client_if_configured(BRIEF_RETRIES)
     try:
-        asked = WrapOptions(copy=wanted, workload=workload)
+        asked = WrapOptions(copy=settings, workload=workload)
         prepared = prepare_wrap(words, options=asked, environment=os.environ, client=client)
         if dry_run:
-            tell_command(terminal, prepared)
+            show_command(terminal, prepared)
             return
-        code = run_and_tell(terminal, prepared, client, meter)
+        code = run_and_report(terminal, prepared, client, meter)
     finally:
         if client is not None:
             client.close()
     raise typer.Exit(code)
 
 
-def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
+def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
     """Run a tool; its exit code. It has standard output for itself: for people the closing line is a note."""
     from tradewind_agent.movers.wrap.run import run_wrap
     from tradewind_agent.session.logbook import Logbook
 
     for line in _told_before(prepared):
         terminal.note(line)
-    logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+    logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     # The document alone is on standard output; what the tool says there goes beside it.
     output_to = sys.stderr.fileno() if terminal.json else None
     report = run_wrap(
@@ -111,7 +111,7 @@ def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client |
     return report.exit_code
 
 
-def tell_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
+def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     """What would run, without running it."""
     from tradewind_agent.copy.report import plan_document
     from tradewind_agent.movers.wrap.report import command_text

@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import retry_after_s
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 LOST = (OSError, HTTPException)
 """What a connection raises that broke."""
@@ -117,7 +117,7 @@ def lost(error: BaseException, *, before_answer: bool = False) -> ConnectionFaul
 
 
 def _in_words(error: BaseException) -> str:
-    return str(in_words(error) if isinstance(error, OSError) else error) or type(error).__name__
+    return str(explain_os_error(error) if isinstance(error, OSError) else error) or type(error).__name__
 
 
 def refusal(answer: HTTPResponse) -> FileFault:

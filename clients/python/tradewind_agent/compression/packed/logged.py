@@ -21,8 +21,8 @@ from tradewind_agent.compression.planning import Wish
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport, Failure
-from tradewind_agent.copy.resources import HeldResources, holding
-from tradewind_agent.copy.run import PreparedCopy, agent_version, keep_records, prepare_listed
+from tradewind_agent.copy.resources import CopyResources, hold_resources
+from tradewind_agent.copy.run import PreparedCopy, get_agent_version, prepare_listed, store_records
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault, SpoolFailed
@@ -30,9 +30,9 @@ from tradewind_agent.meters import MeterResult
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.other_end import EndReading, OtherEnd
-from tradewind_agent.session.records import LEAST_DURATION, Identity, Moved, records_of
-from tradewind_agent.sla_text import write_agreement
+from tradewind_agent.session.other_end import OtherEnd, OtherEndReading
+from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity, build_records
+from tradewind_agent.sla_text import format_sla
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
@@ -62,7 +62,7 @@ class _Movement:
     packed: PackedReport
     started_at: datetime
     metered: MeterResult | None
-    other_end: EndReading | None
+    other_end: OtherEndReading | None
 
     @property
     def status(self) -> Status:
@@ -106,7 +106,7 @@ def run_packed_copy(
                     PartFile(job.destination).discard()
     by_hand = Parameters(concurrency=min(chosen.at_once, len(listing.jobs)), parallelism=1, pipelining=1)
     prepared = prepare_listed(listing, options=replace(options, by_hand=by_hand))
-    with holding(prepared.plan, listing.direction, options, limiter) as held:
+    with hold_resources(prepared.plan, listing.direction, options, limiter) as held:
         copy = PackedCopy(
             listing,
             wish,
@@ -122,7 +122,7 @@ def run_packed_copy(
     records = _records(prepared, held, movement)
     seen = () if logbook is None else copy.observations()
     notes = keep_observations(logbook, movement.packed.transfer_id, seen)
-    log = keep_records(logbook, records)
+    log = store_records(logbook, records)
     report = _report(prepared, held, movement, records=records, notes=notes, log=log)
     return LoggedPackedCopy(copy=report, packed=movement.packed)
 
@@ -156,19 +156,19 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     return _Movement(packed=packed, started_at=started_at, metered=metered, other_end=reading)
 
 
-def _records(prepared: PreparedCopy, held: HeldResources, movement: _Movement) -> tuple[TransferRecord, ...]:
+def _records(prepared: PreparedCopy, held: CopyResources, movement: _Movement) -> tuple[TransferRecord, ...]:
     """The row to log; none where nothing was moved that measures a transfer."""
     packed, listing = movement.packed, prepared.listing
     if not packed.files_done and not (packed.cancelled and packed.moved_bytes):
         return ()
     failed = len(packed.failures)
     whole_listing = listing.sizes_are_exact and not packed.files_skipped and movement.status is Status.SUCCEEDED
-    moved = Moved(
+    moved = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=DataSet.of_sizes(listing.sizes_bytes)
         if whole_listing
         else DataSet(file_count=max(packed.files_done + failed, 1), total_bytes=movement.moved_bytes),
-        parameters=replace(held.in_force(prepared.plan).parameters, codec=packed.codec),
+        parameters=replace(held.apply_to_plan(prepared.plan).parameters, codec=packed.codec),
         started_at=movement.started_at,
         ended_at=movement.started_at + timedelta(seconds=packed.duration_s),
         outcome=Outcome(
@@ -179,18 +179,18 @@ def _records(prepared: PreparedCopy, held: HeldResources, movement: _Movement) -
             throughput_bps=throughput_bps(movement.moved_bytes, max(packed.duration_s, LEAST_DURATION.total_seconds())),
         ),
     )
-    identity = Identity(
+    identity = TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(PACKED_MOVER, agent_version()),
+        mover=Mover(PACKED_MOVER, get_agent_version()),
         protocol=listing.remote.scheme,
         direction=listing.direction,
         network=prepared.options.network,
-        sla=write_agreement(prepared.options.sla),
+        sla=format_sla(prepared.options.sla),
     )
     usage = None if movement.metered is None else movement.metered.usage
-    return records_of(identity, moved, (), path=prepared.path, energy=_energy(movement), usage=usage)
+    return build_records(identity, moved, (), path=prepared.path, energy=_energy(movement), usage=usage)
 
 
 def _energy(movement: _Movement) -> tuple[EnergyReading, ...]:
@@ -205,7 +205,7 @@ def keep_observations(
     if logbook is None:
         return ()
     try:
-        logbook.observations.keep(transfer_id, observations)
+        logbook.observations.store(transfer_id, observations)
     except SpoolFailed as failure:
         return (str(failure),)
     return ()
@@ -213,7 +213,7 @@ def keep_observations(
 
 def _report(
     prepared: PreparedCopy,
-    held: HeldResources,
+    held: CopyResources,
     movement: _Movement,
     *,
     records: tuple[TransferRecord, ...],

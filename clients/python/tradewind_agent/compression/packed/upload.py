@@ -17,7 +17,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.part_write import upload_id
 from tradewind_agent.errors import FileFault
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _STORED = frozenset({200, 201, 204})
 _MOST_TOLD_BYTES = 4096
@@ -56,7 +56,7 @@ def _reading(job: UploadJob) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
+        raise FileFault(f"cannot read {job.source}: {explain_os_error(error)}", retryable=False) from error
 
 
 def _sent(

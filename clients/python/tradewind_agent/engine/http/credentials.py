@@ -7,7 +7,7 @@ from typing import Self
 
 from tradewind_agent.engine.http.address import Login, Origin, Url
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Credentials:
         except FileNotFoundError:
             return cls()
         except OSError as error:
-            raise UnusableSource(f"cannot read {path}: {in_words(error)}") from error
+            raise UnusableSource(f"cannot read {path}: {explain_os_error(error)}") from error
         except netrc.NetrcParseError as error:
             raise UnusableSource(f"cannot read {path}: {error}") from error
         return cls({host: Login(name, password or "") for host, (name, _, password) in entries.items()})

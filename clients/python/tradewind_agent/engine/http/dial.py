@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.http1 import Request, ResponseHead, ResponseRea
 from tradewind_agent.engine.http.proxy import Proxy
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _HAPPY_EYEBALLS_DELAY_S = 0.25  # RFC 8305 §8
 _OK = 200
@@ -49,7 +49,7 @@ async def dial(
         raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
     except OSError as error:
         unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-        reason = f"cannot connect to {where}: {in_words(error)}"
+        reason = f"cannot connect to {where}: {explain_os_error(error)}"
         raise ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name) from error
     if options.congestion_control is not None:
         connection.send_by(options.congestion_control)

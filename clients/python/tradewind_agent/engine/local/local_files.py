@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tradewind_agent.errors import FileFault, StorageFailed
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _HASH_BLOCK_BYTES = 1 << 20
 _STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
@@ -26,7 +26,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 
 def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
-    words = in_words(error)
+    words = explain_os_error(error)
     if error.errno in _STOPPING:
         advice = "make room and run the same command again, what was received is kept"
         return StorageFailed(f"cannot write {path}: {words.what}; {advice}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tradewind_agent.engine.remote.omissions import LinkRule, Omission, OmissionKind
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 _IS_LINK = "is a symbolic link; --follow-links sends what it points to, --skip-links leaves it out"
 _LEADS_BACK = "is a symbolic link to a folder above it"
@@ -27,7 +27,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
     try:
         waiting = _children(folder, (_identity(folder.stat()),))
     except OSError as failure:
-        raise UnusableSource(f"{folder} cannot be read: {in_words(failure)}") from failure
+        raise UnusableSource(f"{folder} cannot be read: {explain_os_error(failure)}") from failure
     while waiting:  # the next path is the last
         path, above = waiting.pop()
         try:
@@ -42,7 +42,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
             else:
                 waiting.extend(_children(path, (*above, identity)))
         except OSError as failure:
-            yield Omission(str(path), f"cannot be read: {in_words(failure)}", OmissionKind.UNREADABLE)
+            yield Omission(str(path), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
 
 
 def _identity(found: os.stat_result) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
 from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 
 _SIZE = r"[0-9.]{1,12}(?:[KMGTP]i)?B"
 _PROGRESS = re.compile(rf"#([0-9a-f]{{6}}) ({_SIZE})/({_SIZE})(?:\([0-9]+%\))?(?: CN:([0-9]{{1,5}}))?")
@@ -129,7 +129,7 @@ class Aria2Importer:
 
     name = "aria2"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """A record a file; otherwise as ``Importer.rows``."""
         required("source", "--source", context.source)
         required("destination", "--destination", context.destination)
@@ -139,14 +139,14 @@ class Aria2Importer:
         return _rows(text, context)
 
 
-def _rows(text: LogText, context: ImportContext) -> Iterator[Imported | Refused]:
+def _rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
     log = _Log(context)
     for line in text.lines():
         try:
             if line.fault is not None:
                 raise line.fault
             if (result := _RESULT.match(line.text)) is not None:
-                yield Imported(_record(result, line, log), line.number)
+                yield ImportedRow(_record(result, line, log), line.number)
             elif (summary := _SUMMARY.search(line.text)) is not None:
                 log.summary(summary)
             elif (notice := _NOTICE.match(line.text)) is not None:
@@ -154,10 +154,10 @@ def _rows(text: LogText, context: ImportContext) -> Iterator[Imported | Refused]
             elif "[#" in line.text:
                 log.progress(line)
         except InvalidValue as invalid:
-            yield refused(line.number, invalid, line.text)
+            yield refuse_row(line.number, invalid, line.text)
     for download in log.downloads.values():
         unfinished = InvalidValue("outcome.status", "is not in the log: the download has no line in a table of results")
-        yield refused(download.line.number, unfinished, download.line.text)
+        yield refuse_row(download.line.number, unfinished, download.line.text)
 
 
 def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:

@@ -15,7 +15,7 @@ from tradewind_agent.history.importers.fields import bounded, instant, name, num
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
 
 _STATUS: Mapping[str, Status] = MappingProxyType(
@@ -31,7 +31,7 @@ class FtsImporter:
 
     name = "fts"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """A record a file; otherwise as ``Importer.rows``."""
         report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
         return read_sessions(text.lines(), lambda line: _record(line, context), report)

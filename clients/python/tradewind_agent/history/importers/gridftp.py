@@ -18,7 +18,7 @@ from tradewind.units import throughput_bps
 from tradewind_agent.history.importers.fields import bounded, instant, name, number, setting
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
 
 _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
@@ -37,7 +37,7 @@ class GridFtpImporter:
 
     name = "gridftp"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """A record a file; otherwise as ``Importer.rows``."""
         if context.timezone is None:
             report.assume("times are UTC, as the server writes them")

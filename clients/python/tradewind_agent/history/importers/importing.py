@@ -12,7 +12,7 @@ from tradewind_agent.history.importers.fts import FtsImporter
 from tradewind_agent.history.importers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
-from tradewind_agent.history.importers.ports import ImportContext, Imported, Importer, ImportReport, Refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
 from tradewind_agent.history.importers.rclone import RcloneImporter
 
 
@@ -29,20 +29,20 @@ def known_importers() -> Mapping[str, Importer]:
     return {importer.name: importer for importer in importers}
 
 
-class LogImport(Iterator[Imported | Refused]):
+class LogImport(Iterator[ImportedRow | RefusedRow]):
     """An import under way: its rows in the order of the log; ``report`` is complete once they are exhausted."""
 
     def __init__(self, text: LogText, importer: Importer, context: ImportContext) -> None:
         self.report = ImportReport(format=importer.name)
         self._rows = self._counted(text, importer, context)
 
-    def _counted(self, text: LogText, importer: Importer, context: ImportContext) -> Iterator[Imported | Refused]:
+    def _counted(self, text: LogText, importer: Importer, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
         with text:
             for item in importer.rows(text, context, self.report):
                 self.report.count(item)
                 yield item
 
-    def __next__(self) -> Imported | Refused:
+    def __next__(self) -> ImportedRow | RefusedRow:
         return next(self._rows)
 
 

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, unpacked
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, open_unpacked
+from tradewind_agent.system_errors import explain_os_error
 
 MAX_LINE_CHARS = 1 << 20
 """A longer line is refused without being held; a million characters are far beyond any real log row."""
@@ -120,7 +120,7 @@ class LogText:
         self._rewindable.seek(self._beginning)
         magic = self._rewindable.read(MAGIC_BYTES)
         self._rewindable.seek(self._beginning)
-        with unpacked(self._rewindable, magic) as stream:
+        with open_unpacked(self._rewindable, magic) as stream:
             yield stream
 
     def _made_rewindable(self) -> IO[bytes]:
@@ -129,7 +129,7 @@ class LogText:
             try:
                 stream = Path(self._log).open("rb")  # noqa: SIM115  # closed with the log
             except OSError as failed:
-                raise InvalidValue("file", f"cannot read {self._log}: {in_words(failed)}") from None
+                raise InvalidValue("file", f"cannot read {self._log}: {explain_os_error(failed)}") from None
             self._closing.enter_context(stream)
         else:
             stream = self._log

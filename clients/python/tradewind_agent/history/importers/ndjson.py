@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tradewind.errors import InvalidValue
 from tradewind.wire.records import parse_row
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 
 
 class NdjsonImporter:
@@ -13,15 +13,15 @@ class NdjsonImporter:
 
     name = "ndjson"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:  # noqa: ARG002  # the port's
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:  # noqa: ARG002  # the port's
         """Records as they are; otherwise as ``Importer.rows``."""
         return (_read(line) for line in text.lines() if line.fault or line.text.strip())
 
 
-def _read(line: Line) -> Imported | Refused:
+def _read(line: Line) -> ImportedRow | RefusedRow:
     try:
         if line.fault is not None:
             raise line.fault
-        return Imported(parse_row(line.text.encode(errors="replace")).to_record(), line.number)
+        return ImportedRow(parse_row(line.text.encode(errors="replace")).to_record(), line.number)
     except InvalidValue as invalid:
-        return refused(line.number, invalid, line.text)
+        return refuse_row(line.number, invalid, line.text)

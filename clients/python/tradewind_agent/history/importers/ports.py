@@ -66,7 +66,7 @@ class ImportContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedRow:
     """One row that became a record. ``group`` labels the set of the file that it belongs to, "" if there is but one."""
 
     record: TransferRecord
@@ -75,7 +75,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRow:
     """One row that did not: line number (1 is the first line), field, reason in one phrase, beginning of the row."""
 
     row: int
@@ -84,9 +84,9 @@ class Refused:
     raw: str
 
 
-def refused(row: int, invalid: InvalidValue, raw: str) -> Refused:
+def refuse_row(row: int, invalid: InvalidValue, raw: str) -> RefusedRow:
     """The refusal that an invalid value of a row means."""
-    return Refused(row, invalid.field, invalid.reason, raw[:RAW_EXCERPT])
+    return RefusedRow(row, invalid.field, invalid.reason, raw[:RAW_EXCERPT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class ImportReport:
         if assumption not in self.assumptions:
             self.assumptions.append(assumption)
 
-    def count(self, item: Imported | Refused) -> None:
+    def count(self, item: ImportedRow | RefusedRow) -> None:
         """Count one row."""
         self.rows_read += 1
-        if isinstance(item, Imported):
+        if isinstance(item, ImportedRow):
             self.imported += 1
         else:
             self.refuse(item.row, item.field, _kind(item.reason))
@@ -160,7 +160,7 @@ class Importer(Protocol):
     def name(self) -> str:
         """Name of the format, as given to ``--format``."""
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """Records and refusals of a log in one pass of flat memory; units and assumptions go to the report.
 
         Raises

@@ -18,7 +18,7 @@ from tradewind.units import format_count, throughput_bps
 from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 from tradewind_agent.history.importers.rclone_run import Run, count_in, seconds_in, split_runs
 
 _LOCAL = "local"
@@ -32,22 +32,22 @@ class RcloneImporter:
 
     name = "rclone"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """A record a run; otherwise as ``Importer.rows``."""
         required("source", "--source", context.source)
         required("destination", "--destination", context.destination)
         return _rows(text, context, report)
 
 
-def _rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+def _rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     for found in split_runs(text.lines()):
-        if isinstance(found, Refused):
+        if isinstance(found, RefusedRow):
             yield found
         else:
             yield from _finished(found, context, report)
 
 
-def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     """Yield the record of a run, or why there is none; nothing for a run that moved nothing over the network."""
     if run.is_dry or run.files.is_dry:
         report.assume("dry runs moved nothing and make no record")
@@ -58,9 +58,9 @@ def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterato
     try:
         if run.last_stats is not None and _moved_nothing(run, report):
             return
-        yield Imported(_record(run, line, context, report), line.number)
+        yield ImportedRow(_record(run, line, context, report), line.number)
     except InvalidValue as invalid:
-        yield refused(line.number, invalid, line.text)
+        yield refuse_row(line.number, invalid, line.text)
 
 
 def _moved_nothing(run: Run, report: ImportReport) -> bool:

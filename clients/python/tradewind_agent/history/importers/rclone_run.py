@@ -11,7 +11,7 @@ from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import bounded, number
 from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.ports import Refused, refused
+from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
@@ -179,7 +179,7 @@ class Event:
         )
 
 
-def split_runs(lines: Iterator[Line]) -> Iterator[Run | Refused]:
+def split_runs(lines: Iterator[Line]) -> Iterator[Run | RefusedRow]:
     """Yield the runs of a log in their order, and the lines that cannot be read."""
     run: Run | None = None
     for line in lines:
@@ -198,7 +198,7 @@ def split_runs(lines: Iterator[Line]) -> Iterator[Run | Refused]:
             run = run or Run(line)
             run.note(event)
         except InvalidValue as invalid:
-            yield refused(line.number, invalid, line.text)
+            yield refuse_row(line.number, invalid, line.text)
     if run is not None:
         run.close()
         yield run

@@ -8,12 +8,12 @@ from tradewind.transfer import TransferRecord
 from tradewind_agent.history.importers.fields import possible_rate
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.overlap import OverlapWindow
-from tradewind_agent.history.importers.ports import Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.ports import ImportedRow, ImportReport, RefusedRow, refuse_row
 
 
 def read_sessions(
     lines: Iterable[Line], read: Callable[[Line], TransferRecord | None], report: ImportReport
-) -> Iterator[Imported | Refused]:
+) -> Iterator[ImportedRow | RefusedRow]:
     """Records of a log of single files, with concurrency from transfers of the same host pair beside them.
 
     ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
@@ -21,10 +21,10 @@ def read_sessions(
     report.assume(
         "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
     )
-    window: OverlapWindow[Imported | Refused] = OverlapWindow()
+    window: OverlapWindow[ImportedRow | RefusedRow] = OverlapWindow()
     for line in lines:
         item = _read(line, read)
-        if isinstance(item, Imported):
+        if isinstance(item, ImportedRow):
             record = item.record
             done = window.transfer(item, (record.source, record.destination), record.started_at, record.ended_at)
         elif item is not None:
@@ -35,7 +35,7 @@ def read_sessions(
     yield from (_with_concurrency(*row) for row in window.rest())
 
 
-def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> Imported | Refused | None:
+def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> ImportedRow | RefusedRow | None:
     try:
         if line.fault is not None:
             raise line.fault
@@ -43,13 +43,13 @@ def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> Imported
         if record is None:
             return None
         possible_rate(record.outcome.throughput_bps, record.path.bandwidth_bps)
-        return Imported(record, line.number)
+        return ImportedRow(record, line.number)
     except InvalidValue as invalid:
-        return refused(line.number, invalid, line.text)
+        return refuse_row(line.number, invalid, line.text)
 
 
-def _with_concurrency(item: Imported | Refused, concurrency: int | None) -> Imported | Refused:
-    if concurrency is None or isinstance(item, Refused):
+def _with_concurrency(item: ImportedRow | RefusedRow, concurrency: int | None) -> ImportedRow | RefusedRow:
+    if concurrency is None or isinstance(item, RefusedRow):
         return item
     parameters = replace(item.record.parameters, concurrency=concurrency)
     return replace(item, record=replace(item.record, parameters=parameters))

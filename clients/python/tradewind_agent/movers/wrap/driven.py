@@ -15,7 +15,7 @@ from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.movers.port import Progress, ToolRun
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
-from tradewind_agent.session.planning import chunk_of_size
+from tradewind_agent.session.planning import find_chunk
 
 _UNSEEN = PathSample(
     rtt_s=None, min_rtt_s=None, first_byte_s=None, min_first_byte_s=None, sent_bytes=0, retransmitted_bytes=0
@@ -56,7 +56,7 @@ class DrivenTool:
         self._begun_s = 0.0
         sizes: dict[ChunkKind, list[int]] = {each.chunk: [] for each in plan}
         for size in sizes_bytes:
-            sizes[chunk_of_size(plan, size).chunk].append(size)
+            sizes[find_chunk(plan, size).chunk].append(size)
         self._shares = {kind: _Share(len(each), sum(each)) for kind, each in sizes.items()}
         self._total = _Share(len(sizes_bytes), sum(sizes_bytes))
 

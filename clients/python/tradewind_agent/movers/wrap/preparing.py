@@ -11,7 +11,7 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import Path
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy, plan_sizes
-from tradewind_agent.copy.resources import asked_for
+from tradewind_agent.copy.resources import select_limits
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import over
@@ -24,8 +24,8 @@ from tradewind_agent.movers.wrap.tool_loop import TunedWork
 from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.service.client import Client
-from tradewind_agent.session.path_probe import connect_time_s
-from tradewind_agent.session.planning import Plan, plan_given
+from tradewind_agent.session.path_probe import measure_connect_s
+from tradewind_agent.session.planning import Plan, plan_set_by_hand
 from tradewind_agent.tuning.pace import TICK_S
 
 ROUND_S = 30.0
@@ -94,7 +94,7 @@ class PreparedWrap:
             parameters=over(self.plan.parameters if granted is None else granted, own),
             expected_bps=predicted.throughput_bps.mean if predicted else None,
             fixed=own,
-            rate_bps=asked_for(self.plan, self.options.copy)[0].nic_bps,
+            rate_bps=select_limits(self.plan, self.options.copy)[0].nic_bps,
             round_s=self.options.round_s if self.options.copy.tune or granted is not None else None,
             restarting=restarting,
         )
@@ -112,7 +112,7 @@ class PreparedWrap:
 
     def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
         """Limits of this host's resources, to be put on the tool."""
-        wanted, not_applied = asked_for(self.plan, self.options.copy)
+        wanted, not_applied = select_limits(self.plan, self.options.copy)
         return ToolResources(
             wanted,
             limiter,
@@ -171,7 +171,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
     names = (copy.source or ends.source or here, copy.destination or ends.destination or here)
     rtt_s = copy.rtt_s
     if rtt_s is None and ends.remote is not None and ends.port is not None:
-        rtt_s = connect_time_s(ends.remote, ends.port)
+        rtt_s = measure_connect_s(ends.remote, ends.port)
     path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
     workload = options.workload or task.workload()
     notes: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
         notes = (*notes, *planned.notes)
     else:
         rationale = f"{installed.mover.name} is measured, not tuned"
-        planned = PlannedCopy(plan=replace(plan_given(uuid4(), UNKNOWN_PARAMETERS), rationale=rationale))
+        planned = PlannedCopy(plan=replace(plan_set_by_hand(uuid4(), UNKNOWN_PARAMETERS), rationale=rationale))
     return PreparedWrap(
         installed=installed,
         task=task,

@@ -11,7 +11,7 @@ from tradewind.transfer import Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.movers.port import Result, Workload
 from tradewind_agent.movers.wrap.running import Ran
-from tradewind_agent.session.records import LEAST_DURATION, Identity, Moved, records_of
+from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity, build_records
 
 
 def status_of(ran: Ran) -> Status:
@@ -21,20 +21,20 @@ def status_of(ran: Ran) -> Status:
 
 
 def beginning(
-    identity: Identity, workload: Workload, parameters: Parameters, path: Path, at: datetime
+    identity: TransferIdentity, workload: Workload, parameters: Parameters, path: Path, at: datetime
 ) -> TransferRecord:
     """The row before the first byte."""
     outcome = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
     dataset = DataSet.of_sizes(workload.sizes_bytes)
-    whole = Moved(
+    whole = MovedChunk(
         chunk=ChunkKind.WHOLE, dataset=dataset, parameters=parameters, started_at=at, ended_at=at, outcome=outcome
     )
-    (row,) = records_of(identity, whole, (), path=path)
+    (row,) = build_records(identity, whole, (), path=path)
     return row
 
 
 def records_of_run(
-    identity: Identity,
+    identity: TransferIdentity,
     ran: Ran,
     result: Result | None,
     *,
@@ -52,7 +52,7 @@ def records_of_run(
         files_failed=result.files_failed,
         throughput_bps=throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
     )
-    whole = Moved(
+    whole = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=_dataset(workload, result),
         parameters=parameters,
@@ -61,7 +61,7 @@ def records_of_run(
         outcome=outcome,
     )
     metered = ran.metered
-    return records_of(
+    return build_records(
         identity, whole, (), path=path, energy=energy_of(ran), usage=metered.usage if metered is not None else None
     )
 

@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, Status, TransferRecord, Usage
 from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.report import efficiency_told, limits_document, plan_document
+from tradewind_agent.copy.report import format_efficiency, limits_document, plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, Result
 from tradewind_agent.movers.wrap.restarting import Restart
@@ -108,7 +108,7 @@ class WrapReport:
             f"; {format_joules(reading.total_j)} ({reading.method}, {reading.quality})" for reading in self.energy
         )
         energy_j = sum(reading.total_j for reading in self.energy) if self.energy else None
-        return told + efficiency_told(rate, energy_j, self.duration_s)
+        return told + format_efficiency(rate, energy_j, self.duration_s)
 
 
 def command_text(command: Command) -> str:

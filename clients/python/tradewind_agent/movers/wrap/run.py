@@ -10,7 +10,7 @@ from pathlib import Path as Folder
 from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
-from tradewind_agent.copy.run import keep_records
+from tradewind_agent.copy.run import store_records
 from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.port import Result, ToolRun
 from tradewind_agent.movers.stepping_down import StepDown
@@ -24,10 +24,10 @@ from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.planning import Plan, with_settings
-from tradewind_agent.session.records import Identity
-from tradewind_agent.session.release_share import give_back
-from tradewind_agent.sla_text import write_agreement
+from tradewind_agent.session.planning import Plan, replace_settings
+from tradewind_agent.session.records import TransferIdentity
+from tradewind_agent.session.release_share import release_share
+from tradewind_agent.sla_text import format_sla
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
 
@@ -86,16 +86,16 @@ def run_wrap(
             timeline = loop.ticks if loop is not None else ()
             records = _records(prepared, identity, ran, result, timeline=timeline, resources=resources)
         finally:
-            if client is not None and loop is not None and loop.is_heard and not (records and logbook):
-                give_back(client, prepared.plan.transfer_id, loop.live, status)
-        log = keep_records(logbook, records, live) if records else "has nothing to tell"
+            if client is not None and loop is not None and loop.is_service_answering and not (records and logbook):
+                release_share(client, prepared.plan.transfer_id, loop.live, status)
+        log = store_records(logbook, records, live) if records else "has nothing to tell"
     report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
     return report if restarting is None else replace(report, restarts=tuple(restarting.made))
 
 
 def _records(
     prepared: PreparedWrap,
-    identity: Identity,
+    identity: TransferIdentity,
     ran: Ran,
     result: Result | None,
     *,
@@ -146,7 +146,7 @@ def _report(
 def _parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
     """The settings that moved most bytes, where the tool was tuned; else those that it was started with."""
     main = main_settings(timeline)
-    return within_what_is_known(with_settings(plan, main).parameters, in_force) if main else in_force
+    return within_what_is_known(replace_settings(plan, main).parameters, in_force) if main else in_force
 
 
 def _step_down_notes(ran: Ran) -> tuple[str, ...]:
@@ -165,8 +165,8 @@ def _mover(prepared: PreparedWrap) -> Mover:
     return Mover(prepared.installed.mover.name, prepared.installed.version)
 
 
-def _identity(prepared: PreparedWrap) -> Identity:
-    return Identity(
+def _identity(prepared: PreparedWrap) -> TransferIdentity:
+    return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
@@ -174,6 +174,6 @@ def _identity(prepared: PreparedWrap) -> Identity:
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
         network=prepared.options.copy.network,
-        sla=write_agreement(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
+        sla=format_sla(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
         quote=prepared.plan.quote,
     )

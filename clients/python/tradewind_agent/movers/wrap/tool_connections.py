@@ -15,7 +15,7 @@ from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.movers.port import Task
 from tradewind_agent.movers.wrap.socket_diagnosis import SeenConnection, established_connections
 from tradewind_agent.resources.processes import tree
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 LOOK_COST_SHARE = 0.02
 """Looking may cost this share of a processor at most; on a host with very many connections looks become rarer."""
@@ -104,7 +104,7 @@ def connections_of(task: Task, say: Callable[[str], None]) -> ToolConnections | 
     try:
         established_connections()
     except OSError as refusal:
-        told = in_words(refusal).what if refusal.errno is not None else str(refusal)
+        told = explain_os_error(refusal).what if refusal.errno is not None else str(refusal)
         say(f"the tool's connections cannot be watched, its throughput alone is: {told}")
         return None
     return ToolConnections(receiving=direction is Direction.DOWNLOAD)

@@ -8,7 +8,7 @@ from tradewind.path import Path
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy
-from tradewind_agent.copy.tuning import tuning_of_sizes
+from tradewind_agent.copy.tuning import build_tuning_for_sizes
 from tradewind_agent.meters import MeterSession
 from tradewind_agent.movers.port import ToolRun, Workload
 from tradewind_agent.movers.wrap.driven import DrivenTool
@@ -17,7 +17,7 @@ from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.records import Identity
+from tradewind_agent.session.records import TransferIdentity
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.ticks import Tick
 
@@ -48,9 +48,9 @@ class ToolLoop:
         return tuple(self._tuning.ticks)
 
     @property
-    def is_heard(self) -> bool:
+    def is_service_answering(self) -> bool:
         """Whether the service has answered last, and so holds a share for the run."""
-        return self._tuning.is_heard
+        return self._tuning.is_service_answering
 
     async def begin(self) -> None:
         """Claim a share, and begin with the plan that is granted."""
@@ -68,7 +68,7 @@ class ToolLoop:
 
 def loop_of(
     work: TunedWork | None,
-    identity: Identity,
+    identity: TransferIdentity,
     *,
     client: Client | None,
     logbook: Logbook | None,
@@ -81,7 +81,7 @@ def loop_of(
     row = beginning(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
     folder = logbook.transfers.folder if client is not None and logbook is not None else None
     live = LiveTicks(folder, plan.transfer_id, WireRecord.of(row))
-    tuning = tuning_of_sizes(
+    tuning = build_tuning_for_sizes(
         work.planned,
         work.workload.sizes_bytes,
         work.wanted,

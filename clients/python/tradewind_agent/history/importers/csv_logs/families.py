@@ -35,7 +35,7 @@ from tradewind_agent.history.importers.fields import (
 )
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, Imported, ImportReport, Refused, refused
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 
 _SIZE_TOLERANCE = 0.05
 """Share by which throughput · duration may miss the size where the file as a whole agrees."""
@@ -56,7 +56,7 @@ class CsvImporter:
 
     name = "csv"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
+    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
         """Records and refusals, otherwise as ``Importer.rows``; units are settled in a pass before the first record."""
         header = next((line for line in text.lines_with_head() if line.fault is not None or line.text.strip()), None)
         if header is None or header.fault is not None:
@@ -112,15 +112,15 @@ class _RowReader:
         self._has_energy = "total_energy" in columns.place
         self._direction = self._assumed_direction(report)
 
-    def read(self, line: Line) -> Imported | Refused | NoTransfer:
+    def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:
-            return refused(line.number, line.fault, line.text)
+            return refuse_row(line.number, line.fault, line.text)
         try:
             return self._read(line.number, line.text)
         except InvalidValue as invalid:
-            return refused(line.number, invalid, line.text)
+            return refuse_row(line.number, invalid, line.text)
 
-    def _read(self, number: int, text: str) -> Imported | NoTransfer:
+    def _read(self, number: int, text: str) -> ImportedRow | NoTransfer:
         row = [*self._reading.columns.fields(text), ""]
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
@@ -148,7 +148,7 @@ class _RowReader:
             network=ends.network,
             energy=self._energy(row, duration_s) if self._has_energy else (),
         )
-        return Imported(record, number, self._repeated.group(self._group_texts(row)))
+        return ImportedRow(record, number, self._repeated.group(self._group_texts(row)))
 
     def _texts(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""

@@ -27,11 +27,11 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     Units,
     evidence_of,
     infer_units,
+    logged_rate_bps,
     outside,
     penalty,
     rate_by_duration_bps,
     scaled,
-    told_rate_bps,
 )
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport, UnitInference
@@ -136,7 +136,7 @@ class _Notes:
         """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
         found = evidence.of_sizes(units)
         by_duration_bps = rate_by_duration_bps(units, evidence)
-        median_bps = told_rate_bps(units, evidence)
+        median_bps = logged_rate_bps(units, evidence)
         link_bps = evidence.link_bps(units)
         size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
         per_size = RATE_UNITS[units.throughput] / units.bits_per_size
@@ -184,7 +184,7 @@ def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sam
     either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
     slow, fast = (penalty(units, evidence) for units in either)
     if abs(slow - fast) < _HABIT:
-        rates = (told_rate_bps(units, evidence) for units in either)
+        rates = (logged_rate_bps(units, evidence) for units in either)
         in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
         known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
         advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")

@@ -204,7 +204,7 @@ def penalty(units: Units, evidence: Evidence) -> float:
     return total + _size_penalty(units, evidence.of_sizes(units))
 
 
-def told_rate_bps(units: Units, evidence: Evidence) -> float | None:
+def logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
     """Median throughput, bit/s; where the log has none, that of size over duration."""
     if evidence.throughput is None:
         return rate_by_duration_bps(units, evidence)

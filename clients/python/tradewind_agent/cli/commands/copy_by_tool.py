@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind_agent.cli.commands.wrap import run_and_tell, tell_command
+from tradewind_agent.cli.commands.wrap import run_and_report, show_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class CopyContext:
     """What a copy is done with, whoever does it."""
 
     terminal: "Terminal"
@@ -26,11 +26,11 @@ class Around:
     meter: "HostMeter"
 
 
-def copy_by(
+def copy_by_tool(
     mover: str,
     places: "Sequence[str]",
-    wanted: "CopyOptions",
-    around: Around,
+    settings: "CopyOptions",
+    context: CopyContext,
     *,
     manifest: str | None,
     dry_run: bool,
@@ -43,14 +43,14 @@ def copy_by(
         prepared = prepare_copy_by(
             mover,
             places,
-            options=WrapOptions(copy=wanted),
+            options=WrapOptions(copy=settings),
             environment=os.environ,
             folder=Path(folder),
-            client=around.client,
+            client=context.client,
             manifest=manifest,
         )
         if dry_run:
-            tell_command(around.terminal, prepared)
+            show_command(context.terminal, prepared)
             return 1 if prepared.left_out else 0
-        code = run_and_tell(around.terminal, prepared, around.client, around.meter)
+        code = run_and_report(context.terminal, prepared, context.client, context.meter)
         return code or (1 if prepared.left_out else 0)

@@ -10,17 +10,17 @@ from uuid import UUID
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.errors import (
     AgentError,
-    Contradiction,
+    ConflictRefused,
     KeyRefused,
+    ObjectNotFound,
     ScopeMissing,
-    ServiceAway,
     ServiceProblem,
-    UnknownThing,
+    ServiceUnreachable,
 )
 
 NO_SUCH_CALL = 405
 
-_FINAL = (Contradiction, KeyRefused, ScopeMissing, UnknownThing)
+_FINAL = (ConflictRefused, KeyRefused, ScopeMissing, ObjectNotFound)
 """The transfer is over for the service, the key is no good, or the service is older than heartbeats."""
 
 
@@ -30,11 +30,11 @@ class Heartbeats(Protocol):
     def heartbeat(self, transfer_id: UUID, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
 
 
-class Silence(AgentError):
+class NoAnswer(AgentError):
     """No answer to a heartbeat that the transfer could wait for; the message says why."""
 
 
-class Correspondence:
+class HeartbeatExchange:
     """Heartbeats of one transfer, to be used from one event loop.
 
     Parameters
@@ -58,22 +58,22 @@ class Correspondence:
 
         Raises
         ------
-        Silence : none came in time, or none ever will.
+        NoAnswer : none came in time, or none ever will.
         """
         if self._asked is not None and self._asked.done():
             self._heard(self._asked)  # too late for its decision
             self._asked = None
         if self.ended is not None:
-            raise Silence(self.ended)
+            raise NoAnswer(self.ended)
         if self._asked is not None:
-            raise Silence("the service has not answered the last heartbeat yet")
+            raise NoAnswer("the service has not answered the last heartbeat yet")
         self._asked = _in_thread(lambda: self._service.heartbeat(self._transfer_id, heartbeat))
         await asyncio.wait([self._asked], timeout=self._patience_s)
         if not self._asked.done():
-            raise Silence(f"the service has not answered within {self._patience_s:g} s")
+            raise NoAnswer(f"the service has not answered within {self._patience_s:g} s")
         asked, self._asked = self._asked, None
         heard = self._heard(asked)
-        if isinstance(heard, Silence):
+        if isinstance(heard, NoAnswer):
             raise heard
         return heard
 
@@ -87,13 +87,13 @@ class Correspondence:
             self._asked.cancel()
         self._asked = None
 
-    def _heard(self, asked: "asyncio.Future[HeartbeatAnswer]") -> HeartbeatAnswer | Silence:
+    def _heard(self, asked: "asyncio.Future[HeartbeatAnswer]") -> HeartbeatAnswer | NoAnswer:
         try:
             answer = asked.result()
-        except (ServiceAway, ServiceProblem) as failure:
+        except (ServiceUnreachable, ServiceProblem) as failure:
             if isinstance(failure, _FINAL) or getattr(failure, "status", None) == NO_SUCH_CALL:
                 self.ended = str(failure)
-            return Silence(str(failure))
+            return NoAnswer(str(failure))
         self.journalled_sequence = max(self.journalled_sequence, answer.journalled_sequence)
         return answer
 

@@ -9,33 +9,35 @@ from tradewind.wire.heartbeats import HeartbeatAnswer
 from tradewind_agent.errors import AgentError
 
 
-class Nonsense(AgentError):
+class UnusableAnswer(AgentError):
     """An answer that no transfer can follow."""
 
 
-def plan_of(answer: HeartbeatAnswer, sequence: int, begun_with: Sequence[ChunkPlan]) -> tuple[ChunkPlan, ...]:
+def plan_from_answer(
+    answer: HeartbeatAnswer, sequence: int, initial_plan: Sequence[ChunkPlan]
+) -> tuple[ChunkPlan, ...]:
     """The plan that ``answer`` asks for.
 
     Parameters
     ----------
     sequence : of the heartbeat that it answers.
-    begun_with : the plan at the start, whose chunks and upper ends still hold.
+    initial_plan : the plan at the start, whose chunks and upper ends still hold.
 
     Raises
     ------
-    Nonsense
+    UnusableAnswer
     """
     if answer.sequence != sequence:
-        raise Nonsense(f"the service has answered heartbeat {answer.sequence} instead of {sequence}")
+        raise UnusableAnswer(f"the service has answered heartbeat {answer.sequence} instead of {sequence}")
     asked = {each.chunk: Parameters(**dict(each.parameters)) for each in answer.chunks}
     if not asked or len(asked) < len(answer.chunks):
-        raise Nonsense("the service's answer has no chunks, or one of them twice")
-    if unknown := asked.keys() - {each.chunk for each in begun_with}:
-        raise Nonsense(f"the service's answer is about {min(unknown)} files, of which this transfer has no chunk")
+        raise UnusableAnswer("the service's answer has no chunks, or one of them twice")
+    if unknown := asked.keys() - {each.chunk for each in initial_plan}:
+        raise UnusableAnswer(f"the service's answer is about {min(unknown)} files, of which this transfer has no chunk")
     if any(each.concurrency is None for each in asked.values()):
-        raise Nonsense("the service's answer does not say how many files at once")
+        raise UnusableAnswer("the service's answer does not say how many files at once")
     if sum(each.streams for each in asked.values()) > MOST_STREAMS:
-        raise Nonsense(f"the service's answer asks for more than {MOST_STREAMS} streams")
-    kept = [each for each in begun_with if each.chunk in asked]
+        raise UnusableAnswer(f"the service's answer asks for more than {MOST_STREAMS} streams")
+    kept = [each for each in initial_plan if each.chunk in asked]
     ends = [each.max_file_bytes for each in kept[:-1]] + [None]
     return tuple(ChunkPlan(each.chunk, end, asked[each.chunk]) for each, end in zip(kept, ends, strict=True))

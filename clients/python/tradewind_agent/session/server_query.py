@@ -15,7 +15,7 @@ NO_DOCUMENT = b""
 _OK = 200
 
 
-async def document_at(url: Url, options: EngineOptions) -> bytes:
+async def fetch_document(url: Url, options: EngineOptions) -> bytes:
     """The body of the answer, asked for once; `NO_DOCUMENT` whatever goes wrong."""
     once = replace(options, tag=None, retry=replace(options.retry, most_tries=1))
     try:

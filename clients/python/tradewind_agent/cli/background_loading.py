@@ -7,7 +7,7 @@ from threading import Thread
 
 
 @contextmanager
-def loaded_meanwhile(*modules: str) -> Iterator[None]:
+def load_in_background(*modules: str) -> Iterator[None]:
     """Load modules during the block, at the end of which they are there.
 
     What goes wrong with one goes wrong again, and is told, where it is imported.
@@ -24,5 +24,5 @@ def _load(modules: tuple[str, ...]) -> None:
     for module in modules:
         try:
             importlib.import_module(module)
-        except Exception:  # noqa: BLE001 -- see `loaded_meanwhile`
+        except Exception:  # noqa: BLE001 -- see `load_in_background`
             return

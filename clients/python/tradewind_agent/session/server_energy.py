@@ -1,8 +1,8 @@
-"""What one end of a transfer tells the other of its energy: two small documents.
+"""Two documents by which a server reports the energy of a transfer to the agent that copies.
 
-The agent that copies names its transfer in a header of every request, but only to a server that has answered
-``GET /.tradewind/transfers`` with an `EndMeter`. When it is done it asks that server for the `EndReport`; while it runs
-it asks for the same of the time until then.
+The agent names its transfer in a header of every request, but only to a server that has answered
+``GET /.tradewind/transfers`` with a `ServerMeter`. After the transfer the agent requests the `ServerEnergyReport`.
+While the transfer runs, it requests the same report of the time until then.
 """
 
 from uuid import UUID
@@ -13,14 +13,14 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.wire.base import AtLeastOne, Count, NonNegative, Open, Positive
 
 
-class EndMeter(Open):
+class ServerMeter(Open):
     """What a server meters transfers with."""
 
     method: EnergyMethod
     quality: EnergyQuality
 
 
-class EndReport(Open):
+class ServerEnergyReport(Open):
     """Energy of one transfer at the server's end.
 
     Attributes

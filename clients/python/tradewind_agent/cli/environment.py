@@ -38,7 +38,7 @@ def open_spool(terminal: Terminal) -> "Spool":
     return Spool(spool_folder(), warn=terminal.note, max_bytes=max_bytes)
 
 
-def undo_leftovers(terminal: Terminal) -> None:
+def undo_abandoned_limits(terminal: Terminal) -> None:
     """Take off the limits that an agent has left which was killed; most often there are none to look for."""
     if not any(ledger_folder(os.environ).glob("*.json")):
         return

@@ -11,7 +11,7 @@ from tradewind.energy.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
-from tradewind_agent.system_errors import in_words
+from tradewind_agent.system_errors import explain_os_error
 
 if TYPE_CHECKING:
     from tradewind_agent.meters.calibration import Calibration
@@ -21,7 +21,7 @@ FILE = "power_models.json"
 _Read = TypeVar("_Read")
 
 
-def keep_calibration(calibration: "Calibration", folder: Path) -> Path:
+def store_calibration(calibration: "Calibration", folder: Path) -> Path:
     """Keep it in the place of an older one; the file's path.
 
     Raises
@@ -33,11 +33,11 @@ def keep_calibration(calibration: "Calibration", folder: Path) -> Path:
         make_private(folder)
         replace_durably(path, json.dumps(asdict(calibration)).encode() + b"\n")
     except OSError as failure:
-        raise CalibrationUnusable(f"{path} cannot be written: {in_words(failure)}") from None
+        raise CalibrationUnusable(f"{path} cannot be written: {explain_os_error(failure)}") from None
     return path
 
 
-def kept_meter(folder: Path) -> CalibratedMeter | None:
+def load_calibrated_meter(folder: Path) -> CalibratedMeter | None:
     """The meter of the models that were kept; ``None`` where there are none.
 
     Raises
@@ -47,7 +47,7 @@ def kept_meter(folder: Path) -> CalibratedMeter | None:
     return _kept(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
 
 
-def kept_calibration(folder: Path) -> "Calibration | None":
+def load_calibration(folder: Path) -> "Calibration | None":
     """All that was kept, such as for the service; ``None`` where there is nothing.
 
     Raises
@@ -84,7 +84,7 @@ def _kept(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Read | N
     except FileNotFoundError:
         return None
     except OSError as failure:
-        raise CalibrationUnusable(f"{path} cannot be read: {in_words(failure)}") from None
+        raise CalibrationUnusable(f"{path} cannot be read: {explain_os_error(failure)}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise CalibrationUnusable(f"{path} is damaged; run `tradewind meter --calibrate` again, or remove it") from None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradewind.tuning import Decision, TuningState
 
 
-def basis_of(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
+def build_basis(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
     """What a transfer is tuned on: the recommendation's compact tables, or none where the rules made the plan."""
     tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
     sla: Sla = enquiry.sla.to_sla()
@@ -34,7 +34,7 @@ def basis_of(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> 
 
 
 @dataclass(slots=True)
-class LoneController:
+class LocalController:
     """Decides by itself; forgets what it believed when the service has decided in between."""
 
     basis: Basis
