@@ -31,13 +31,13 @@ from benchmarks.support.command import told
 from benchmarks.support.processes import peak_rss_mb
 from benchmarks.support.report import Value, arguments, write
 from benchmarks.support.workload import ndjson_lines
-from services.app import app_for
+from services.app import create_app_for
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import register_tenant
-from services.bootstrap import Options, container
+from services.bootstrap import Options, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.bulk_copy import COLUMN_LIST, record_values
+from services.persistence.bulk_copy import COLUMN_LIST, list_record_values
 from services.persistence.migrate import prepare_database
 from tradewind.units import MIB
 from tradewind.wire.inventory import NewKey
@@ -198,7 +198,7 @@ def typed_rows(lines: Iterable[bytes]) -> list[tuple[object, ...]]:
     """The values of each row as a program would hold them: identifiers, times, numbers, text."""
     tenant_id, link_id, batch_id, received_at = uuid4(), uuid4(), uuid4(), datetime.now(UTC)
     return [
-        (tenant_id, record.id, link_id, batch_id, received_at, *map(plain, record_values(record)))
+        (tenant_id, record.id, link_id, batch_id, received_at, *map(plain, list_record_values(record)))
         for record in map(parse_row, lines)
     ]
 
@@ -235,7 +235,7 @@ def api_process(
 
 
 def serve(database_url: str, redis_url: str, options: Options | None, listening: socket.socket) -> None:
-    app = app_for(database_url=database_url, redis_url=redis_url, options=options)
+    app = create_app_for(database_url=database_url, redis_url=redis_url, options=options)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 
@@ -252,7 +252,7 @@ def await_ready(address: str) -> None:
 
 def new_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Scope.AGENT,)) -> str:
     """The secret of a new tenant's key."""
-    with container(database_url=database_url, redis_url=redis_url) as parts:
+    with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=tuple(scopes))
         with parts.store.unit_of_work(uuid4()) as uow:
             return register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock).secret

@@ -29,14 +29,14 @@ from benchmarks.support.workload import ndjson_lines
 from services.application.logs.ingest import LogBatch, ingest_logs
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.jobs import Event, RefreshModels
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
 from services.persistence.store import Store
-from services.processes import NICENESS, running
-from services.queue.dispatcher import job_publisher
-from services.serve import commands
+from services.processes import NICENESS, run_processes
+from services.queue.dispatcher import create_job_publisher
+from services.serve import list_commands
 from services.settings import Settings
 from services.system_clock import SystemClock
 
@@ -77,7 +77,7 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
             admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
             admin.execute("CHECKPOINT")
         with (
-            container(database_url=database_url, redis_url=valkey.url()) as parts,
+            build_container(database_url=database_url, redis_url=valkey.url()) as parts,
             workers(database_url, valkey.url(), niceness=niceness) as worker,
         ):
             database = psutil.Process(postgres.process_id)
@@ -156,10 +156,12 @@ def workers(
 
     ``niceness`` : by default the service's own, by which they give way to everybody else on the machine.
     """
-    with tempfile.TemporaryDirectory() as folder, closing(job_publisher(redis_url)) as broker:
+    with tempfile.TemporaryDirectory() as folder, closing(create_job_publisher(redis_url)) as broker:
         settings = Settings(data_folder=Path(folder), task_workers=WORKERS)
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, **variables}
-        with running({"workers": commands(settings)["workers"]}, environment, niceness=niceness) as processes:
+        with run_processes(
+            {"workers": list_commands(settings)["workers"]}, environment, niceness=niceness
+        ) as processes:
             worker = psutil.Process(processes["workers"].pid)
             while not broker.control.ping(timeout=POLL_S, limit=1):
                 if not worker.is_running():

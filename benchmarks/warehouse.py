@@ -33,7 +33,7 @@ from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import register_tenant
 from services.application.logs.export import View, folder_of
 from services.application.warehouse.query import QueryLimits
-from services.bootstrap import Options, container
+from services.bootstrap import Options, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, PART, Folder, ParquetLake
@@ -199,7 +199,7 @@ def by_adbc(dsn: str, rows: int) -> float:
 def analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
     """A new tenant, and the secret of a key for its queries."""
     tenant_id = uuid4()
-    with container(database_url=database_url, redis_url=redis_url) as parts:
+    with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=(Scope.ANALYST,))
         with parts.store.unit_of_work(tenant_id) as uow:
             made = register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock)

@@ -4,14 +4,14 @@ import json
 import sys
 from pathlib import Path
 
-from services.app import openapi_document
+from services.app import build_openapi_document
 
 SNAPSHOT = Path(__file__).resolve().parents[1] / "tests" / "contract" / "openapi.json"
 
 
 def rendered() -> str:
     """The OpenAPI document as it is kept."""
-    return json.dumps(openapi_document(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(build_openapi_document(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 
-from services.listening import MAX_PORT, proxies_from, shared_socket
+from services.listening import MAX_PORT, bind_shared_socket, parse_proxies
 from tradewind.errors import InvalidValue
 
 APP = "services.app:app_from_environment"
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     options = parser.parse_args(arguments)
     try:
         options.forwarded_allow_ips = _proxies(options.forwarded_allow_ips)
-        shared_socket(options.host, options.port).close()
+        bind_shared_socket(options.host, options.port).close()
     except InvalidValue as wrong:
         sys.stderr.write(f"api: {wrong}\n")
         return 2
@@ -60,7 +60,7 @@ def _port(text: str) -> int:
 
 def _proxies(text: str) -> str:
     try:
-        return proxies_from(text)
+        return parse_proxies(text)
     except ValueError as wrong:
         raise InvalidValue("TRADEWIND_PROXIES", str(wrong)) from None
 
@@ -138,7 +138,7 @@ def _answer(options: Namespace, parent: int) -> None:
     )
     config.load_app()
     server = uvicorn.Server(config)
-    server.run(sockets=[shared_socket(options.host, options.port)])
+    server.run(sockets=[bind_shared_socket(options.host, options.port)])
     if not server.started:
         sys.exit(1)
 

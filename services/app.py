@@ -37,12 +37,12 @@ from services.api.routes import (
 )
 from services.application.shared.failure_reasons import without_secrets
 from services.application.warehouse.query import QueryLimits
-from services.bootstrap import Container, Options, SignOn, container
-from services.observability.telemetry import logger
-from services.observability.tracing import tracing_from
-from services.persistence.address import parameters_of
+from services.bootstrap import Container, Options, SignOn, build_container
+from services.observability.telemetry import create_logger
+from services.observability.tracing import create_tracing
+from services.persistence.address import parse_libpq_url
 from services.settings import Settings
-from services.streaming.query_slots import QueryTurns
+from services.streaming.query_slots import QuerySlots
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
@@ -97,10 +97,10 @@ def app_from_environment() -> FastAPI:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         database_url = settings.required_database_url
         redis_url = settings.required_redis_url
-        parameters_of(database_url)
+        parse_libpq_url(database_url)
     except InvalidValue as wrong:
         raise SystemExit(f"api: {wrong}") from None
-    return app_for(
+    return create_app_for(
         database_url=database_url,
         redis_url=redis_url,
         options=Options(
@@ -114,20 +114,20 @@ def app_from_environment() -> FastAPI:
             notice=settings.notice,
             call_limits=settings.call_limits,
             session_limits=settings.session_limits,
-            tracing=tracing_from(
-                os.environ, service="tradewind-api", log=logger("api", output=sys.stderr), trusted=False
+            tracing=create_tracing(
+                os.environ, service="tradewind-api", log=create_logger("api", output=sys.stderr), trusted=False
             ),
         ),
     )
 
 
-def app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:
+def create_app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
     ``database_url`` : of the application's role, with the schema in place.
     """
     closing = ExitStack()
-    parts = container(database_url=database_url, redis_url=redis_url, options=options)
+    parts = build_container(database_url=database_url, redis_url=redis_url, options=options)
     app = create_app(closing.enter_context(parts), closing)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     gc.set_threshold(*COLLECTIONS)
@@ -136,7 +136,7 @@ def app_for(*, database_url: str, redis_url: str, options: Options | None = None
     return app
 
 
-async def end(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended.
 
     Once is not always enough: the store's client may take a cancellation amid its own time limit for that limit.
@@ -166,10 +166,10 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
         try:
             yield
         finally:
-            await end(following)
+            await cancel_tasks(following)
             await parts.quotes.close()
             parts.notices.stop()
-            app.state.query_turns.close()
+            app.state.query_slots.close()
             await parts.session_client.aclose()
             if closing is not None:
                 closing.close()
@@ -177,9 +177,9 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app = _described_app(lifespan)
     app.state.container = parts
     app.state.notice = parts.options.notice
-    app.state.page_seats = asyncio.Semaphore(SEATS)
-    app.state.query_turns = QueryTurns(parts.warehouse.limits)
-    problems.install(app)
+    app.state.page_slots = asyncio.Semaphore(SEATS)
+    app.state.query_slots = QuerySlots(parts.warehouse.limits)
+    problems.install_handlers(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(shedding.Shedding)
     if parts.options.tracing is not None:
@@ -189,7 +189,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     return app
 
 
-def openapi_document() -> dict[str, Any]:
+def build_openapi_document() -> dict[str, Any]:
     """What the API says of itself; needs no parts."""
     return _described_app(None).openapi()
 
@@ -207,5 +207,5 @@ def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     )
     for router in ROUTERS:
         app.include_router(router)
-    problems.describe(app)
+    problems.describe_problems(app)
     return app

@@ -34,12 +34,12 @@ from services.application.transfers.owners import OwnerLookups
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
 from services.application.warehouse.query import QueryLimits, StoredLogin, login_for_queries
-from services.observability.telemetry import Event, Metrics, logger
+from services.observability.telemetry import Event, Metrics, create_logger
 from services.observability.tracing import Tracing
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
 from services.persistence.store import Store
 from services.persistence.warehouse.views import Warehouse
-from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
+from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.queued_state import QueuedStates
 from services.queue.quote_recorder import QuoteRecorder
@@ -47,7 +47,7 @@ from services.queue.sessions import RedisSessions
 from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
 from services.readiness import Readiness, require_redis
-from services.renewals import Renewals, listener
+from services.renewals import Renewals, create_listener
 from services.spools import Spools
 from services.system_clock import SystemClock
 
@@ -141,13 +141,13 @@ class Container:
 
 
 @contextmanager
-def container(*, database_url: str, redis_url: str, options: Options | None = None) -> Iterator[Container]:
+def build_container(*, database_url: str, redis_url: str, options: Options | None = None) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
     ``database_url`` : of the application's role. The provider at which people sign in is closed with the rest.
     """
     options = options or Options()
-    log = logger("api", output=sys.stderr)
+    log = create_logger("api", output=sys.stderr)
     client = redis.Redis.from_url(
         redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
     )
@@ -160,7 +160,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
         if tracing is not None:
             closing.callback(tracing.close)
         carried = dict if tracing is None else tracing.carried
-        dispatcher = Dispatcher(job_publisher(redis_url), client, log, carried)
+        dispatcher = Dispatcher(create_job_publisher(redis_url), client, log, carried)
         closing.callback(dispatcher.close)
         if options.sign_on is not None:
             closing.callback(options.sign_on.provider.close)
@@ -194,7 +194,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             tuner=Tuner(sessions, owners),
             live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
             quotes=quotes,
-            notices=listener(client, keyring, Renewals(snapshots, log, closing), log),
+            notices=create_listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
             metrics=Metrics.create(),
             watch=_watch(options, store, client),

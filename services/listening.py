@@ -9,7 +9,7 @@ from tradewind.errors import InvalidValue
 MAX_PORT = 65_535
 
 
-def shared_socket(host: str, port: int) -> socket.socket:
+def bind_shared_socket(host: str, port: int) -> socket.socket:
     """A socket of a port that others may listen on, too; it listens when the server does.
 
     Raises
@@ -35,7 +35,7 @@ def shared_socket(host: str, port: int) -> socket.socket:
     return made
 
 
-def proxies_from(text: str) -> str:
+def parse_proxies(text: str) -> str:
     """Addresses and networks by commas, as uvicorn takes them; it would believe nobody by what it does not understand.
 
     Raises

@@ -22,8 +22,8 @@ from uuid import uuid4
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key, register_tenant
 from services.application.access.users import ROLES, add_user, unlock_user
-from services.bootstrap import Container, container
-from services.persistence.condition import condition_of
+from services.bootstrap import Container, build_container
+from services.persistence.condition import create_readiness_check
 from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
 from services.settings import Settings
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def prepared_database(settings: Settings, *, database_url: str | None, admin_database_url: str | None) -> str:
+def ensure_database(settings: Settings, *, database_url: str | None, admin_database_url: str | None) -> str:
     """Return the application's URL of the database, with the schema up to date where we may bring it there.
 
     Parameters
@@ -75,7 +75,7 @@ def prepared_database(settings: Settings, *, database_url: str | None, admin_dat
     return settings.required_database_url if database_url is None else database_url
 
 
-def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
+def issue_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
     """A new key of the tenant of that name, who is made if there is none."""
     new = NewKey(name=name, scopes=tuple(scopes))
     tenant_id = parts.store.registry.find_tenant(tenant)
@@ -85,7 +85,7 @@ def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]
         return create_key(new, new_secret(), uow=uow, clock=parts.clock)
 
 
-def new_login(parts: Container, *, tenant: str, login: str) -> str:
+def issue_login(parts: Container, *, tenant: str, login: str) -> str:
     """The password for one sign-in of a person, who is made with every role if there is none of that login.
 
     Whoever is there already keeps their roles, and is let in again.
@@ -107,7 +107,7 @@ def new_login(parts: Container, *, tenant: str, login: str) -> str:
 
 def _prepare_database(settings: Settings) -> None:
     admin_database_url = settings.required_admin_database_url
-    prepared_database(settings, database_url=settings.database_url, admin_database_url=admin_database_url)
+    ensure_database(settings, database_url=settings.database_url, admin_database_url=admin_database_url)
     sys.stdout.write("the database is up to date\n")
 
 
@@ -118,7 +118,7 @@ def _wait(settings: Settings, patience_s: float) -> None:
     ------
     Unavailable : it did not come in time, with the reason.
     """
-    require_ready = condition_of(settings.required_database_url)
+    require_ready = create_readiness_check(settings.required_database_url)
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -133,19 +133,19 @@ def _wait(settings: Settings, patience_s: float) -> None:
 
 def _print_login(settings: Settings, asked: argparse.Namespace) -> None:
     with _parts(settings) as parts:
-        password = new_login(parts, tenant=asked.tenant, login=asked.login)
+        password = issue_login(parts, tenant=asked.tenant, login=asked.login)
     sys.stdout.write(f"{password}\n")
 
 
 @contextmanager
 def _parts(settings: Settings) -> Iterator[Container]:
-    with container(database_url=settings.required_database_url, redis_url=settings.required_redis_url) as parts:
+    with build_container(database_url=settings.required_database_url, redis_url=settings.required_redis_url) as parts:
         yield parts
 
 
 def _print_key(settings: Settings, asked: argparse.Namespace) -> None:
     with _parts(settings) as parts:
-        created = new_key(parts, tenant=asked.tenant, name=asked.name, scopes=asked.scope or tuple(Scope))
+        created = issue_key(parts, tenant=asked.tenant, name=asked.name, scopes=asked.scope or tuple(Scope))
     sys.stdout.write(f"{created.secret}\n")
 
 

@@ -27,7 +27,7 @@ PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Before a process is started again that ended too soon; twice as long each time."""
 
 
-class EndedAtOnce(TradewindError):
+class ExitedAtOnce(TradewindError):
     """A process ended by itself as soon as it was first started; the message says which, and with what code."""
 
 
@@ -48,8 +48,8 @@ class _Child:
         self.has_ended, self.due_s = True, at_s + self.pause_s
 
 
-class Running(Mapping[str, subprocess.Popen[bytes]]):
-    """Processes by name, each with a session of its own; parameters are those of ``running``."""
+class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
+    """Processes by name, each with a session of its own; parameters are those of ``run_processes``."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Running(Mapping[str, subprocess.Popen[bytes]]):
                 continue
             if child.due_s is None:
                 if code >= 0 and not child.has_ended and now_s - child.began_s < SETTLED_S:
-                    raise EndedAtOnce(f"{name} ended {how(code)}; stopping the rest")
+                    raise ExitedAtOnce(f"{name} ended {describe_exit(code)}; stopping the rest")
                 child.note_end(now_s)
                 _kill_session(child.process)
             if child.due_s is not None and now_s >= child.due_s:
@@ -136,7 +136,7 @@ class Running(Mapping[str, subprocess.Popen[bytes]]):
 
 
 @contextmanager
-def running(
+def run_processes(
     commands: Mapping[str, Sequence[str]],
     environment: Mapping[str, str],
     stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
@@ -145,7 +145,7 @@ def running(
     output: IO[bytes] | None = None,
     niceness: Mapping[str, int] = NICENESS,
     monotonic: Callable[[], float] = time.monotonic,
-) -> Iterator[Running]:
+) -> Iterator[ProcessGroup]:
     """Start processes, each with a session of its own; at the end, stop them and all that they started.
 
     Parameters
@@ -155,7 +155,9 @@ def running(
     niceness : of single processes, by their name; others have that of this process.
     monotonic : seconds of a clock that never goes back, by which those that end are started again.
     """
-    processes = Running(commands, environment, own=own or {}, output=output, niceness=niceness, monotonic=monotonic)
+    processes = ProcessGroup(
+        commands, environment, own=own or {}, output=output, niceness=niceness, monotonic=monotonic
+    )
     try:
         for name in commands:
             processes.start(name)
@@ -164,7 +166,7 @@ def running(
         processes.stop(stop_steps)
 
 
-def how(code: int) -> str:
+def describe_exit(code: int) -> str:
     """What an exit code says, for people."""
     return f"with exit code {code}" if code >= 0 else f"by signal {-code}"
 

@@ -45,7 +45,9 @@ class Renewals:
             self._log.exception(Event.NOTICE_FAILED)
 
 
-def listener(client: redis.Redis, keyring: Keyring, renewals: Renewals, log: FilteringBoundLogger) -> NoticeListener:
+def create_listener(
+    client: redis.Redis, keyring: Keyring, renewals: Renewals, log: FilteringBoundLogger
+) -> NoticeListener:
     """Has the process forget what other processes have changed."""
     snapshots = renewals.snapshots
 

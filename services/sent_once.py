@@ -35,7 +35,7 @@ FIRST_REFUSED = 400
 _SEALED = {"alg": "dir", "enc": "A256GCM"}
 
 
-def submission_key(secret: str, path: str, token: str, content: bytes) -> SubmissionKey:
+def derive_submission_key(secret: str, path: str, token: str, content: bytes) -> SubmissionKey:
     """Return the key of a request: by its sender's secret, where it goes, its token and its content."""
     name = f"{path}\0{token}".encode(errors="replace")
     digest, seal = (hmac.digest(secret.encode(), use + name, "sha256") for use in (b"claim\0", b"seal\0"))

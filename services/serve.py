@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from services.application.access.authenticate import Scope, hash_secret
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
-from services.embedded.backends import Backends, backends
+from services.embedded.backends import Backends, open_backends
 from services.embedded.errors import CannotStart, Displaced
 from services.embedded.keeper import received_signals, wake_on_signals
-from services.prepare import FIRST_LOGIN, FIRST_TENANT, new_key, new_login, prepared_database
-from services.processes import ROOT, how, running
+from services.prepare import FIRST_LOGIN, FIRST_TENANT, ensure_database, issue_key, issue_login
+from services.processes import ROOT, describe_exit, run_processes
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
@@ -50,13 +50,13 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
         check_place(settings)
-        with backends(
+        with open_backends(
             settings.data_folder,
             database_url=settings.database_url,
             admin_database_url=settings.admin_database_url,
             redis_url=settings.redis_url,
         ) as found:
-            return serve(settings, found)
+            return run_service(settings, found)
     except InvalidValue as error:
         return _fail(error, 2)
     except TradewindError as error:
@@ -95,24 +95,24 @@ def check_place(settings: Settings) -> None:
                     raise InvalidValue("TRADEWIND_PORT", reason) from error
 
 
-def serve(settings: Settings, found: Backends) -> int:
+def run_service(settings: Settings, found: Backends) -> int:
     """Run the processes of the service until a signal asks to stop, or one ends as soon as it is first started."""
-    database_url = prepared_database(
+    database_url = ensure_database(
         settings, database_url=found.database_url, admin_database_url=found.admin_database_url
     )
-    with container(database_url=database_url, redis_url=found.redis_url) as parts:
-        key = first_key(parts, settings.data_folder / AGENT_KEY)
-        login = first_login(parts, settings.data_folder / ADMIN_PASSWORD)
+    with build_container(database_url=database_url, redis_url=found.redis_url) as parts:
+        key = ensure_first_key(parts, settings.data_folder / AGENT_KEY)
+        login = ensure_first_login(parts, settings.data_folder / ADMIN_PASSWORD)
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
     for variable in OF_WORKERS:
         environment.pop(variable, None)
-    with running(commands(settings), environment, own=worker_environments(settings)) as processes:
+    with run_processes(list_commands(settings), environment, own=list_worker_environments(settings)) as processes:
         wake = wake_on_signals()
         told = False
         revival = Revival(found)
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
             for name, code in processes.revive().items():
-                _say(f"{name} had ended {how(code)}, and was started again")
+                _say(f"{name} had ended {describe_exit(code)}, and was started again")
             revival.look(_say)
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
@@ -155,26 +155,26 @@ class Revival:
             self._told = None
 
 
-def first_key(parts: Container, kept_in: Path) -> str:
+def ensure_first_key(parts: Container, kept_in: Path) -> str:
     """Return a key with every scope of the tenant that this machine serves; made, and kept in a file, on first use."""
     if kept_in.exists():
         secret = kept_in.read_text(encoding="utf-8").strip()
         if parts.store.registry.find_key(hash_secret(secret)) is not None:
             return secret
-    created = new_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
+    created = issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     kept_in.touch(mode=0o600)
     kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
     return created.secret
 
 
-def first_login(parts: Container, kept_in: Path) -> str:
+def ensure_first_login(parts: Container, kept_in: Path) -> str:
     """Return how to sign in: the first person's password until they have chosen another, which nobody knows.
 
     The password is kept in a file, so that it can be shown until then.
     """
     found = parts.store.registry.find_user(FIRST_LOGIN)
     if found is None:
-        password = new_login(parts, tenant=FIRST_TENANT, login=FIRST_LOGIN)
+        password = issue_login(parts, tenant=FIRST_TENANT, login=FIRST_LOGIN)
         kept_in.unlink(missing_ok=True)
         kept_in.touch(mode=0o600)
         kept_in.write_text(f"{password}\n", encoding="utf-8")
@@ -187,7 +187,7 @@ def first_login(parts: Container, kept_in: Path) -> str:
     return f"{FIRST_LOGIN}, with the password chosen (a new one: python -m services.prepare login)"
 
 
-def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
+def list_commands(settings: Settings) -> Mapping[str, Sequence[str]]:
     """Return the service's processes, name → command."""
     schedule = settings.data_folder / "celerybeat-schedule"
     return {
@@ -201,7 +201,7 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
     }
 
 
-def worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:
+def list_worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:
     """Return each process's own variables for metrics: all workers count, and one of them serves the sums."""
     if settings.worker_metrics_port is None:
         return {}

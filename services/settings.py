@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from services.application.access.single_sign_on import Provider, SignOnRules
 from services.application.limits.rate_limits import USUAL_CALLS_PER_S, CallLimits, parse_call_rates
 from services.application.transfers.sessions import KEYS_AT_ONCE, MOST_LIVE_OF_KEY, SessionLimits
-from services.listening import MAX_PORT, proxies_from
-from services.openid.settings import sign_on_from
+from services.listening import MAX_PORT, parse_proxies
+from services.openid.settings import parse_sign_on
 from tradewind.errors import InvalidValue
 from tradewind.units import GIB
 
 T = TypeVar("T")
 
 MAX_WORKERS = 256
-MAX_KEPT_RELEASES = 10_000
+MAX_RETAINED_RELEASES = 10_000
 MAX_QUERY_ROWS = 10**12
 MAX_QUERY_BYTES = 10**15
 MAX_LOG_MONTHS = 1_200
@@ -75,7 +75,7 @@ class Settings:
     """TRADEWIND_SWEEP_INTERVAL_S: Seconds between two searches for work whose job was lost or had to wait. A release
     whose jobs neither start nor finish for this long counts as lost."""
 
-    kept_releases: int = 20
+    retained_releases: int = 20
     """TRADEWIND_KEPT_RELEASES: Number of newest releases of each tenant that a rollback can return to. Older ones are
     removed."""
 
@@ -201,7 +201,7 @@ class Settings:
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
             port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
-            proxies=read("TRADEWIND_PROXIES", proxies_from, cls.proxies),
+            proxies=read("TRADEWIND_PROXIES", parse_proxies, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
             migration_lock_s=read("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _seconds(0.1), cls.migration_lock_s),
@@ -219,7 +219,7 @@ class Settings:
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
-            sign_on=sign_on_from(read),
+            sign_on=parse_sign_on(read),
             call_limits=limits._replace(of_tenant=read("TRADEWIND_TENANT_CALLS", of_tenant, limits.of_tenant)),
             session_limits=SessionLimits(
                 live, read("TRADEWIND_TENANT_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live)
@@ -228,7 +228,9 @@ class Settings:
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
-            kept_releases=read("TRADEWIND_KEPT_RELEASES", _integer(2, MAX_KEPT_RELEASES), cls.kept_releases),
+            retained_releases=read(
+                "TRADEWIND_KEPT_RELEASES", _integer(2, MAX_RETAINED_RELEASES), cls.retained_releases
+            ),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
 

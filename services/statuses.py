@@ -24,6 +24,6 @@ STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingPr
 )
 
 
-def status_of(error: errors.TradewindError) -> tuple[HTTPStatus, str]:
+def find_status(error: errors.TradewindError) -> tuple[HTTPStatus, str]:
     """The status and the title of an error, which may be of a kind below one of the table."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)

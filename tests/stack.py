@@ -23,13 +23,13 @@ from services.api_process import KEEP_ALIVE_S
 from services.app import create_app
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key, register_tenant
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.log_reader import LogReader
 from services.persistence.migrate import prepare_database
-from services.persistence.roles import app_url, prepare_roles
+from services.persistence.roles import build_app_url, prepare_roles
 from services.queue.sessions import WATCH
 from tests.compose_stack import ComposeStack
 from tests.conditions import stretched
@@ -104,7 +104,7 @@ def database_url(admin_database_url: str) -> str:
     """The application role's URL of the same database."""
     if STACK is not None:
         return STACK.url_from_here("database_url", "postgres")
-    return app_url(admin_database_url)
+    return build_app_url(admin_database_url)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def redis_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def parts(database_url: str, redis_url: str) -> Iterator[Container]:
     """The parts of an API process."""
-    with container(database_url=database_url, redis_url=redis_url) as built:
+    with build_container(database_url=database_url, redis_url=redis_url) as built:
         yield built
 
 

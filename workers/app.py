@@ -17,10 +17,10 @@ from celery.platforms import SecurityWarning
 from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
-from services.observability.telemetry import logger
-from services.observability.tracing import check_tracing, tracing_from
-from services.persistence.address import parameters_of
-from services.persistence.condition import condition_of
+from services.observability.telemetry import create_logger
+from services.observability.tracing import check_tracing, create_tracing
+from services.persistence.address import parse_libpq_url
+from services.persistence.condition import create_readiness_check
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.readiness import Readiness
 from services.settings import Settings
@@ -51,7 +51,7 @@ def application(settings: Settings) -> Celery:
     database_url = settings.required_database_url
     redis_url = settings.required_redis_url
     metrics = settings.worker_metrics
-    parameters_of(database_url)
+    parse_libpq_url(database_url)
     check_tracing(os.environ)
     app = _on_broker(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
     app.conf.worker_concurrency = settings.task_workers  # unless the command line says --concurrency
@@ -76,14 +76,14 @@ def application(settings: Settings) -> Celery:
     @signals.worker_init.connect(weak=False)
     def wait_for_the_store(**_: object) -> None:
         # A task that finds no tables would be tried a few times and given up; the broker keeps it for any time.
-        readiness = Readiness((condition_of(database_url),), logger("worker", output=sys.stderr))
+        readiness = Readiness((create_readiness_check(database_url),), create_logger("worker", output=sys.stderr))
         readiness.wait(lambda: time.sleep(WAIT_S))
 
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:
         threadpool_limits(1)  # processes share the cores already; threads that wait for each other would eat them
-        log = logger("worker", output=sys.stderr)
-        tracing = tracing_from(os.environ, service="tradewind-worker", log=log, trusted=True)
+        log = create_logger("worker", output=sys.stderr)
+        tracing = create_tracing(os.environ, service="tradewind-worker", log=log, trusted=True)
         app.parts = WorkerParts.open(database_url, redis_url, settings=settings, log=log, tracing=tracing)
         app.parts.metrics.expect(name for name, task in app.tasks.items() if isinstance(task, TimedTask))
 

@@ -17,10 +17,10 @@ from services.application.shared.events import HeartbeatDropped, QuotesDropped, 
 from services.application.transfers.journal_heartbeats import HeartbeatJournal
 from services.application.transfers.stream_journal import Entry, EntryStream
 from services.observability.tracing import Tracing
-from services.persistence.lake import ParquetLake, storage_at
+from services.persistence.lake import ParquetLake, open_storage
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
-from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
+from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
 from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
@@ -63,7 +63,9 @@ class WorkerParts:
     ) -> Self:
         """Put the parts together; connections are opened when first used."""
         client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
-        dispatcher = Dispatcher(job_publisher(redis_url), client, log, dict if tracing is None else tracing.carried)
+        dispatcher = Dispatcher(
+            create_job_publisher(redis_url), client, log, dict if tracing is None else tracing.carried
+        )
         metrics = WorkerMetrics.create()
         reporter = Reports(metrics, log)
         store, logs = Store(database_url, dispatcher), LogReader(database_url)
@@ -76,12 +78,12 @@ class WorkerParts:
             stale_after=timedelta(seconds=settings.sweep_interval_s),
             reporter=reporter,
         )
-        retention = ReleaseRetention(store.unit_of_work, settings.kept_releases, reporter)
+        retention = ReleaseRetention(store.unit_of_work, settings.retained_releases, reporter)
 
         journal = _heartbeats(client, store, reporter, tracing)
         quotes = _quotes(client, store, reporter)
         roll_up = RollUp(store.unit_of_work)
-        lake = None if settings.export_place is None else ParquetLake(storage_at(settings.export_place), logs)
+        lake = None if settings.export_place is None else ParquetLake(open_storage(settings.export_place), logs)
         log_retention = None
         if settings.log_months is not None:
             log_retention = LogRetention(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from services.application.logs.retain import MonthDue
-from services.observability.telemetry import logger
+from services.observability.telemetry import create_logger
 from services.settings import MAX_LOG_MONTHS, Settings
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind.units import format_bytes
@@ -39,7 +39,7 @@ def _lines(settings: Settings, *, drop: bool) -> Sequence[str]:
     database_url, redis_url = settings.required_database_url, settings.required_redis_url
     if settings.log_months is None:
         raise InvalidValue("TRADEWIND_LOG_MONTHS", "must be set, or --months given: all logs are kept")
-    log = logger("retain", output=sys.stderr)
+    log = create_logger("retain", output=sys.stderr)
     with closing(WorkerParts.open(database_url, redis_url, settings=settings, log=log)) as parts:
         assert parts.log_retention is not None, "months are set"
         due = parts.log_retention.run() if drop else parts.log_retention.plan()

@@ -25,13 +25,13 @@ from benchmarks.support.command import told
 from benchmarks.support.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from services.api_process import HTTP
 from services.application.limits.rate_limits import CallKind
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
-from services.processes import running
+from services.processes import run_processes
 from services.queue.sessions import JOURNAL
-from services.serve import PYTHON, first_key
+from services.serve import PYTHON, ensure_first_key
 
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"
@@ -162,8 +162,8 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     """One uvicorn worker on embedded servers of its own: address, key, and the environment of its processes."""
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
-        with container(database_url=database_url, redis_url=redis_url) as parts:
-            secret = first_key(parts, folder / "key")
+        with build_container(database_url=database_url, redis_url=redis_url) as parts:
+            secret = ensure_first_key(parts, folder / "key")
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, "TRADEWIND_CALLS": CALLS}
         port = free_port()
         command = [
@@ -175,7 +175,7 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
             "--log-level=warning",
             f"--http={HTTP}",
         ]
-        with running({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
+        with run_processes({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
             address = f"http://{HOST}:{port}"
             _wait_for(lambda: _is_ready(address), "the API to start")
             yield address, secret, environment
@@ -185,7 +185,7 @@ def publish(client: httpx.Client, environment: Mapping[str, str], seed: int) -> 
     """Upload logs and let a worker make a release of them, as in service."""
     client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
     worker = [*PYTHON, "celery", "--quiet", "-A", "workers.app", "worker", "--concurrency=2", "--loglevel=ERROR"]
-    with running({"worker": worker}, environment):
+    with run_processes({"worker": worker}, environment):
         _wait_for(lambda: _links_released(client) == len(DESTINATIONS), "a release of all links")
 
 

@@ -35,9 +35,9 @@ from benchmarks.support.background import beside
 from benchmarks.support.command import told
 from benchmarks.support.precedence import precedence
 from benchmarks.support.report import ROOT, Value, arguments, write
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.processes import NICENESS
-from services.serve import PYTHON, first_key
+from services.serve import PYTHON, ensure_first_key
 
 AGENTS, SMOKE_AGENTS = len(DESTINATIONS), 1
 ROUNDS, OTHERS = 5, 2
@@ -154,8 +154,8 @@ def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene
 
 
 def _key(whole: Service, folder: Path) -> str:
-    with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
-        return first_key(parts, folder / "key")
+    with build_container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+        return ensure_first_key(parts, folder / "key")
 
 
 def _publish(whole: Service, key: str, seed: int) -> None:

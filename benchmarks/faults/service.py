@@ -20,8 +20,8 @@ from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
-from services.processes import NICENESS, running
-from services.serve import commands
+from services.processes import NICENESS, run_processes
+from services.serve import list_commands
 from services.settings import Settings
 
 POSTGRES, VALKEY = "postgres", "valkey"
@@ -61,10 +61,12 @@ class Service:
 
     def start(self, *names: str, **variables: str) -> None:
         """Start processes, with ``variables`` of their own."""
-        every = {**commands(self.settings), **self.instead}
+        every = {**list_commands(self.settings), **self.instead}
         urls = {"DATABASE_URL": self.database_url, "REDIS_URL": self.valkey.url()}
         environment = {**os.environ, **self.environment, **urls, **variables}
-        begun = running({name: every[name] for name in names}, environment, output=self.output, niceness=self.niceness)
+        begun = run_processes(
+            {name: every[name] for name in names}, environment, output=self.output, niceness=self.niceness
+        )
         self.processes |= self.stack.enter_context(begun)
 
     def is_ready(self) -> bool:

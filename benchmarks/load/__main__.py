@@ -32,9 +32,9 @@ from benchmarks.support.background import beside
 from benchmarks.support.command import told
 from benchmarks.support.precedence import precedence
 from benchmarks.support.processes import Shared, cpu_s
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.processes import NICENESS
-from services.serve import PYTHON, commands, first_key
+from services.serve import PYTHON, ensure_first_key, list_commands
 from tradewind.errors import TradewindError
 
 ROUTES = {
@@ -167,8 +167,8 @@ def at_work(
                 niceness=niceness,
             )
         )
-        with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
-            key = first_key(parts, folder / "key")
+        with build_container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+            key = ensure_first_key(parts, folder / "key")
         with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
             named = [site(number, sites) for number in range(sites)]
             client.post("/v1/logs", content=b"".join(log_lines(seed, named))).raise_for_status()
@@ -220,7 +220,7 @@ def echo(whole: Service, key: str, agents: int, scale: Scale) -> dict[str, Any]:
     """The same agents on the echo, in place of the API and without workers."""
     for part in list(whole.processes):
         whole.kill(part)
-    as_served = commands(replace(whole.settings, api_workers=1))[API]
+    as_served = list_commands(replace(whole.settings, api_workers=1))[API]
     whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
     whole.instead = {API: [*as_served, "--app=benchmarks.api.app:app"]}
     whole.bring_back(API)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import UUID
 
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.roles import APP
@@ -21,7 +21,7 @@ def behind_the_service(folder: Path) -> Iterator[tuple[Container, UUID]]:
     with (
         EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
         EmbeddedValkey(folder / "valkey") as valkey,
-        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
+        build_container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
     ):
         tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
         assert tenant_id is not None, "the service has made it"

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.sample.behind import Behind
-from services.api.routes.recommend import enquiry_of
+from services.api.routes.recommend import to_transfer_request
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key
 from services.application.billing.journal_quotes import StoredQuote
@@ -100,7 +100,7 @@ async def _quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, 
     found = []
     for row, sla in zip(logged, cycle(AGREEMENTS), strict=False):
         transfer_id = UUID(row["transfer_id"])
-        enquiry = enquiry_of(_asked(row, sla))
+        enquiry = to_transfer_request(_asked(row, sla))
         offer = await answer_request(
             enquiry,
             tenant_id,

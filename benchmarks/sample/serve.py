@@ -26,7 +26,7 @@ PATIENCE_S = 10.0
 
 
 def main() -> int:
-    """Serve; return what `services.serve` does."""
+    """Serve; return what `services.run_service` does."""
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
         folder = own_folder(settings)

@@ -26,7 +26,7 @@ from benchmarks.support.processes import cpu_s
 from benchmarks.support.report import Value
 from benchmarks.support.workload import ndjson_lines
 from services.application.logs.export import View
-from services.observability.telemetry import logger
+from services.observability.telemetry import create_logger
 from services.persistence.lake import Folder, ParquetLake
 from services.persistence.log_reader import LogReader
 from services.settings import Settings
@@ -101,7 +101,7 @@ def journalled(environment: Mapping[str, str], parts: Mapping[str, psutil.Proces
     """What the journal and the database have to do with the heartbeats that wait."""
     settings = Settings(data_folder=Path("/nonexistent"))
     with Path("/dev/null").open("w") as output:
-        log = logger("costs", output=output)
+        log = create_logger("costs", output=output)
         worker = WorkerParts.open(environment["DATABASE_URL"], environment["REDIS_URL"], settings=settings, log=log)
         spent_s = 0.0
 

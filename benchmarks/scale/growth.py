@@ -19,7 +19,7 @@ from benchmarks.support.kept_database import tell
 from benchmarks.support.processes import cpu_s, peak_rss_mb
 from benchmarks.support.report import DIRTY, UNKNOWN, Value, commit
 from services.application.shared.jobs import RefreshModels
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
 from services.processes import NICENESS
 
@@ -48,7 +48,7 @@ def measured(
     with (
         stored(size, seed=seed, folder=folder) as data,
         EmbeddedValkey.temporary() as valkey,
-        container(database_url=data.database_url, redis_url=valkey.url()) as parts,
+        build_container(database_url=data.database_url, redis_url=valkey.url()) as parts,
         workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
     ):
         watch = Watch(worker, psutil.Process(data.server.process_id))

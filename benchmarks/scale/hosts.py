@@ -28,12 +28,12 @@ from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, raise_device, remove_namespace
 from benchmarks.testbed.permissions import require_permission
 from services.application.shared.jobs import RefreshModels
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
-from services.persistence.roles import place_of
-from services.processes import running
+from services.persistence.roles import replace_address
+from services.processes import run_processes
 from services.queue.dispatcher import JOBS_QUEUE
 from services.serve import CELERY
 
@@ -78,7 +78,7 @@ def cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
         database_url = prepare_database(postgres.url(tcp=True), app_password=password)
         rows = layout.links * layout.rows_a_link
         store_logs(database_url, tenant_id, ndjson_lines(rows, links=layout.links, seed=seed))
-        parts = stack.enter_context(container(database_url=database_url, redis_url=valkey.url()))
+        parts = stack.enter_context(build_container(database_url=database_url, redis_url=valkey.url()))
         logs = {each.namespace: folder / each.namespace for each in hosts}
         stack.enter_context(workers(hosts, logs, database_url, valkey.url(), layout.sweep_s))
         case: dict[str, Value] = {"case": f"one of {layout.hosts} hosts cut off", "rows": rows, "links": layout.links}
@@ -191,11 +191,11 @@ def workers(
         commands[each.namespace] = each.command(logged)
         there = f"198.18.{number}.1"
         own[each.namespace] = {
-            "DATABASE_URL": place_of(database_url, f"{there}:{urlsplit(database_url).port}"),
-            "REDIS_URL": place_of(redis_url, f"{there}:{urlsplit(redis_url).port}"),
+            "DATABASE_URL": replace_address(database_url, f"{there}:{urlsplit(database_url).port}"),
+            "REDIS_URL": replace_address(redis_url, f"{there}:{urlsplit(redis_url).port}"),
         }
     schedule = Path(next(iter(logs.values()))).parent / "schedule"
     commands["beat"] = [*CELERY, "beat", f"--schedule={schedule}", "--pidfile=", "--loglevel=ERROR"]
     own["beat"] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-    with running(commands, variables, own=own):
+    with run_processes(commands, variables, own=own):
         yield

@@ -27,7 +27,7 @@ from benchmarks.support.kept_database import is_made, kept_server, makers_of, no
 from benchmarks.support.report import ROOT
 from benchmarks.support.workload import ndjson_lines
 from services.application.logs.roll_up import RollUp
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.migrate import prepare_database
 from services.persistence.store import Store
@@ -109,7 +109,7 @@ def learn(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
     store_logs(database_url, tenant_id, ndjson_lines(rows, links=LEARNED_LINKS, seed=seed))
     with (
         EmbeddedValkey.temporary() as valkey,
-        container(database_url=database_url, redis_url=valkey.url()) as parts,
+        build_container(database_url=database_url, redis_url=valkey.url()) as parts,
         workers(database_url, valkey.url(), niceness=niceness),
     ):
         refresh(parts, tenant_id)

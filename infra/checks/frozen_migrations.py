@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from services.persistence.migrate import files_of_steps, sql_of
+from services.persistence.migrate import list_migration_files, render_sql
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = ROOT / "migrations" / "frozen.txt"
@@ -31,8 +31,8 @@ class Digests(NamedTuple):
 def digests() -> Mapping[str, Digests]:
     """Of every migration, oldest first."""
     return {
-        revision: Digests(_sha256(file.read_bytes()), _sha256(" ".join(sql_of(revision).split()).encode()))
-        for revision, file in files_of_steps().items()
+        revision: Digests(_sha256(file.read_bytes()), _sha256(" ".join(render_sql(revision).split()).encode()))
+        for revision, file in list_migration_files().items()
     }
 
 

@@ -16,7 +16,7 @@ from infra.checks.frozen_migrations import FROZEN, digests, recorded
 from infra.checks.migration_steps import LAID, refusals
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.engine import sqlalchemy_url
-from services.persistence.migrate import sql_of, steps, upgrade
+from services.persistence.migrate import list_steps, render_sql, upgrade
 from services.persistence.roles import prepare_roles
 from services.persistence.tables import METADATA
 
@@ -25,9 +25,9 @@ def main() -> int:
     refused = list(frozen_migrations.refusals(recorded(FROZEN.read_text(encoding="ascii")), digests()))
     refused += [
         f"{revision}: {reason}"
-        for revision, step in steps().items()
+        for revision, step in list_steps().items()
         if revision > LAID
-        for reason in refusals(sql_of(revision), step)
+        for reason in refusals(render_sql(revision), step)
     ]
     differences = [f"the migrations lack: {each}" for each in drift()]
     for line in refused + differences:

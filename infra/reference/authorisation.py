@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from infra.reference.markdown import code, page, table
 from services.admin.routers import BACK_TO_PAGE
 from services.admin.visitors import HOME, RoleOf, anyone_signed_in
-from services.api.dependencies import KeyOf, key_holder
+from services.api.dependencies import KeyOf, require_key
 from services.app import HOT_ROUTERS, ROUTERS
 from services.application.access.authenticate import Scope
 from services.application.access.users import ROLES
@@ -61,7 +61,7 @@ def _permitted(route: APIRoute) -> frozenset[Scope] | None:
     ]
     if named:
         return frozenset.intersection(*named)
-    if key_holder in asked:
+    if require_key in asked:
         return frozenset(KEYS)
     return frozenset(ROLES) if anyone_signed_in in asked else None
 

@@ -17,7 +17,7 @@ LOOKS = 300
 """After so many a stream ends, and the browser asks for the next one."""
 
 SEATS = 50
-"""Streams at once of a process, whose application keeps them as ``page_seats``: each look asks the database."""
+"""Streams at once of a process, whose application keeps them as ``page_slots``: each look asks the database."""
 
 FULL = "retry: 30000\nevent: full\n\n"
 """Told where there is no seat: the page stays as it was loaded, and asks again after so many milliseconds."""
@@ -36,7 +36,7 @@ def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[
         return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(
-        _seated(_changes(request, seen), request.app.state.page_seats),
+        _seated(_changes(request, seen), request.app.state.page_slots),
         media_type="text/event-stream",
         headers=dict(HEADERS),
     )

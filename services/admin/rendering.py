@@ -25,7 +25,7 @@ from services.admin.static_files import address_of
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
 from services.sent_once import give_up, settle
-from services.statuses import status_of
+from services.statuses import find_status
 from tradewind.errors import TradewindError
 from tradewind.parameters import Parameters
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
@@ -232,7 +232,7 @@ def _of_form(error: RequestValidationError) -> Any:
 
 def refused(request: Request, error: TradewindError) -> Response:
     """What is wrong, as a page or in place of a part of one."""
-    status, _ = status_of(error)
+    status, _ = find_status(error)
     if "hx-request" in request.headers:
         response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))
         response.headers["HX-Retarget"] = "#refused"

@@ -14,7 +14,7 @@ from services.application.access.authenticate import Scope
 from services.application.access.sign_in import SignIns, Visitor, form_token, is_form_token
 from services.application.shared.submissions import SubmissionKey
 from services.bootstrap import Container
-from services.sent_once import LONGEST_TOKEN, claim, submission_key
+from services.sent_once import LONGEST_TOKEN, claim, derive_submission_key
 from tradewind.errors import NotPermitted, TradewindError
 
 COOKIE = "tradewind_session"
@@ -123,7 +123,7 @@ async def _claim_form(request: Request, visit: Visit, parts: Container) -> None:
     if not isinstance(token, str) or not 0 < len(token) <= LONGEST_TOKEN:
         return
     content = json.dumps([(name, str(value)) for name, value in form.multi_items() if name != TOKEN_FIELD])
-    key = submission_key(visit.secret, f"{request.url.path}\0{content}", token, content.encode())
+    key = derive_submission_key(visit.secret, f"{request.url.path}\0{content}", token, content.encode())
     tenant_id = visit.visitor.tenant_id
     if (response := await claim(parts, tenant_id, key)) is not None:
         raise SentBefore(response)

@@ -18,7 +18,7 @@ _WAREHOUSE = "/v1/warehouse/"
 
 
 @cache
-def call_kind(path: str) -> CallKind:
+def find_call_kind(path: str) -> CallKind:
     """The kind of calls to a route, by its template."""
     usual = CallKind.QUERY if path.startswith(_WAREHOUSE) else CallKind.OTHER
     return _OF_PATHS.get(path, usual)

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from structlog.contextvars import bind_contextvars
 
-from services.api.call_kinds import call_kind
+from services.api.call_kinds import find_call_kind
 from services.application.access.authenticate import Principal, Scope
 from services.bootstrap import Container
 from tradewind.errors import TooOften, Unauthenticated
@@ -54,14 +54,14 @@ async def authenticate(request: Request) -> None:
     request.scope[PRINCIPAL] = principal
 
 
-async def key_holder(
+async def require_key(
     request: Request,
     parts: Parts,
     _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],  # for the description of the API
 ) -> Principal:
     principal: Principal = request.scope[PRINCIPAL]
     bind_contextvars(tenant_id=str(principal.tenant_id))
-    kind = call_kind(request.scope["route"].path)
+    kind = find_call_kind(request.scope["route"].path)
     try:
         parts.rate_limits.require(principal, kind)
     except TooOften:
@@ -78,7 +78,7 @@ def _recalled(parts: Container, secret: str) -> Principal | None:
     return principal
 
 
-AnyKey = Annotated[Principal, Depends(key_holder)]
+AnyKey = Annotated[Principal, Depends(require_key)]
 """Every key may read what was learned."""
 
 
@@ -93,7 +93,7 @@ class KeyOf:
         return principal
 
 
-def remembered_agent(parts: Container, authorization: bytes) -> Principal | None:
+def recall_agent(parts: Container, authorization: bytes) -> Principal | None:
     """Who sent this header, if that is remembered and may do what agents do; asks no database."""
     scheme, _, secret = authorization.partition(b" ")
     if scheme != b"Bearer":

@@ -13,8 +13,8 @@ from fastapi import Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Message, Receive, Scope, Send
 
-from services.api.call_kinds import call_kind
-from services.api.dependencies import AgentKey, Body, Parts, remembered_agent
+from services.api.call_kinds import find_call_kind
+from services.api.dependencies import AgentKey, Body, Parts, recall_agent
 from services.api.routing import StrictRoute
 from services.application.access.authenticate import Principal
 from services.application.limits.rate_limits import CallKind
@@ -29,7 +29,7 @@ class DirectRoute(StrictRoute):
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Response]], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         self._asked = _Asked.by(endpoint, in_path=self.param_convertors)
-        self._kind = call_kind(path)
+        self._kind = find_call_kind(path)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the framework do it."""
@@ -52,7 +52,7 @@ class DirectRoute(StrictRoute):
         headers = dict(scope["headers"])
         if headers.get(b"content-type") != JSON or len(headers) < len(scope["headers"]):
             return None
-        return remembered_agent(scope["app"].state.container, headers.get(b"authorization", b""))
+        return recall_agent(scope["app"].state.container, headers.get(b"authorization", b""))
 
     def _arguments(self, scope: Scope, messages: Sequence[Message], principal: Principal) -> dict[str, Any] | None:
         """What the endpoint is called with, ``None`` where the framework has to refuse."""

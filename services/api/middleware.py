@@ -49,7 +49,7 @@ ONLY_BY_TLS = (b"strict-transport-security", b"max-age=31536000")
 """Of answers by TLS, a proxy's included: a browser that has come so once comes so for a year."""
 
 
-def guarded(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+def add_security_headers(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
     """The headers of an answer, with those that keep browsers from harm."""
     said = list(headers)
     names = {name for name, _ in said}
@@ -83,7 +83,7 @@ class Named:
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = guarded(message.get("headers", ()), scope["scheme"])
+                message["headers"] = add_security_headers(message.get("headers", ()), scope["scheme"])
                 message["headers"].append((REQUEST_ID_HEADER, name))
             await send(message)
 

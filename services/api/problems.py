@@ -13,7 +13,7 @@ from structlog.contextvars import get_contextvars
 
 from services.application.shared.jobs import REQUEST_ID
 from services.observability.telemetry import Event
-from services.statuses import status_of
+from services.statuses import find_status
 from tradewind import errors
 from tradewind.wire.base import reason_of
 
@@ -44,7 +44,7 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def problem(
+def make_problem(
     status: int,
     title: str,
     detail: str,
@@ -60,7 +60,7 @@ def problem(
     return JSONResponse(content | extensions, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """Answer every error of the application as a problem."""
     app.add_exception_handler(errors.TradewindError, _domain_error)
     app.add_exception_handler(RequestValidationError, _request_error)
@@ -70,16 +70,16 @@ def install(app: FastAPI) -> None:
 
 async def _domain_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, errors.TradewindError)
-    return problem_of(error)
+    return to_problem(error)
 
 
-def problem_of(error: errors.TradewindError) -> Response:
+def to_problem(error: errors.TradewindError) -> Response:
     """The problem document of an error of the tree."""
-    status, title = status_of(error)
+    status, title = find_status(error)
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
     told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
     extensions = {name: value for name, value in told.items() if value is not None}
-    return problem(status, title, str(error), fields=fields, headers=_headers(error, status), **extensions)
+    return make_problem(status, title, str(error), fields=fields, headers=_headers(error, status), **extensions)
 
 
 def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | None:
@@ -107,7 +107,7 @@ async def _request_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = [_field_problem(each, error.body) for each in _own_faults(error.errors())]
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields)
-    return problem(422, "Invalid value", detail, fields=tuple(fields))
+    return make_problem(422, "Invalid value", detail, fields=tuple(fields))
 
 
 def _own_faults(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -142,10 +142,10 @@ async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == UNREADABLE and error.__cause__ is not None:
         reason = "cannot be read: send JSON in UTF-8, not compressed and not nested deeply"
-        return problem(
+        return make_problem(
             UNREADABLE, "Invalid body", f"body: {reason}", fields=(FieldProblem(field="body", reason=reason),)
         )
-    return problem(error.status_code, str(error.detail), str(error.detail), headers=error.headers)
+    return make_problem(error.status_code, str(error.detail), str(error.detail), headers=error.headers)
 
 
 async def _defect(request: Request, error: Exception) -> Response:
@@ -154,10 +154,10 @@ async def _defect(request: Request, error: Exception) -> Response:
     request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, **about, exc_info=error)
     name = get_contextvars().get(REQUEST_ID, "")
     detail = f"the service failed; the operator's log says how, at {REQUEST_ID} {name}"
-    return problem(500, "Internal error", detail, headers={"X-Request-ID": name})
+    return make_problem(500, "Internal error", detail, headers={"X-Request-ID": name})
 
 
-def describe(app: FastAPI) -> None:
+def describe_problems(app: FastAPI) -> None:
     """Let the API's description tell problems as they are sent."""
     described = app.openapi
     app.openapi = lambda: _as_problems(described())  # type: ignore[method-assign]  # the documented way to extend it

@@ -14,7 +14,7 @@ from services.api.dependencies import PRINCIPAL, authenticate
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.access.authenticate import Principal
 from services.bootstrap import Container
-from services.sent_once import LONGEST_TOKEN, answer_once, submission_key
+from services.sent_once import LONGEST_TOKEN, answer_once, derive_submission_key
 from tradewind.errors import InvalidValue
 
 
@@ -61,7 +61,7 @@ class OnceRoute(StrictRoute):
                 return await answer(request)
             principal: Principal = request.scope[PRINCIPAL]
             secret = request.headers["authorization"].partition(" ")[2]
-            key = submission_key(secret, request.url.path, token, await request.body())
+            key = derive_submission_key(secret, request.url.path, token, await request.body())
             parts: Container = request.app.state.container
             return await answer_once(parts, principal.tenant_id, key, partial(answer, request))
 
@@ -80,6 +80,6 @@ async def _idempotency_key(
 ) -> None: ...
 
 
-def v1_router(below: str, tag: str, route_class: type[APIRoute] = StrictRoute) -> APIRouter:
+def create_v1_router(below: str, tag: str, route_class: type[APIRoute] = StrictRoute) -> APIRouter:
     """A router of ``/v1`` + ``below`` that answers errors as problems."""
     return APIRouter(prefix=f"/v1{below}", tags=[tag], responses=PROBLEM_RESPONSES, route_class=route_class)

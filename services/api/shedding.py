@@ -10,7 +10,7 @@ import time
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.api.arrival import ARRIVED_S
-from services.api.problems import RETRY_AFTER_S, problem
+from services.api.problems import RETRY_AFTER_S, make_problem
 
 MOST_WAITED_S = 2.0
 """From the arrival of a request until its turn. An agent waits 3 s for the answer to a heartbeat."""
@@ -31,7 +31,7 @@ class Shedding:
         if arrived_s is None or time.monotonic() - arrived_s <= self._most_waited_s or scope["path"] in NEVER_SHED:
             await self._app(scope, receive, send)
             return
-        refused = problem(
+        refused = make_problem(
             503,
             "Unavailable for now",
             "more comes in than this process can answer; come again later",

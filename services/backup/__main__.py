@@ -25,12 +25,12 @@ from pathlib import Path
 
 from services.backup.errors import BackupFailed
 from services.backup.folder import Backup, BackupFolder
-from services.backup.health import require_copied, require_followed, told
+from services.backup.health import format_age, require_copied, require_followed
 from services.backup.nightly import copy_nightly
 from services.backup.restore import restore_cluster, restore_service
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY, POSTGRES
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.database_copies import note_copy
+from services.persistence.database_copies import record_copy
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
 
@@ -96,7 +96,7 @@ def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
 def _note(url: str, made: Backup) -> None:
     """Have the database know of its copy, which is one in any case."""
     try:
-        note_copy(url, ended_at=made.ended_at, size_bytes=made.bytes)
+        record_copy(url, ended_at=made.ended_at, size_bytes=made.bytes)
     except TradewindError as error:
         sys.stderr.write(f"backup: {made.name} is there, but the database does not know of it: {error}\n")
 
@@ -112,8 +112,10 @@ def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
     backup = folder.find(asked.name)
     _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
     now, followed_at = datetime.now(UTC), folder.followed_at()
-    log = "there is no log" if followed_at is None else f"the log was last written to {told(now - followed_at)} ago"
-    _say(f"the newest copy is {told(now - folder.find(None).ended_at)} old; {log}")
+    log = (
+        "there is no log" if followed_at is None else f"the log was last written to {format_age(now - followed_at)} ago"
+    )
+    _say(f"the newest copy is {format_age(now - folder.find(None).ended_at)} old; {log}")
 
 
 def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:

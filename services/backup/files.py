@@ -10,7 +10,7 @@ from services.backup.errors import BackupFailed
 
 
 @contextmanager
-def refusals_told(place: Path) -> Iterator[None]:
+def report_os_errors(place: Path) -> Iterator[None]:
     """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
     try:
         yield
@@ -21,14 +21,14 @@ def refusals_told(place: Path) -> Iterator[None]:
         raise BackupFailed(f"{error.filename or place}: {error.strerror or error}") from None
 
 
-def listed(folder: Path) -> Sequence[Path]:
+def list_files(folder: Path) -> Sequence[Path]:
     """What is in a folder, by name; nothing if there is none."""
-    with refusals_told(folder):
+    with report_os_errors(folder):
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 @contextmanager
-def locked(file: Path, *, alone: bool) -> Iterator[bool | None]:
+def hold_lock(file: Path, *, alone: bool) -> Iterator[bool | None]:
     """Hold a file's lock, alone or beside others who do not ask for it alone.
 
     Yields

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from services.backup.errors import BackupFailed
-from services.backup.files import listed, locked, refusals_told
+from services.backup.files import hold_lock, list_files, report_os_errors
 from services.backup.manifest import verify
 from services.backup.tools import copy_cluster, follow_log, forget_log_before
 
@@ -71,12 +71,12 @@ class Backup:
     @contextmanager
     def read_from(self) -> Iterator[None]:
         """Have nobody remove it meanwhile."""
-        with refusals_told(self.folder), locked(self.folder / DESCRIPTION, alone=False):
+        with report_os_errors(self.folder), hold_lock(self.folder / DESCRIPTION, alone=False):
             yield
 
     def remove(self) -> bool:
         """Remove it, unless somebody reads from it."""
-        with refusals_told(self.folder), locked(self.folder / DESCRIPTION, alone=True) as held:
+        with report_os_errors(self.folder), hold_lock(self.folder / DESCRIPTION, alone=True) as held:
             if held is False:
                 return False
             gone = self.folder.rename(self.folder.with_suffix(UNFINISHED))  # none as soon as it is not whole
@@ -111,12 +111,12 @@ class BackupFolder:
         beside : files to be kept with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
-        with refusals_told(self._place):
+        with report_os_errors(self._place):
             self._remove_broken_off()
             partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
             partial.mkdir(mode=OWNER_ALONE)
             (partial / DESCRIPTION).touch()
-        with refusals_told(self._place), locked(partial / DESCRIPTION, alone=True):
+        with report_os_errors(self._place), hold_lock(partial / DESCRIPTION, alone=True):
             try:
                 copy_cluster(url, partial / "data")
                 ended_at = datetime.now(UTC)
@@ -134,10 +134,10 @@ class BackupFolder:
 
     def _remove_broken_off(self) -> None:
         """What who was killed amid a copy has left; who is at work on one has its lock."""
-        for folder in listed(self._copies):
+        for folder in list_files(self._copies):
             if folder.suffix == UNFINISHED:
                 (folder / DESCRIPTION).touch()
-                with locked(folder / DESCRIPTION, alone=True) as held:
+                with hold_lock(folder / DESCRIPTION, alone=True) as held:
                     if held:
                         shutil.rmtree(folder)
 
@@ -155,7 +155,7 @@ class BackupFolder:
         return [each for each in self._described() if isinstance(each, BackupFailed)]
 
     def _described(self) -> Iterator[Backup | BackupFailed]:
-        for folder in listed(self._copies):
+        for folder in list_files(self._copies):
             if folder.suffix != UNFINISHED and (folder / DESCRIPTION).exists():
                 try:
                     yield Backup.read(folder)
@@ -187,7 +187,7 @@ class BackupFolder:
         ------
         BackupFailed : with what is wrong or missing.
         """
-        with refusals_told(backup.folder):
+        with report_os_errors(backup.folder):
             verify(backup.data)
         names = sorted({name[8:] for name in self.log_since(backup) if SEGMENT.fullmatch(name)})
         for before, after in pairwise(names):
@@ -198,7 +198,7 @@ class BackupFolder:
     def log_since(self, backup: Backup) -> Mapping[str, Path]:
         """The log that the copy needs: the name that PostgreSQL asks for → file; the newest is being written to."""
         first = backup.first_segment[8:]
-        files = listed(self.log)
+        files = list_files(self.log)
         found = {file.name: file for file in files if HISTORY.fullmatch(file.name)}
         for file in files:
             name = file.name.removesuffix(UNFINISHED)
@@ -208,8 +208,8 @@ class BackupFolder:
 
     def followed_at(self) -> datetime | None:
         """When the log was last written to; None where there is none. A server that is idle writes none."""
-        files = (file for file in listed(self.log) if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
-        with refusals_told(self.log):
+        files = (file for file in list_files(self.log) if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
+        with report_os_errors(self.log):
             written = max((file.stat().st_mtime for file in files if file.exists()), default=None)
         return None if written is None else datetime.fromtimestamp(written, UTC)
 
@@ -238,7 +238,7 @@ def _make(*folders: Path) -> None:
 
 
 def _first_segment(label: Path) -> str:
-    with refusals_told(label):
+    with report_os_errors(label):
         found = _START.search(label.read_text(encoding="utf-8", errors="replace"))
     if found is None:
         raise BackupFailed(f"{label} does not say where the log begins")

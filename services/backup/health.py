@@ -6,7 +6,7 @@ from pathlib import Path
 
 from services.backup.errors import BackupFailed
 from services.backup.folder import UNFINISHED, Backup
-from services.persistence.backup_slot import slot_of
+from services.persistence.backup_slot import read_backup_slot
 
 
 def require_followed(url: str, log: Path) -> None:
@@ -17,7 +17,7 @@ def require_followed(url: str, log: Path) -> None:
     BackupFailed : nobody follows, some of the log is lost, or it goes elsewhere.
     Unavailable : the server does not answer.
     """
-    slot = slot_of(url)
+    slot = read_backup_slot(url)
     if slot is None:
         raise BackupFailed("nobody has begun to follow the log")
     if slot.lost:
@@ -39,10 +39,10 @@ def require_copied(backups: Sequence[Backup], *, within: timedelta, now: datetim
     if not ages:
         raise BackupFailed("there is no copy yet")
     if (age := min(ages)) > within:
-        raise BackupFailed(f"the newest copy is {told(age)} old")
+        raise BackupFailed(f"the newest copy is {format_age(age)} old")
 
 
-def told(age: timedelta) -> str:
+def format_age(age: timedelta) -> str:
     """As a person says it: 40 s, 12 min, 5 h, 3 days."""
     for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if age.total_seconds() >= 2 * seconds:

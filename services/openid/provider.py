@@ -31,7 +31,7 @@ REFUSED = "the provider's answer was refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class StartedSignIn:
     """A sign-in that was begun: where the browser is sent, and what must come back or be shown again."""
 
     address: str
@@ -62,7 +62,7 @@ class OpenIdProvider:
         """Close the connections to the provider."""
         self._http.close()
 
-    def begin(self, callback: str) -> Begun:
+    def begin(self, callback: str) -> StartedSignIn:
         """A new sign-in that comes back to ``callback``.
 
         Raises
@@ -82,7 +82,7 @@ class OpenIdProvider:
         }
         endpoint = self._endpoint("authorization_endpoint")
         address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
-        return Begun(address=address, state=state, nonce=nonce, verifier=verifier)
+        return StartedSignIn(address=address, state=state, nonce=nonce, verifier=verifier)
 
     def finish(self, code: str, *, callback: str, nonce: str, verifier: str) -> Identity:
         """Who it was, for the code that came back.

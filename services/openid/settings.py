@@ -48,7 +48,7 @@ Read = Callable[[str, Callable[[str], Any], Any], Any]
 """Of a variable: parse its text, or take the default where it is absent."""
 
 
-def sign_on_from(read: Read) -> tuple[Provider, SignOnRules] | None:
+def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
     """The provider and how its people become people here.
 
     Raises

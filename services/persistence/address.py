@@ -6,7 +6,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tradewind.errors import InvalidValue
 
 
-def parameters_of(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[str, str]:
+def parse_libpq_url(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[str, str]:
     """What a URL says beside the scheme.
 
     Raises

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 
-from services.persistence.engine import unpooled_engine
-from services.persistence.failures import unavailable_when_away
+from services.persistence.engine import create_unpooled_engine
+from services.persistence.failures import translate_failures
 from services.persistence.repositories.stored_state import BACKUP_SLOT
 
 # The last byte that the server was told is on a disk lies in that file of the log.
@@ -30,13 +30,13 @@ class BackupSlot:
     file: str | None
 
 
-def slot_of(admin_url: str) -> BackupSlot | None:
+def read_backup_slot(admin_url: str) -> BackupSlot | None:
     """None where nobody has begun to follow the log.
 
     Raises
     ------
     Unavailable : the server does not answer.
     """
-    with unavailable_when_away(), unpooled_engine(admin_url).connect() as connection:
+    with translate_failures(), create_unpooled_engine(admin_url).connect() as connection:
         row = connection.execute(_SLOT, {"slot": BACKUP_SLOT}).one_or_none()
     return None if row is None else BackupSlot(row.followed, row.lost, row.file)

@@ -73,7 +73,7 @@ class TransferCopy:
         lines: list[bytes] = []
         months: set[tuple[int, int]] = set()
         for row in rows:
-            lines.append(csv_line(row, *common))
+            lines.append(render_line(row, *common))
             months.add(_month(row.record.started_at))
         return RenderedBlock(lines, months)
 
@@ -110,10 +110,10 @@ class TransferCopy:
             self._months |= missing
 
 
-def csv_line(accepted: AcceptedRow, tenant_id: UUID, batch_id: UUID, received_at: datetime) -> bytes:
+def render_line(accepted: AcceptedRow, tenant_id: UUID, batch_id: UUID, received_at: datetime) -> bytes:
     """One line of COPY data: the row's number, then ``COLUMNS``."""
     row, record, link = accepted
-    values = (row, tenant_id, record.id, link.id, batch_id, received_at, *record_values(record))
+    values = (row, tenant_id, record.id, link.id, batch_id, received_at, *list_record_values(record))
     line = orjson.dumps(values)[1:-1]
     return (_csv_of_odd_text(values) if b"\\" in line else line) + b"\n"
 
@@ -146,7 +146,7 @@ _NO_USAGE = (None,) * 4
 _NO_ENERGY = (None,) * 6
 
 
-def record_values(record: WireRecord) -> tuple[Any, ...]:
+def list_record_values(record: WireRecord) -> tuple[Any, ...]:
     """Values of a record from ``started_at`` on, in the order of ``COLUMNS``."""
     dataset = record.dataset
     source = destination = _NO_ENERGY

@@ -6,8 +6,8 @@ import psycopg
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from services.persistence.engine import unpooled_engine
-from services.persistence.failures import unavailable_when_away
+from services.persistence.engine import create_unpooled_engine
+from services.persistence.failures import translate_failures
 from services.persistence.schema import require_known
 from services.persistence.server_certificate import has_expired
 from tradewind.errors import Unavailable
@@ -22,7 +22,7 @@ def require_ready(engine: Engine) -> None:
     Unavailable : with what is missing.
     """
     try:
-        with unavailable_when_away(), engine.connect() as connection:
+        with translate_failures(), engine.connect() as connection:
             require_known(connection)
             connection.execute(_TAKES_DATA)
     except ProgrammingError as error:
@@ -35,6 +35,6 @@ def require_ready(engine: Engine) -> None:
         raise
 
 
-def condition_of(database_url: str) -> "partial[None]":
+def create_readiness_check(database_url: str) -> "partial[None]":
     """The same as a check of a database that nothing else here is connected to."""
-    return partial(require_ready, unpooled_engine(database_url))
+    return partial(require_ready, create_unpooled_engine(database_url))

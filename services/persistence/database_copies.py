@@ -6,13 +6,13 @@ import psycopg
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ProgrammingError
 
-from services.persistence.engine import unpooled_engine
-from services.persistence.failures import unavailable_when_away
+from services.persistence.engine import create_unpooled_engine
+from services.persistence.failures import translate_failures
 from services.persistence.tables import database_copies
 from tradewind.errors import Unavailable
 
 
-def note_copy(admin_url: str, *, ended_at: datetime, size_bytes: int) -> None:
+def record_copy(admin_url: str, *, ended_at: datetime, size_bytes: int) -> None:
     """Tell the database of a copy of it.
 
     Raises
@@ -22,7 +22,7 @@ def note_copy(admin_url: str, *, ended_at: datetime, size_bytes: int) -> None:
     """
     told = insert(database_copies).values(ended_at=ended_at, bytes=size_bytes).on_conflict_do_nothing()
     try:
-        with unavailable_when_away(), unpooled_engine(admin_url).begin() as connection:
+        with translate_failures(), create_unpooled_engine(admin_url).begin() as connection:
             connection.execute(told)
     except ProgrammingError as error:
         if isinstance(error.orig, (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege)):

@@ -4,7 +4,7 @@ import orjson
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
-from services.persistence.address import parameters_of
+from services.persistence.address import parse_libpq_url
 from services.persistence.patience import Patience
 
 POOL_SIZE = 10
@@ -28,7 +28,7 @@ def sqlalchemy_url(libpq_url: str) -> str:
     return f"postgresql+psycopg{separator}{rest}"
 
 
-def pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
+def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
     """Engine for requests and tasks: connections are kept, and checked before they are used again.
 
     ``patience`` : with locks and statements; ``None``: without end, as fits need it.
@@ -46,7 +46,7 @@ def pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
     )
 
 
-def unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
+def create_unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
     """Engine for the rare statement that needs a transaction of its own while another one is open.
 
     From the pool it could wait for ever on the very requests that wait for it.
@@ -61,7 +61,7 @@ def unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
 
 def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
     """Arguments of a connection; options that the URL has come last, and so hold."""
-    told = parameters_of(libpq_url).get("options", "")
+    told = parse_libpq_url(libpq_url).get("options", "")
     bounds = [] if patience is None else [patience.as_options]
     options = " ".join([STAGES_IN, *bounds, told]).rstrip()
     return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, "options": options}

@@ -55,7 +55,7 @@ PASSING: tuple[tuple[tuple[type[psycopg.Error], ...], type[Unavailable], str], .
 """What the database says of its own → what callers are told."""
 
 
-def as_unavailable(error: BaseException) -> Unavailable | None:
+def to_unavailable(error: BaseException) -> Unavailable | None:
     """The retryable error that ``error`` stands for, if it is one.
 
     Lost connections, an exhausted pool, deadlocks, locks that are not given up, timeouts and a full disk all pass;
@@ -71,7 +71,7 @@ def as_unavailable(error: BaseException) -> Unavailable | None:
     return None
 
 
-def as_conflict(error: BaseException) -> Conflict | None:
+def to_conflict(error: BaseException) -> Conflict | None:
     """What a broken uniqueness stands for: a rival stored the same name between our look and our write."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, psycopg.errors.UniqueViolation):
@@ -80,11 +80,11 @@ def as_conflict(error: BaseException) -> Conflict | None:
 
 
 @contextmanager
-def unavailable_when_away() -> Iterator[None]:
+def translate_failures() -> Iterator[None]:
     """Turn passing failures of the database into ``Unavailable``."""
     try:
         yield
     except Exception as error:
-        if (unavailable := as_unavailable(error)) is not None:
+        if (unavailable := to_unavailable(error)) is not None:
             raise unavailable from error
         raise

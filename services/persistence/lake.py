@@ -102,7 +102,7 @@ def _as_os_error() -> Iterator[None]:
         raise OSError(str(error)) from error
 
 
-def storage_at(place: str) -> Storage:
+def open_storage(place: str) -> Storage:
     """Where a setting says: the path of a folder, or the URL of an object store such as ``s3://bucket/folder``."""
     return ObjectStore(place) if "://" in place else Folder(Path(place))
 
@@ -131,7 +131,7 @@ class ParquetLake:
             with self._storage.replace(f"{folder}/{PART}") as file, self._logs.day_rows(view, tenant_id, day) as rows:
                 written = write_parquet(rows, file)
             with self._storage.replace(f"{folder}/{MANIFEST}") as file:
-                file.write(manifest(tenant_id, day, written))
+                file.write(build_manifest(tenant_id, day, written))
         except OSError as error:
             raise Unavailable(f"the storage of exports does not answer: {error}; the day is tried again") from error
         return written
@@ -159,7 +159,7 @@ def _sha256_of(file: IO[bytes]) -> str:
     return sha256.hexdigest()
 
 
-def manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
+def build_manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
     """What a day's folder holds, with the checksum of its file."""
     document = {
         "version": FORMAT_VERSION,

@@ -14,15 +14,15 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
-from services.persistence.failures import unavailable_when_away
-from services.persistence.patience import PATIENCE, Patience, told_apart
-from services.persistence.roles import APP, OWNER, app_url, prepare_roles
+from services.persistence.failures import translate_failures
+from services.persistence.patience import PATIENCE, Patience, explain_timeouts
+from services.persistence.roles import APP, OWNER, build_app_url, prepare_roles
 from services.persistence.schema import (
     current_revision,
+    format_compatibility,
     head_revision,
+    is_compatible,
     known_revisions,
-    serves_this_code,
-    word_of_who_is_served,
 )
 from tradewind.errors import Conflict
 
@@ -34,10 +34,10 @@ BASE_OF_ALL = "0"
 
 def prepare_database(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> str:
     """Make the roles, bring the schema up to date, and return the application's URL."""
-    with unavailable_when_away():
+    with translate_failures():
         prepare_roles(admin_url, app_password=app_password, patience=patience)
         upgrade(admin_url, patience=patience)
-    return app_url(admin_url, password=app_password)
+    return build_app_url(admin_url, password=app_password)
 
 
 def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIENCE) -> None:
@@ -55,7 +55,7 @@ def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIEN
             return
         command.upgrade(config, revision)
         connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness asks for the version
-        _say_who_is_served(connection)
+        _record_compatibility(connection)
         connection.commit()
 
 
@@ -65,7 +65,7 @@ def downgrade(admin_url: str, revision: str, *, patience: Patience = PATIENCE) -
         command.downgrade(config, revision)
 
 
-def sql_of(revision: str) -> str:
+def render_sql(revision: str) -> str:
     """What one migration up would do, as SQL."""
     output = StringIO()
     config = _config()
@@ -89,7 +89,7 @@ class Step:
     since: str | None
 
 
-def steps() -> Mapping[str, Step]:
+def list_steps() -> Mapping[str, Step]:
     """Every migration, oldest first: revision → what it is."""
     return {
         each.revision: Step(getattr(each.module, "step", None), getattr(each.module, "since", None))
@@ -97,7 +97,7 @@ def steps() -> Mapping[str, Step]:
     }
 
 
-def files_of_steps() -> Mapping[str, Path]:
+def list_migration_files() -> Mapping[str, Path]:
     """Every migration, oldest first: revision → its file."""
     return {each.revision: Path(each.path) for each in _oldest_first()}
 
@@ -106,7 +106,7 @@ def _oldest_first() -> Iterator[Script]:
     return reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
 
 
-def _say_who_is_served(connection: Connection) -> None:
+def _record_compatibility(connection: Connection) -> None:
     """Leave word for versions before this one, which do not know the schema, whether they get on with it.
 
     They do until something is taken away: a contracting migration says in ``since`` from which migration on code does
@@ -114,9 +114,9 @@ def _say_who_is_served(connection: Connection) -> None:
     """
     found = current_revision(connection) or BASE_OF_ALL
     oldest = max(
-        (step.since for revision, step in steps().items() if revision <= found and step.since), default=BASE_OF_ALL
+        (step.since for revision, step in list_steps().items() if revision <= found and step.since), default=BASE_OF_ALL
     )
-    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{word_of_who_is_served(found, oldest)}'"))
+    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{format_compatibility(found, oldest)}'"))
 
 
 def _config() -> Config:
@@ -131,7 +131,7 @@ def _is_of_a_later_version(connection: Connection) -> bool:
     if found is None or found in known_revisions():
         connection.commit()  # each migration has a transaction of its own
         return False
-    if serves_this_code(connection, found):
+    if is_compatible(connection, found):
         return True
     raise Conflict(
         f"the database's schema {found} is not known to this version, whose newest is {head_revision()}: "
@@ -145,7 +145,7 @@ def _migrating(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Con
         sqlalchemy_url(admin_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
     )
     try:
-        with engine.connect() as connection, told_apart(patience):
+        with engine.connect() as connection, explain_timeouts(patience):
             connection.execute(text(patience.for_rivals))
             connection.execute(text("SELECT pg_advisory_lock(hashtext('tradewind migrations'))"))
             connection.execute(text(patience.for_locks))

@@ -39,6 +39,6 @@ class MonthPartitions:
                 connection.execute(_ENSURE[self._table], {"months": missing})
 
 
-def months_of(times: Iterable[datetime]) -> set[date]:
+def list_months(times: Iterable[datetime]) -> set[date]:
     """The first days of their months."""
     return {each.astimezone(UTC).date().replace(day=1) for each in times}

@@ -61,7 +61,7 @@ def _milliseconds(seconds: float) -> int:
 
 
 @contextmanager
-def told_apart(patience: Patience) -> Iterator[None]:
+def explain_timeouts(patience: Patience) -> Iterator[None]:
     """Tell a lock that was not had, and a statement that took too long, from a database that is away.
 
     Raises

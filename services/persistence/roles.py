@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from services.persistence.engine import CONNECT_PATIENCE_S
-from services.persistence.patience import PATIENCE, Patience, told_apart
+from services.persistence.patience import PATIENCE, Patience, explain_timeouts
 
 OWNER = "tradewind_owner"
 APP = "tradewind_app"
@@ -69,7 +69,7 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None, patience: 
     admin_url : libpq URL of a superuser, or of a role with CREATEROLE that owns the database.
     app_password : for logins over TCP; through the embedded server's socket no password is asked.
     """
-    with told_apart(patience), psycopg.connect(admin_url, connect_timeout=CONNECT_PATIENCE_S) as connection:
+    with explain_timeouts(patience), psycopg.connect(admin_url, connect_timeout=CONNECT_PATIENCE_S) as connection:
         connection.execute(patience.for_rivals.encode())
         # Several starts at once: roles are the cluster's, so the lock is taken in the one database all of them share.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('tradewind roles'))")
@@ -173,12 +173,12 @@ def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identif
         connection.execute(sql.SQL("ALTER ROLE {} IN DATABASE {} SET temp_file_limit = -1").format(role, database))
 
 
-def app_url(admin_url: str, *, password: str | None = None) -> str:
+def build_app_url(admin_url: str, *, password: str | None = None) -> str:
     """The application's URL for the database of ``admin_url``: same place, other role."""
-    return login_url(admin_url, APP, password=password)
+    return build_login_url(admin_url, APP, password=password)
 
 
-def login_url(url: str, login: str, *, password: str | None = None) -> str:
+def build_login_url(url: str, login: str, *, password: str | None = None) -> str:
     """The URL of another login for the database of ``url``."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
@@ -186,7 +186,7 @@ def login_url(url: str, login: str, *, password: str | None = None) -> str:
     return urlunsplit(parts._replace(netloc=f"{who}@{place}"))
 
 
-def place_of(url: str, address: str) -> str:
+def replace_address(url: str, address: str) -> str:
     """The same login and database at another host and port."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{address}", query=""))

@@ -50,13 +50,13 @@ def require_known(connection: Connection) -> None:
         raise UnknownSchema(f"the database has no schema: run the migrations up to {newest}")
     if found in known_revisions():
         raise UnknownSchema(f"the database's schema {found} is older than {newest} of this version: run the migrations")
-    if not serves_this_code(connection, found):
+    if not is_compatible(connection, found):
         raise UnknownSchema(
             f"the database's schema {found} is newer than {newest} of this version: run a newer version"
         )
 
 
-def word_of_who_is_served(revision: str, oldest: str) -> str:
+def format_compatibility(revision: str, oldest: str) -> str:
     """What a migrated schema says to code before it, which does not know it: from which code on it gets on with it.
 
     The word names the schema that it is about, should another tool set another.
@@ -64,8 +64,8 @@ def word_of_who_is_served(revision: str, oldest: str) -> str:
     return f"{revision} serves {oldest}"
 
 
-def serves_this_code(connection: Connection, revision: str) -> bool:
+def is_compatible(connection: Connection, revision: str) -> bool:
     """Whether a schema that this code does not know was said to be one that it gets on with."""
     told = connection.scalar(text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")) or ""
     oldest = told.rpartition(" ")[2]
-    return told == word_of_who_is_served(revision, oldest) and oldest <= head_revision()
+    return told == format_compatibility(revision, oldest) and oldest <= head_revision()

@@ -9,7 +9,7 @@ from services.application.recommend.snapshot import Index
 from services.application.shared.audit import SERVICE, Actor
 from services.application.shared.ports import Outbox
 from services.persistence.condition import require_ready
-from services.persistence.engine import pooled_engine, unpooled_engine
+from services.persistence.engine import create_pooled_engine, create_unpooled_engine
 from services.persistence.patience import Patience
 from services.persistence.repositories.access.database_accounts import Reads
 from services.persistence.repositories.access.keys import Registry
@@ -24,8 +24,8 @@ class Store:
 
     def __init__(self, database_url: str, outbox: Outbox, patience: Patience | None = None) -> None:
         """``patience`` : with locks and statements; ``None``: without end."""
-        self._engine = pooled_engine(database_url, patience)
-        self._apart = unpooled_engine(database_url, patience)
+        self._engine = create_pooled_engine(database_url, patience)
+        self._apart = create_unpooled_engine(database_url, patience)
         self._outbox = outbox
         self.registry = Registry(self._engine)
         self.months_of_logs = MonthsOfLogs(self._engine)

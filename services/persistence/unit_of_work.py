@@ -12,10 +12,10 @@ from services.application.shared.audit import SERVICE, Actor, ActorKind
 from services.application.shared.jobs import Event
 from services.application.shared.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
-from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
+from services.persistence.failures import to_conflict, to_unavailable, translate_failures
 from services.persistence.month_partitions import MonthPartitions
 from services.persistence.repositories.access.audit import AuditLog
-from services.persistence.repositories.access.database_accounts import WarehouseLogins
+from services.persistence.repositories.access.database_accounts import DatabaseAccounts
 from services.persistence.repositories.access.keys import Keys
 from services.persistence.repositories.access.sign_in_networks import SignInNetworks
 from services.persistence.repositories.access.submissions import Submissions
@@ -74,7 +74,7 @@ class UnitOfWork:
         self._open: Connection | None = None
 
     def __enter__(self) -> Self:
-        with unavailable_when_away():
+        with translate_failures():
             self._open = self._engine.connect()
             self.connection.execute(_BEGIN, {"tenant": str(self.tenant_id)})
         return self
@@ -86,9 +86,9 @@ class UnitOfWork:
             self.transfers.close()
         connection, self._open = self.connection, None
         self._events.clear()
-        with unavailable_when_away():
+        with translate_failures():
             connection.close()
-        if error is not None and (told := as_unavailable(error) or as_conflict(error)) is not None:
+        if error is not None and (told := to_unavailable(error) or to_conflict(error)) is not None:
             raise told from error
 
     @property
@@ -103,7 +103,7 @@ class UnitOfWork:
 
     def commit(self) -> None:
         """Make it durable, then send what was published."""
-        with unavailable_when_away():
+        with translate_failures():
             self.connection.commit()
         events, self._events = self._events, []
         for event in events:
@@ -242,8 +242,8 @@ class UnitOfWork:
         return Curves(self.connection, self.tenant_id)
 
     @cached_property
-    def warehouse_logins(self) -> WarehouseLogins:
-        return WarehouseLogins(self.connection, self.tenant_id)
+    def warehouse_logins(self) -> DatabaseAccounts:
+        return DatabaseAccounts(self.connection, self.tenant_id)
 
     @cached_property
     def transfers(self) -> TransferCopy:

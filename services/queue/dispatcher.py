@@ -25,7 +25,7 @@ PATIENCE_S = 2.0
 """How long a request may wait for a broker that does not answer."""
 
 
-def job_publisher(redis_url: str) -> Celery:
+def create_job_publisher(redis_url: str) -> Celery:
     """A Celery application that only sends: the workers know what the names mean."""
     celery = Celery("tradewind", broker=redis_url, set_as_current=False)
     celery.conf.update(

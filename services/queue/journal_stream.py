@@ -9,7 +9,7 @@ import redis
 
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry
-from services.queue.sessions import JOURNAL, session_key
+from services.queue.sessions import JOURNAL, format_session_key
 from tradewind.errors import Unavailable
 
 GROUP = "journal"
@@ -68,7 +68,7 @@ class JournalStream:
         try:
             with self._client.pipeline(transaction=True) as pipeline:
                 for key, sequence in journalled.items():
-                    self._tell_journalled(keys=[session_key(key)], args=[sequence], client=pipeline)
+                    self._tell_journalled(keys=[format_session_key(key)], args=[sequence], client=pipeline)
                 pipeline.xack(self._name, GROUP, *tokens)
                 pipeline.xdel(self._name, *tokens)
                 pipeline.execute()

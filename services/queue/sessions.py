@@ -21,7 +21,7 @@ from services.application.transfers.sessions import (
     TransferKey,
 )
 from services.application.transfers.silence import COMING_BACK_S, LONGEST_GAP_S, LONGEST_SILENCE_S
-from services.queue.shared_line import SharedLine
+from services.queue.shared_line import SharedConnection
 from tradewind.units import MIB
 
 JOURNAL = "tradewind:heartbeats"
@@ -69,7 +69,7 @@ class RedisSessions:
         watching = f"local longest_silence_ms = {_LONGEST_SILENCE_MS}\n{(_SCRIPTS / 'watch.lua').read_text()}"
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
         self._exchange = client.register_script(watching + (_SCRIPTS / "exchange.lua").read_text())
-        self._line = SharedLine(client)
+        self._line = SharedConnection(client)
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())
 
@@ -77,7 +77,7 @@ class RedisSessions:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
         counted = (_live_key(key.tenant_id, tick.owner), _live_key(key.tenant_id))
         keys = [
-            session_key(key),
+            format_session_key(key),
             JOURNAL,
             WATCH,
             *counted,
@@ -148,14 +148,14 @@ class RedisSessions:
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
         try:
-            found = await self._client.hget(session_key(key), "enquiry")
+            found = await self._client.hget(format_session_key(key), "enquiry")
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         return found.encode() if isinstance(found, str) else found
 
     async def find_first_heartbeat(self, key: TransferKey) -> FirstHeartbeat | None:
         try:
-            told = await self._client.hmget(session_key(key), list(_TOLD_FIRST))
+            told = await self._client.hmget(format_session_key(key), list(_TOLD_FIRST))
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         if any(each is None for each in told):
@@ -181,12 +181,12 @@ class RedisSessions:
     async def end(self, key: TransferKey) -> None:
         try:
             live = _live_key(key.tenant_id)
-            await self._end(keys=[session_key(key), live], args=[str(key.transfer_id), ENDED_TTL_S])
+            await self._end(keys=[format_session_key(key), live], args=[str(key.transfer_id), ENDED_TTL_S])
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
 
 
-def session_key(key: TransferKey) -> str:
+def format_session_key(key: TransferKey) -> str:
     return f"tradewind:session:{key.tenant_id}:{key.transfer_id}"
 
 

@@ -23,7 +23,7 @@ class _Asked(NamedTuple):
             self.answered.set_exception(error)
 
 
-class SharedLine:
+class SharedConnection:
     """Belongs to one event loop. Its connection is of the client's pool, which closes it with the others.
 
     Nobody waits longer than the client's ``socket_timeout`` for those before, and as long again for the own answer.
@@ -44,7 +44,7 @@ class SharedLine:
         ResponseError : the command was refused.
         RedisError, OSError : there is no answer; whether the command was carried out is not known.
         """
-        asked = _Asked(packed(command), asyncio.get_running_loop().create_future())
+        asked = _Asked(encode_command(command), asyncio.get_running_loop().create_future())
         self._waiting.append(asked)
         if self._talking is None:
             self._talking = asyncio.create_task(self._talk())
@@ -104,7 +104,7 @@ class SharedLine:
         return connection
 
 
-def packed(command: Sequence[bytes | str | float]) -> bytes:
+def encode_command(command: Sequence[bytes | str | float]) -> bytes:
     """A command as Redis reads it."""
     parts = [each if isinstance(each, bytes) else str(each).encode() for each in command]
     return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))

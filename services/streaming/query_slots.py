@@ -19,7 +19,7 @@ class ClientLeft(Exception):
     """The client has closed its connection."""
 
 
-class QueryTurns:
+class QuerySlots:
     """The threads that run the queries of a process: few, and none of those that answer other requests.
 
     A tenant has some of the turns. Half of all are kept for tenants that have none, so that the long queries of a few
@@ -69,7 +69,7 @@ class FollowedQuery:
     receive : what the client sends; its body is read already.
     """
 
-    def __init__(self, query: QueryRun, turns: QueryTurns, receive: Receive) -> None:
+    def __init__(self, query: QueryRun, turns: QuerySlots, receive: Receive) -> None:
         self._query = query
         self._turns = turns
         self._receive = receive

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from services.application.warehouse.query import Format, QueryRun
-from services.streaming.query_slots import ClientLeft, FollowedQuery, QueryTurns
+from services.streaming.query_slots import ClientLeft, FollowedQuery, QuerySlots
 from tradewind.errors import TradewindError
 from tradewind.units import KIB
 
@@ -34,7 +34,7 @@ class QueryStream(Response):
     def __init__(
         self,
         query: QueryRun,
-        turns: QueryTurns,
+        turns: QuerySlots,
         *,
         media_type: str,
         headers: Mapping[str, str],

@@ -6,16 +6,16 @@ from uuid import UUID
 from starlette.responses import Response
 
 from services.application.billing.usage import Month, UsageFile, UsageUnitOfWork, usage_file_name
-from services.streaming.query_slots import QueryTurns
+from services.streaming.query_slots import QuerySlots
 from services.streaming.query_stream import QueryStream
 from tradewind.errors import TradewindError
 
 
-def usage_stream(
+def stream_usage(
     tenant_id: UUID,
     month: Month,
     unit_of_work: UsageUnitOfWork,
-    turns: QueryTurns,
+    turns: QuerySlots,
     *,
     refused: Callable[[TradewindError], Response],
     headers: Mapping[str, str] | None = None,

@@ -19,7 +19,7 @@ from benchmarks.demo.stack import started
 from benchmarks.sample import fill, rows, serve
 from benchmarks.sample.behind import Behind, behind_the_service
 from benchmarks.support.report import ROOT
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.settings import Settings
 from tests.compose_stack import ComposeStack
 from tests.integration.agent.support.command import environment
@@ -54,7 +54,7 @@ def filled(stack: ComposeStack) -> Served:
     @contextmanager
     def behind() -> Iterator[tuple[Container, UUID]]:
         database_url = stack.url_from_here("database_url", "postgres")
-        with container(database_url=database_url, redis_url=stack.url_from_here("redis_url", "redis")) as parts:
+        with build_container(database_url=database_url, redis_url=stack.url_from_here("redis_url", "redis")) as parts:
             yield parts, parts.store.registry.find_tenant(name)
 
     served = Served(stack.address, key, None, behind)

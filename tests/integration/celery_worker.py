@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from services.queue.dispatcher import job_publisher
+from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually, stretched
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,7 @@ def worker(environment: dict[str, str], folder: Path, *options: str, waiting: bo
 
 def wait_until_ready(process: subprocess.Popen[bytes], redis_url: str, log: Path) -> None:
     """Return when the worker answers over the broker."""
-    celery = job_publisher(redis_url)
+    celery = create_job_publisher(redis_url)
     try:
         deadline = time.monotonic() + stretched(PATIENCE_S)
         # A connection of its own: one that is kept from before may be of a broker that was stopped since.

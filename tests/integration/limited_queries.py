@@ -5,14 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 
 
 @pytest.fixture(scope="module")
 def parts(request: pytest.FixtureRequest, database_url: str, redis_url: str) -> Iterator[Container]:
-    with container(
+    with build_container(
         database_url=database_url, redis_url=redis_url, options=Options(query_limits=request.module.LIMITS)
     ) as built:
         yield built

@@ -13,7 +13,7 @@ import redis.asyncio
 from benchmarks.api.cases import SOURCE, log_lines
 from services.application.access.authenticate import Scope
 from services.application.transfers.sessions import TransferKey
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.persistence.log_reader import LogReader
 from services.queue.sessions import RedisSessions
 from tests.conditions import eventually, stretched
@@ -118,7 +118,7 @@ def transfer(client: httpx.Client) -> Transfer:
 def another_process(client: httpx.Client, database_url: str, redis_url: str) -> Iterator[httpx.Client]:
     """A client with the same key of an API process that knows nothing of the transfers so far."""
     with ExitStack() as stack:
-        other = stack.enter_context(container(database_url=database_url, redis_url=redis_url))
+        other = stack.enter_context(build_container(database_url=database_url, redis_url=redis_url))
         address = stack.enter_context(serving(other))
         key = {"Authorization": client.headers["Authorization"]}
         yield stack.enter_context(httpx.Client(base_url=address, headers=key, timeout=60))

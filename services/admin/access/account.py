@@ -24,7 +24,7 @@ from services.application.access.sign_in_networks import network_of
 from services.application.access.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.application.warehouse.database_accounts import create_personal_login, revoke_personal_login
 from services.bootstrap import Container
-from services.statuses import status_of
+from services.statuses import find_status
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
 
 router = page_router()
@@ -54,7 +54,7 @@ def not_signed_in(
     visitor = request.client.host if request.client else None
     parts.metrics.sign_ins_refused.inc()
     parts.refused_sign_ins.add(visitor, path=request.url.path, reason=str(reason))
-    status = status_of(reason)[0]
+    status = find_status(reason)[0]
     return _sign_in_form(request, parts, next, login=login, problem=str(reason), status=status)
 
 

@@ -19,7 +19,7 @@ from services.application.warehouse.query import Format
 from services.application.warehouse.query import Query as SqlQuery
 from services.application.warehouse.saved_queries import LONGEST_NAME, remove_query, save_query
 from services.bootstrap import Container
-from services.statuses import status_of
+from services.statuses import find_status
 from services.streaming.query_slots import ClientLeft, FollowedQuery
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import Conflict, InvalidValue, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
@@ -95,14 +95,14 @@ async def run(
     told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
     status = HTTPStatus.OK
     try:
-        async with FollowedQuery(query, request.app.state.query_turns, request.receive) as followed:
+        async with FollowedQuery(query, request.app.state.query_slots, request.receive) as followed:
             rows = QueryRows.of_json(await followed.whole(MOST_BYTES_SHOWN))
         drawn = query_chart(rows, wanted)
         told |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
-        status, _ = status_of(refused)
+        status, _ = find_status(refused)
         told |= _wrong(refused, asked.sql)
     return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
 
@@ -122,10 +122,10 @@ async def download(
 
     def refused(error: TradewindError) -> Response:
         told = _wrong(error, asked.sql) | {"form": form}
-        status, _ = status_of(error)
+        status, _ = find_status(error)
         return _page(request, visit, parts, status=status, **told)
 
-    turns = request.app.state.query_turns
+    turns = request.app.state.query_slots
     return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
 
 
@@ -142,7 +142,7 @@ def save(
         with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
             kept = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
     except (Conflict, InvalidValue) as refused:
-        status, _ = status_of(refused)
+        status, _ = find_status(refused)
         return _page(request, visit, parts, status=status, **_wrong(refused, sql))
     said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
     return done(request, f"{HERE}?saved={kept.id}", said)

@@ -9,7 +9,7 @@ from services.admin.rendering import HEADERS, page, page_router, refused
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import minor_digits
 from services.application.billing.usage import Month, build_statements
-from services.streaming.usage_stream import usage_stream
+from services.streaming.usage_stream import stream_usage
 
 router = page_router("/usage")
 
@@ -51,5 +51,5 @@ def usage_file(request: Request, visit: Provider, parts: Parts, asked: Asked) ->
     """The transfers of a month one by one."""
     month = Month.parse(asked)
     tenant_id = visit.visitor.tenant_id
-    uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
-    return usage_stream(tenant_id, month, uow, turns, refused=partial(refused, request), headers=HEADERS)
+    uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
+    return stream_usage(tenant_id, month, uow, turns, refused=partial(refused, request), headers=HEADERS)

@@ -3,7 +3,7 @@
 from fastapi.concurrency import run_in_threadpool
 
 from services.api.dependencies import AgentKey, Parts
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.advice.devices import find_radio
 from services.application.transfers.owners import own_keys
@@ -13,7 +13,7 @@ from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.profiles import RadioProfile
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest
 
-router = v1_router("/batching", "devices")
+router = create_v1_router("/batching", "devices")
 
 
 @router.post("/advise")

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from services.api.dependencies import AgentKey, Parts
-from services.api.routing import StrictRoute, v1_router
+from services.api.routing import StrictRoute, create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.transfers.complete import complete_transfer
 from services.application.transfers.first_heartbeats import find_first_heartbeat, find_starting_key
@@ -62,7 +62,7 @@ else:
     UnreadCompletion = Annotated[Completion, WrapValidator(_as_it_came)]
     """Described as a completion, and not yet read as one."""
 
-router = v1_router("/transfers", "transfers", UnreadRoute)
+router = create_v1_router("/transfers", "transfers", UnreadRoute)
 
 
 @router.post("/{transfer_id}/complete")

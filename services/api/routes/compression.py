@@ -5,19 +5,19 @@ from functools import partial
 from uuid import UUID
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.advice.compression import advise_from_history, store_observations, to_question
 from services.bootstrap import Container
 from tradewind.compression.advice import Question
 from tradewind.wire.compression import AdviceAnswer, AdviceRequest, NewObservations, ObservationsReceipt
 
-router = v1_router("/compression", "compression")
+router = create_v1_router("/compression", "compression")
 
 
 @router.post("/advise")
 async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
     """Codec, level and mode for a file on a path; the raw transfer where that is better."""
-    return await advice_for(to_question(asked), parts, principal.tenant_id)
+    return await get_advice(to_question(asked), parts, principal.tenant_id)
 
 
 @router.post("/observations", status_code=201)
@@ -30,7 +30,7 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
     return ObservationsReceipt(kept=kept)
 
 
-async def advice_for(question: Question, parts: Container, tenant_id: UUID) -> AdviceAnswer:
+async def get_advice(question: Question, parts: Container, tenant_id: UUID) -> AdviceAnswer:
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:

@@ -6,7 +6,7 @@ from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 
 from services.api.dependencies import AgentKey, Body, Parts
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.advice.connections import analyse_connections, content_sha256, store_analysis
 from services.bootstrap import Container
@@ -15,7 +15,7 @@ from tradewind.path import BOUNDS, Path
 from tradewind.wire.base import MAX_NAME_LENGTH
 from tradewind.wire.connections import ConnectionAnalysis
 
-router = v1_router("/connections", "connections")
+router = create_v1_router("/connections", "connections")
 
 _BODY = {
     "requestBody": {

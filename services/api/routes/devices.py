@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Path
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.advice.devices import KnownDevice, find_device, list_known_devices, put_device, remove_device
 from services.application.transfers.owners import own_keys
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, ProfileName, WireDeviceProfile, WireRadioProfile
 
-router = v1_router("/devices", "devices")
+router = create_v1_router("/devices", "devices")
 
 DeviceName = Annotated[ProfileName, Path()]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.routing import OnceRoute, v1_router
+from services.api.routing import OnceRoute, create_v1_router
 from services.application.models.endpoints import create_endpoint, update_endpoint
 from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
-router = v1_router("/endpoints", "endpoints", OnceRoute)
+router = create_v1_router("/endpoints", "endpoints", OnceRoute)
 
 
 @router.get("")

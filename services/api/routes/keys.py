@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from services.api.dependencies import OperatorKey, Parts
-from services.api.routing import OnceRoute, v1_router
+from services.api.routing import OnceRoute, create_v1_router
 from services.application.access.authenticate import new_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
-router = v1_router("/keys", "keys", OnceRoute)
+router = create_v1_router("/keys", "keys", OnceRoute)
 
 
 @router.get("")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.limits.caps import limit_from_wire, limit_to_wire, put_limit
 from tradewind.wire.limits import WireLimit
 
-router = v1_router("/limits", "limits")
+router = create_v1_router("/limits", "limits")
 
 
 @router.get("")

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts
-from services.api.routing import v1_router
+from services.api.routing import create_v1_router
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import ModelOverview, StoredLeaf, StoredLink
 from tradewind.model import LeafModel
@@ -14,7 +14,7 @@ from tradewind.tiers.partitions import Partition
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
 from tradewind.wire.recommendations import wire_parameters
 
-router = v1_router("", "links")
+router = create_v1_router("", "links")
 
 
 @router.get("/links")

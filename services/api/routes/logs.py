@@ -11,8 +11,8 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
-from services.api.problems import FieldProblem, problem
-from services.api.routing import v1_router
+from services.api.problems import FieldProblem, make_problem
+from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs
 from services.application.logs.lines import Encoding, UploadedBody
@@ -23,7 +23,7 @@ from tradewind.errors import Deadlocked, InvalidValue, NotFound
 from tradewind.units import format_count
 from tradewind.wire.logs import BatchReceipt
 
-router = v1_router("/logs", "logs")
+router = create_v1_router("/logs", "logs")
 
 ATTEMPTS = 3
 """Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
@@ -124,7 +124,7 @@ def _wire(receipt: IngestReceipt) -> BatchReceipt:
 def _answer(receipt: IngestReceipt) -> Response:
     wire = _wire(receipt)
     if receipt.nothing_valid:
-        return problem(
+        return make_problem(
             422,
             "Nothing valid",
             f"no row is valid; {format_count(receipt.rejected, 'row')} went to the quarantine",

@@ -8,8 +8,8 @@ from uuid import UUID
 from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.routes.price_fields import told_price
-from services.api.routing import OnceRoute, v1_router
+from services.api.routes.price_fields import to_visible_price
+from services.api.routing import OnceRoute, create_v1_router
 from services.application.access.authenticate import Principal, Scope
 from services.application.billing.price_books import (
     PriceBook,
@@ -36,7 +36,7 @@ from tradewind.wire.pricing import (
     WireWhatIf,
 )
 
-router = v1_router("/price-books", "prices", OnceRoute)
+router = create_v1_router("/price-books", "prices", OnceRoute)
 
 IfMatch = Annotated[
     str | None,
@@ -229,7 +229,7 @@ def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceB
         effective_from=book.effective_from,
         effective_until=book.effective_until,
         prices=tuple(
-            TierPrice(tier_id=tier_id, **told_price(price, principal)._asdict())
+            TierPrice(tier_id=tier_id, **to_visible_price(price, principal)._asdict())
             for tier_id, price in sorted(book.prices.items())
         ),
     )

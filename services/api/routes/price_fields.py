@@ -7,7 +7,7 @@ from services.application.access.authenticate import Principal
 from tradewind.sla.pricing import PriceModel
 
 
-class ToldPrice(NamedTuple):
+class VisiblePrice(NamedTuple):
     """Parts of a price; without a ``margin`` they include it."""
 
     base: Decimal
@@ -16,8 +16,8 @@ class ToldPrice(NamedTuple):
     margin: Decimal | None
 
 
-def told_price(price: PriceModel, principal: Principal) -> ToldPrice:
+def to_visible_price(price: PriceModel, principal: Principal) -> VisiblePrice:
     """All parts, or to a customer those that an amount is computed from: what the provider earns by it is not told."""
     if principal.is_customer:
-        return ToldPrice(*price.with_margin(), margin=None)
-    return ToldPrice(price.base, price.per_gb, price.per_kwh, price.margin)
+        return VisiblePrice(*price.with_margin(), margin=None)
+    return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin)

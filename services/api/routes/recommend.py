@@ -10,8 +10,8 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
-from services.api.routes.compression import advice_for
-from services.api.routing import v1_router
+from services.api.routes.compression import get_advice
+from services.api.routing import create_v1_router
 from services.application.advice.compression import to_class_question, to_question
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.recommend.lookup import answer_request, get_snapshot
@@ -28,38 +28,38 @@ from tradewind.transfer import LinkKey
 from tradewind.wire.compression import WholeRecommendRequest, WholeRecommendResponse
 from tradewind.wire.recommendations import RecommendRequest
 
-router = v1_router("", "recommend", DirectRoute)
+router = create_v1_router("", "recommend", DirectRoute)
 
 
 @router.post("/recommend", response_model=WholeRecommendResponse)
 async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    enquiry = enquiry_of(asked, weight=principal.weight)
-    offer = await offer_for(enquiry, parts, principal.tenant_id)
+    enquiry = to_transfer_request(asked, weight=principal.weight)
+    offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
     asked_for = StoredQuote.of(offer, enquiry, key_id=principal.key_id, at=parts.clock.now())
     if asked_for is not None:
         parts.quotes.note(principal.tenant_id, asked_for)
     parts.metrics.recommended[offer.recommendation.source].inc()
-    body = rendered(offer)
+    body = encode_answer(offer)
     if asked.compression is not None:
-        advice = await advice_for(to_question(asked.compression), parts, principal.tenant_id)
-        body = with_more(body, b"compression", advice.model_dump_json().encode())
+        advice = await get_advice(to_question(asked.compression), parts, principal.tenant_id)
+        body = append_field(body, b"compression", advice.model_dump_json().encode())
     if asked.file_classes:
         made, path = offer.recommendation, enquiry.path
         advices = [
-            await advice_for(to_class_question(each, made, path), parts, principal.tenant_id)
+            await get_advice(to_class_question(each, made, path), parts, principal.tenant_id)
             for each in asked.file_classes
         ]
-        body = with_more(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
+        body = append_field(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")
 
 
-def with_more(body: bytes, name: bytes, told: bytes) -> bytes:
+def append_field(body: bytes, name: bytes, told: bytes) -> bytes:
     """The answer with advice on codecs, behind what is there already: nobody else pays for it."""
     return b'%b,"%b":%b}' % (body[:-1], name, told)
 
 
-async def offer_for(enquiry: TransferRequest, parts: Container, tenant_id: UUID) -> PricedRecommendation:
+async def compute_recommendation(enquiry: TransferRequest, parts: Container, tenant_id: UUID) -> PricedRecommendation:
     """The answer, after the look-ups that it needs."""
     return await answer_request(
         enquiry,
@@ -71,12 +71,12 @@ async def offer_for(enquiry: TransferRequest, parts: Container, tenant_id: UUID)
     )
 
 
-async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
+async def load_snapshot(parts: Container, tenant_id: UUID) -> Snapshot:
     """The tenant's snapshot, read anew where none is fresh."""
     return await get_snapshot(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
-def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
+def to_transfer_request(asked: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
     """The request in the words of the domain.
 
     Raises
@@ -98,7 +98,7 @@ def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> TransferReque
     )
 
 
-def rendered(offer: PricedRecommendation) -> bytes:
+def encode_answer(offer: PricedRecommendation) -> bytes:
     """The answer as JSON, in the form of ``RecommendResponse``; tables are put in as they are."""
     made = offer.recommendation
     settings = _written(tuple([each.parameters for each in made.plan]))

@@ -8,7 +8,7 @@ from fastapi import Query
 
 from services.api.dependencies import AnyKey, OperatorKey, Parts, ProviderKey
 from services.api.routes.references import ReleaseId
-from services.api.routing import OnceRoute, v1_router
+from services.api.routing import OnceRoute, create_v1_router
 from services.application.models.compare_releases import compare_releases, to_wire_release
 from services.application.models.manage_releases import publish_anyway, roll_back
 from services.application.models.tier_decisions import decide_tiers, list_undecided
@@ -21,7 +21,7 @@ USUAL_PAGE, LARGEST_PAGE = 50, 200
 Before = Annotated[int | None, Query(ge=1, le=BIGINT_MAX, description="Only releases older than this one.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Releases in the answer at most.")]
 
-router = v1_router("/releases", "releases", OnceRoute)
+router = create_v1_router("/releases", "releases", OnceRoute)
 
 
 @router.get("")

@@ -7,8 +7,8 @@ from uuid import UUID
 from fastapi import Query
 
 from services.api.dependencies import AnyKey, Parts
-from services.api.routes.price_fields import told_price
-from services.api.routing import v1_router
+from services.api.routes.price_fields import to_visible_price
+from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.billing.price_list import PublishedBook
 from services.application.models.sla_tiers import LinkTier
@@ -22,7 +22,7 @@ OfLink = Annotated[UUID | None, Query(description="Only tiers of this link.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Tiers in the answer at most.")]
 Offset = Annotated[int, Query(ge=0, le=BIGINT_MAX, description="Tiers to leave out before those of the answer.")]
 
-router = v1_router("/sla-tiers", "prices")
+router = create_v1_router("/sla-tiers", "prices")
 
 
 @router.get("")
@@ -68,5 +68,5 @@ def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> T
         book_id=book.id,
         currency=book.currency,
         energy_basis=book.energy_basis,
-        **told_price(model, principal)._asdict(),
+        **to_visible_price(model, principal)._asdict(),
     )

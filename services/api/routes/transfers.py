@@ -13,8 +13,8 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.direct_route import DirectRoute
-from services.api.routes.recommend import enquiry_of, offer_for, snapshot_for
-from services.api.routing import v1_router
+from services.api.routes.recommend import compute_recommendation, load_snapshot, to_transfer_request
+from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.recommend.request import PricedRecommendation
 from services.application.transfers.first_heartbeats import build_timeline, find_first_heartbeat, find_starting_key
@@ -31,7 +31,7 @@ from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
 from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
 
-TABLES_KEPT = 512
+TABLES_CACHED = 512
 """Of those that transfers began with last; about 50 kB each."""
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
@@ -44,8 +44,8 @@ PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Transfers in
 After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples after this sequence.")]
 SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
 
-router = v1_router("/transfers", "transfers")
-live_router = v1_router("/transfers", "transfers", DirectRoute)
+router = create_v1_router("/transfers", "transfers")
+live_router = create_v1_router("/transfers", "transfers", DirectRoute)
 
 
 @router.get("")
@@ -117,7 +117,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
     409 for a transfer that another key began, and for one that is over. 429 with Retry-After for a new transfer of a
     key or tenant that has as many live ones as it may; the transfer may go on untuned meanwhile.
     """
-    snapshot = await snapshot_for(parts, principal.tenant_id)
+    snapshot = await load_snapshot(parts, principal.tenant_id)
     answer = await parts.tuner.answer(
         TransferKey(principal.tenant_id, transfer_id),
         beat,
@@ -131,15 +131,15 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
 
 async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> TransferOpening:
     """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
-    enquiry = enquiry_of(asked, weight=principal.weight)
-    offer = await offer_for(enquiry, parts, principal.tenant_id)
+    enquiry = to_transfer_request(asked, weight=principal.weight)
+    offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
     tables = {kind: _table(told) for kind, told in offer.table_json.items()}
     basis = opened(
         sla=enquiry.sla,
         plan=offer.recommendation.plan,
         tables=tables,
         bins=enquiry.bins,
-        path=enquiry.path.completed_by((await snapshot_for(parts, principal.tenant_id)).bandwidth(enquiry.link)),
+        path=enquiry.path.completed_by((await load_snapshot(parts, principal.tenant_id)).bandwidth(enquiry.link)),
         caps=enquiry.caps,
         rate_limit_bps=enquiry.rate_limit_bps,
     )
@@ -147,19 +147,19 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         basis=basis,
         link=enquiry.link,
         enquiry=asked.model_dump_json(exclude_none=True).encode(),
-        begun=TransferStart(expected=expectation(offer, basis), key_id=principal.key_id)
+        begun=TransferStart(expected=to_expected(offer, basis), key_id=principal.key_id)
         .model_dump_json(exclude_none=True)
         .encode(),
     )
 
 
-@lru_cache(maxsize=TABLES_KEPT)
+@lru_cache(maxsize=TABLES_CACHED)
 def _table(told: bytes) -> CompactTable:
     """The table of an offer. Transfers that begin alike share it, and with it what their ticks derive from it."""
     return WireTable.model_validate_json(told).to_table()
 
 
-def expectation(offer: PricedRecommendation, basis: Basis) -> Expected:
+def to_expected(offer: PricedRecommendation, basis: Basis) -> Expected:
     """What is kept of an offer beside the transfer that it begins."""
     made = offer.recommendation
     predicted = made.predicted

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from services.api.dependencies import Parts, ProviderKey
-from services.api.problems import problem_of
-from services.api.routing import v1_router
+from services.api.problems import to_problem
+from services.api.routing import create_v1_router
 from services.application.billing.usage import Month, Statement, UsageLine, build_statements
-from services.streaming.usage_stream import usage_stream
+from services.streaming.usage_stream import stream_usage
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
 
-router = v1_router("/usage-statements", "prices")
+router = create_v1_router("/usage-statements", "prices")
 
 
 class Form(StrEnum):
@@ -37,8 +37,8 @@ def list_statements(
     asked = Month.parse(month)
     if form is Form.CSV:
         tenant_id = principal.tenant_id
-        uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
-        return usage_stream(tenant_id, asked, uow, turns, refused=problem_of)
+        uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
+        return stream_usage(tenant_id, asked, uow, turns, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return [_wire(each, asked) for each in build_statements(uow.usage.sums(asked))]
 

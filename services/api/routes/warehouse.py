@@ -7,8 +7,8 @@ from fastapi import Query as Parameter
 from fastapi import Request, Response
 
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
-from services.api.problems import problem_of
-from services.api.routing import v1_router
+from services.api.problems import to_problem
+from services.api.routing import create_v1_router
 from services.application.logs.export import ExportFailure, View, folder_of, request_export
 from services.application.warehouse.query import Format, LoginKind, Query, issue_login, revoke_login
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
@@ -28,7 +28,7 @@ from tradewind.wire.warehouse import (
 
 MAX_DAYS = 1_000
 
-router = v1_router("/warehouse", "warehouse")
+router = create_v1_router("/warehouse", "warehouse")
 
 
 @router.get("/schema")
@@ -70,8 +70,8 @@ async def query(asked: QueryRequest, request: Request, parts: Parts, principal: 
         TIME_LIMIT_HEADER: f"{warehouse.limits.seconds:g}",
         "Cache-Control": "no-store",
     }
-    turns = request.app.state.query_turns
-    return QueryStream(run, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=problem_of)
+    turns = request.app.state.query_slots
+    return QueryStream(run, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=to_problem)
 
 
 @router.get("/credentials")

@@ -129,7 +129,7 @@ class SingleSignOn:
             raise Unauthenticated("your account here is of another tenant; ask an operator")
         now, secret = self.clock.now(), secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(tenant_id, SERVICE) as uow:
-            uow.users.hold_all()
+            uow.users.lock_all()
             user = uow.users.get(found.id) if found is not None else self._linked(identity, roles, uow, tenant_id)
             if user.disabled_at is not None:
                 raise Unauthenticated("your account here is disabled; ask an operator")
@@ -156,7 +156,7 @@ class SingleSignOn:
     def _shut_out(self, found: FoundUser, reason: str) -> None:
         """What an earlier sign-in has opened is closed, and not only when its time is over."""
         with self.open_(found.tenant_id, SERVICE) as uow:
-            uow.users.hold_all()
+            uow.users.lock_all()
             user = uow.users.get(found.id)
             uow.audit.note("user.refused", user.login, by="oidc", reason=reason)
             shut_out(user, uow=uow)

@@ -45,7 +45,7 @@ class User:
 class RoleHolders(Protocol):
     def get(self, user_id: UUID) -> User: ...
     def all(self) -> Sequence[User]: ...
-    def hold_all(self) -> None: ...
+    def lock_all(self) -> None: ...
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
 
 
@@ -127,7 +127,7 @@ def invite_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, cloc
 
 def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
     """Leave a person's sign-in to the OpenID provider, and sign them out everywhere, the database included."""
-    uow.users.hold_all()  # who makes a login to the database meanwhile is waited for
+    uow.users.lock_all()  # who makes a login to the database meanwhile is waited for
     uow.users.set_password(user_id, None, must_change=False)
     user = uow.users.get(user_id)
     uow.audit.note("user.password_removed", user.login)
@@ -171,7 +171,7 @@ def set_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **to
     ------
     Conflict : nobody would be left who manages people.
     """
-    uow.users.hold_all()  # two operators must not take each other's roles at once
+    uow.users.lock_all()  # two operators must not take each other's roles at once
     user = uow.users.get(user_id)
     uow.users.set_roles(user_id, wanted)
     if Scope.OPERATOR in user.roles:
@@ -188,7 +188,7 @@ def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
     ------
     Conflict : nobody would be left who manages people.
     """
-    uow.users.hold_all()
+    uow.users.lock_all()
     uow.users.set_disabled(user_id, clock.now())
     _check_operators(uow)
     user = uow.users.get(user_id)
@@ -217,7 +217,7 @@ def reset_password(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) 
     """Give a person a new password for one sign-in, and sign them out everywhere, the database included."""
     password = initial_password()
     hashed = passwords.hashed(password)
-    uow.users.hold_all()  # who makes a login to the database meanwhile is waited for
+    uow.users.lock_all()  # who makes a login to the database meanwhile is waited for
     uow.users.set_password(user_id, hashed, must_change=True)
     user = uow.users.get(user_id)
     uow.audit.note("user.password_reset", user.login)

@@ -29,7 +29,7 @@ class PersonalLogin:
 
 class Users(Protocol):
     def get(self, user_id: UUID) -> User: ...
-    def hold_all(self) -> None: ...
+    def lock_all(self) -> None: ...
 
 
 class Logins(Protocol):
@@ -63,7 +63,7 @@ def create_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clo
     Conflict : the tenant has as many logins as it may have.
     """
     visitor.require(*READING_ROLES)
-    uow.users.hold_all()  # whoever takes the role away meanwhile finds the login, or is found
+    uow.users.lock_all()  # whoever takes the role away meanwhile finds the login, or is found
     user = uow.users.get(visitor.user.id)
     if user.disabled_at is not None or user.roles.isdisjoint(READING_ROLES):
         raise NotPermitted(f"this needs the role {' or '.join(READING_ROLES)}")

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
 
 from services.application.monitoring.watch_service import FollowedLog, StoredState
-from services.persistence.failures import unavailable_when_away
+from services.persistence.failures import translate_failures
 
 PATIENCE_MS = 2_000
 """Whoever watches asks again soon; a database that is busy has better to do."""
@@ -40,7 +40,7 @@ class StoredStates:
         ------
         Unavailable : the database is away.
         """
-        with unavailable_when_away():
+        with translate_failures():
             try:
                 with self._engine.begin() as connection:
                     return _told(connection)

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import pq
 
 from services.application.warehouse.query import Parameter
-from services.persistence.warehouse.row_sizes import Column, named_apart
+from services.persistence.warehouse.row_sizes import Column, make_names_unique
 from services.persistence.warehouse.sql_text import SqlText
 from tradewind.errors import QueryRefused
 
@@ -37,7 +37,9 @@ class _Described:
         return [column.type for column in self.columns]
 
 
-def bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]) -> tuple[str, Sequence[Column]]:
+def bind_parameters(
+    connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]
+) -> tuple[str, Sequence[Column]]:
     """The statement with its parameters as literals and without a semicolon at its end, and its columns by
     names of their own.
 
@@ -65,7 +67,7 @@ def bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Paramet
         told = _described(connection, filled)
         if told.parameter_types or told.column_types != asked.column_types:
             raise QueryRefused(_UNCLEAR)
-    return filled, named_apart(asked.columns)
+    return filled, make_names_unique(asked.columns)
 
 
 def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequence[int], names: Sequence[str]) -> None:
@@ -97,7 +99,7 @@ def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequen
         if result.status != pq.ExecStatus.COMMAND_OK:
             error = psycopg.errors.error_from_result(result)
             position = error.diag.statement_position
-            raise refusal(error, int(position) if position else None) from error
+            raise to_query_refused(error, int(position) if position else None) from error
     encoding = connection.info.encoding
     columns = [
         Column((described.fname(index) or b"").decode(encoding), described.ftype(index), described.fmod(index))
@@ -106,7 +108,7 @@ def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequen
     return _Described([described.param_type(index) for index in range(described.nparams)], columns)
 
 
-def refusal(error: psycopg.Error, position: int | None = None) -> QueryRefused:
+def to_query_refused(error: psycopg.Error, position: int | None = None) -> QueryRefused:
     """What PostgreSQL says of a statement, and where."""
     told = error.diag.message_primary or str(error).partition("\n")[0]
     hint = f" ({error.diag.message_hint})" if error.diag.message_hint else ""

@@ -21,8 +21,8 @@ from services.application.warehouse.query import (
     QueryLimits,
     StoredLogin,
 )
-from services.persistence.roles import login_url
-from services.persistence.warehouse.bound_statement import bound, refusal
+from services.persistence.roles import build_login_url
+from services.persistence.warehouse.bound_statement import bind_parameters, to_query_refused
 from services.persistence.warehouse.row_streams import ROW_STREAMS, Rows, RowStream
 from tradewind.errors import QueryRefused, TooLarge, Unavailable
 from tradewind.units import format_bytes
@@ -66,7 +66,7 @@ class WarehouseQuery:
         rows = min(query.limit or limits.rows, limits.rows)
         with self._failures_told(), self._connected() as connection:
             self._cancellable_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
-            statement, columns = bound(connection, query.sql, query.parameters)
+            statement, columns = bind_parameters(connection, query.sql, query.parameters)
             asked = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, asked)
             self._cancellable_by(stream.cancel)
@@ -107,7 +107,7 @@ class WarehouseQuery:
             connection.close()
 
     def _connect(self, login: StoredLogin) -> psycopg.Connection:
-        url = login_url(self._database_url, login.name, password=login.password)
+        url = build_login_url(self._database_url, login.name, password=login.password)
         options = (
             f"-c statement_timeout={self._limits.seconds * 1000:.0f} -c default_transaction_read_only=on"
             " -c standard_conforming_strings=on -c client_encoding=UTF8"
@@ -144,6 +144,6 @@ class WarehouseQuery:
         except psycopg.OperationalError as away:
             if away.sqlstate is None or away.sqlstate.startswith(("08", "53300", "57P")):
                 raise Unavailable("the database does not answer now, or is asked too much; try again") from away
-            raise refusal(away) from away
+            raise to_query_refused(away) from away
         except psycopg.Error as error:
-            raise refusal(error) from error
+            raise to_query_refused(error) from error

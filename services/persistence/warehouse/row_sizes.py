@@ -38,7 +38,7 @@ class Column:
     modifier: int = -1
 
 
-def named_apart(columns: Sequence[Column]) -> Sequence[Column]:
+def make_names_unique(columns: Sequence[Column]) -> Sequence[Column]:
     """Each column under a name of its own: JSON would lose one of two, a Parquet file with both cannot be read."""
     named: list[Column] = []
     taken: set[str] = set()
@@ -53,12 +53,12 @@ def named_apart(columns: Sequence[Column]) -> Sequence[Column]:
     return named
 
 
-def names_of(columns: Sequence[Column]) -> str:
+def format_names(columns: Sequence[Column]) -> str:
     """As an alias tells them."""
     return ", ".join(sql.Identifier(column.name).as_string(None) for column in columns)
 
 
-def sized_rows(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
+def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
     """The statement with the same columns, which fails at a row of more than ``most_bytes``."""
     names = [f"c{number}" for number in range(1, len(columns) + 1)]
     long = [(name, column.type) for name, column in zip(names, columns, strict=True) if column.type not in BOUNDED]
@@ -77,9 +77,9 @@ def sized_rows(statement: str, columns: Sequence[Column], most_bytes: int) -> st
     return f"SELECT {selected} FROM ({_fenced('*', statement, ', '.join(names))}) AS sized"  # noqa: S608 - see row_streams
 
 
-def sized_lines(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
+def limit_line_sizes(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
     """The statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
-    fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement, names_of(columns))
+    fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement, format_names(columns))
     return f"SELECT {_checked('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
 
 

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from services.application.warehouse.query import Format
-from services.persistence.warehouse.row_sizes import Column, names_of, sized_lines, sized_rows
+from services.persistence.warehouse.row_sizes import Column, format_names, limit_line_sizes, limit_row_sizes
 from tradewind.errors import QueryRefused, Unavailable
 from tradewind.units import KIB, MIB
 from tradewind.wire.warehouse import CUT_METADATA
@@ -75,8 +75,8 @@ class CsvRows(_Copied):
     def chunks(self) -> Iterator[bytes]:
         held, size = [], 0
         rows = self._rows
-        sized = sized_rows(rows.statement, rows.columns, rows.most_bytes)
-        statement = self._copy(sized, names_of(rows.columns), "FORMAT csv, HEADER")
+        sized = limit_row_sizes(rows.statement, rows.columns, rows.most_bytes)
+        statement = self._copy(sized, format_names(rows.columns), "FORMAT csv, HEADER")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for number, line in enumerate(copy):  # number 0 is the header
                 if number > self._limit:
@@ -96,7 +96,7 @@ class JsonRows(_Copied):
     def chunks(self) -> Iterator[bytes]:
         held, size, count = ['{"rows":['], 0, 0
         rows = self._rows
-        statement = self._copy(sized_lines(rows.statement, rows.columns, rows.most_bytes), "line", "FORMAT text")
+        statement = self._copy(limit_line_sizes(rows.statement, rows.columns, rows.most_bytes), "line", "FORMAT text")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for (row,) in copy.rows():
                 if count == self._limit:
@@ -144,10 +144,10 @@ class ArrowRows:
 
         from services.persistence.warehouse.arrow_numbers import Numbers  # noqa: PLC0415
 
-        sized = sized_rows(self._rows.statement, self._rows.columns, self._rows.most_bytes)
+        sized = limit_row_sizes(self._rows.statement, self._rows.columns, self._rows.most_bytes)
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
-            self._cursor.execute(self._rows.first_of(sized, names_of(self._rows.columns)))
+            self._cursor.execute(self._rows.first_of(sized, format_names(self._rows.columns)))
             reader = self._cursor.fetch_record_batch()
             numbers, sink = Numbers.of(self._rows.columns, reader.schema), _Sink()
             with pa.ipc.new_stream(sink, numbers.schema) as writer:

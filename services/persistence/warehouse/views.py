@@ -6,8 +6,8 @@ from uuid import UUID
 import psycopg
 
 from services.application.warehouse.query import Query, QueryLimits, SchemaColumn, SchemaView, StoredLogin
-from services.persistence.failures import unavailable_when_away
-from services.persistence.roles import login_url, place_of
+from services.persistence.failures import translate_failures
+from services.persistence.roles import build_login_url, replace_address
 from services.persistence.warehouse.query import WarehouseQuery
 
 LOOPBACK = "127.0.0.1"
@@ -49,7 +49,7 @@ class Warehouse:
     def schema(self) -> Sequence[SchemaView]:
         """The views by name; columns in their own order."""
         views: dict[tuple[str, str], list[SchemaColumn]] = {}
-        with unavailable_when_away(), psycopg.connect(self._database_url) as connection:
+        with translate_failures(), psycopg.connect(self._database_url) as connection:
             for view, view_comment, name, kind, comment in connection.execute(_SCHEMA):
                 columns = views.setdefault((view, view_comment or ""), [])
                 columns.append(SchemaColumn(name=name, type=kind, comment=comment or ""))
@@ -57,15 +57,15 @@ class Warehouse:
 
     def address_for(self, login: StoredLogin) -> str:
         """The URL by which a person's tool reaches the database as ``login``."""
-        url = login_url(self._database_url, login.name, password=login.password)
+        url = build_login_url(self._database_url, login.name, password=login.password)
         if self._reader_address is not None:
-            return place_of(url, self._reader_address)
-        with unavailable_when_away(), psycopg.connect(self._database_url) as connection:
+            return replace_address(url, self._reader_address)
+        with translate_failures(), psycopg.connect(self._database_url) as connection:
             host, port = connection.info.host, connection.info.port
             listens = connection.execute("SHOW listen_addresses").fetchone()
         # A socket lets in who owns it; others come over TCP, where the login has a password.
         if host.startswith("/") and listens != ("",):
-            return place_of(url, f"{LOOPBACK}:{port}")
+            return replace_address(url, f"{LOOPBACK}:{port}")
         return url
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.shared.slots import Slots
-from services.bootstrap import container
+from services.bootstrap import build_container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.api.test_devices_api import PROFILE
 from tests.stack import serving
@@ -55,7 +55,7 @@ def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_ur
     busy = Slots("queues of jobs", at_once=0, patience_s=0.05)
     analyst = person(parts, tenant, Scope.ANALYST)
     with (
-        container(database_url=database_url, redis_url=redis_url) as process,
+        build_container(database_url=database_url, redis_url=redis_url) as process,
         serving(replace(process, planning_slots=busy)) as address,
         signed_in(address, analyst) as visitor,
     ):

@@ -4,18 +4,18 @@ import re
 
 from services.application.access.authenticate import Scope
 from services.application.access.users import disable_user
-from services.prepare import FIRST_TENANT, new_key, new_login
-from services.serve import first_login
+from services.prepare import FIRST_TENANT, issue_key, issue_login
+from services.serve import ensure_first_login
 from tests.integration.admin.visitors import PASSWORD, Person, Visitor, person
 
 
 def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, tenant, tmp_path):
-    new_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
+    issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     kept = tmp_path / "password"
-    told = first_login(parts, kept)
+    told = ensure_first_login(parts, kept)
     login, first = re.fullmatch(r"(\w+), password (\S+) \(to be changed at once\)", told).groups()
     assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (first, 0o600)
-    assert first_login(parts, kept) == told, "until it is changed it is told again"
+    assert ensure_first_login(parts, kept) == told, "until it is changed it is told again"
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(Person(login, tenant), first).status_code == 303
         for page in ("/admin", "/admin/keys", "/admin/users", "/admin/sql", "/admin/transfers/live"):
@@ -26,7 +26,7 @@ def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, 
         assert (same.status_code, "another one than before" in same.text) == (422, True)
         assert visitor.submit("/admin/account/password", old=first, new=PASSWORD, again=PASSWORD).status_code == 303
         assert visitor.get("/admin/keys").status_code == 200
-    assert "with the password chosen" in first_login(parts, kept)
+    assert "with the password chosen" in ensure_first_login(parts, kept)
     assert not kept.exists()
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(Person(login, tenant), first).status_code == 401
@@ -38,7 +38,7 @@ def test_who_is_let_in_again_keeps_their_roles(parts, api, tenant):
     found = parts.store.registry.find_user(analyst.login)
     with parts.store.unit_of_work(tenant.id) as uow:
         disable_user(found.id, uow=uow, clock=parts.clock)
-    password = new_login(parts, tenant=f"tenant {tenant.id}", login=analyst.login)
+    password = issue_login(parts, tenant=f"tenant {tenant.id}", login=analyst.login)
     with parts.store.unit_of_work(tenant.id) as uow:
         assert uow.users.get(found.id).roles == {"analyst"}
         noted = [entry.action for entry in uow.audit.page(limit=3)]

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from services.application.access.single_sign_on import Provider, SignOnRules
-from services.bootstrap import Container, Options, SignOn, container
+from services.bootstrap import Container, Options, SignOn, build_container
 from services.openid.provider import OpenIdProvider
 from services.queue.short_memory import PREFIX
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -53,7 +53,7 @@ def house_at(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tu
         scope="openid email profile",
         name="Sign in at work",
     )
-    with container(database_url=database_url, redis_url=redis_url) as plain:
+    with build_container(database_url=database_url, redis_url=redis_url) as plain:
         tenant = new_tenant(plain, database_url)
     rules = SignOnRules(
         tenant=f"tenant {tenant.id}",
@@ -64,7 +64,7 @@ def house_at(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tu
         makes_people=True,
     )
     sign_on = SignOn.at(provider, rules)
-    with container(database_url=database_url, redis_url=redis_url, options=Options(sign_on=sign_on)) as parts:
+    with build_container(database_url=database_url, redis_url=redis_url, options=Options(sign_on=sign_on)) as parts:
         tenant = replace(tenant, parts=parts)
         with serving(parts) as api, running(issuer_port, f"{api}{CALLBACK}", secret):
             yield parts, tenant, api
@@ -285,7 +285,7 @@ def test_a_provider_that_is_away_leaves_passwords(
     known = house[0].options.sign_on
     assert known is not None
     nobody = replace(known.provider.provider, issuer=f"http://127.0.0.1:{free_port()}")
-    with container(
+    with build_container(
         database_url=database_url, redis_url=redis_url, options=Options(sign_on=SignOn.at(nobody, known.rules))
     ) as parts:
         somebody = person(parts, replace(tenant, parts=parts))

@@ -15,7 +15,7 @@ import pytest
 from services.admin.pages.sql import LONGEST_SQL
 from services.application.warehouse.query import QueryLimits
 from services.application.warehouse.saved_queries import MOST_SAVED
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in
 from tests.integration.limited_queries import api, parts, provider
@@ -167,7 +167,7 @@ def test_a_query_ends_in_the_database_when_its_visitor_leaves(
 ):
     limits = QueryLimits(rows=10, seconds=200.0)
     with (
-        container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
+        build_container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
         serving(built) as url,
     ):
         with signed_in(url, person(parts, provider, "analyst")) as visitor, ThreadPoolExecutor(1) as aside:

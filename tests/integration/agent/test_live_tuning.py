@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.emulation.profile import PathProfile
-from services.bootstrap import container
+from services.bootstrap import build_container
 from tests.integration.agent.support.live_copies import (
     OPTIONS,
     SLOW,
@@ -99,7 +99,7 @@ def own_service(database_url: str, redis_url: str) -> Iterator[tuple[str, Callab
     """A service of one test, which can be stopped at any time."""
     with ExitStack() as stack:
         running = stack.enter_context(ExitStack())
-        parts = running.enter_context(container(database_url=database_url, redis_url=redis_url))
+        parts = running.enter_context(build_container(database_url=database_url, redis_url=redis_url))
         address = running.enter_context(serving(parts))
         yield address, running.close
 

@@ -10,8 +10,8 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.shared.jobs import KeyChanged, Notice, ReleaseChanged
-from services.bootstrap import container
-from services.observability.telemetry import logger
+from services.bootstrap import build_container
+from services.observability.telemetry import create_logger
 from services.queue.notices import CHANNEL, NoticeListener, encode
 from tests.conditions import eventually
 from tests.integration.models.test_releases import refresh
@@ -54,7 +54,7 @@ def test_a_new_key_works_within_its_scopes_until_it_is_revoked(api: str, tenant:
 def test_a_key_changed_in_one_process_is_forgotten_by_the_others(
     api: str, tenant: Tenant, database_url: str, redis_url: str
 ) -> None:
-    with container(database_url=database_url, redis_url=redis_url) as other, serving(other) as elsewhere:
+    with build_container(database_url=database_url, redis_url=redis_url) as other, serving(other) as elsewhere:
         with tenant.client(api) as operator:
             created = operator.post("/v1/keys", json={"name": "k", "scopes": ["agent"]}).json()
             headers = {"Authorization": f"Bearer {created['secret']}"}
@@ -76,7 +76,7 @@ def test_a_change_of_endpoints_is_heard_of_by_other_processes(
 
     before = listening()
     with (
-        container(database_url=database_url, redis_url=redis_url) as other,
+        build_container(database_url=database_url, redis_url=redis_url) as other,
         serving(other),
         tenant.client(api) as client,
     ):
@@ -123,7 +123,7 @@ def test_a_notice_that_cannot_be_read_or_acted_on_is_logged_and_later_ones_are_h
 
     client = tenant.parts.client
     listener = NoticeListener(
-        client, on_notice=on_notice, on_subscribed=subscribed.set, log=logger("api", output=output)
+        client, on_notice=on_notice, on_subscribed=subscribed.set, log=create_logger("api", output=output)
     )
     listener.start()
     try:
@@ -320,7 +320,7 @@ def test_probes_and_metrics_answer_without_a_key(api: str) -> None:
 def test_a_process_without_its_database_or_redis_is_alive_but_not_ready(database_url: str, redis_url: str) -> None:
     nowhere = "postgresql://tradewind_app@127.0.0.1:1/none"
     for database, queue in ((nowhere, redis_url), (database_url, "redis://127.0.0.1:1/0")):
-        with container(database_url=database, redis_url=queue) as parts, serving(parts) as address:
+        with build_container(database_url=database, redis_url=queue) as parts, serving(parts) as address:
             assert httpx.get(f"{address}/healthz").status_code == 200
             answer = httpx.get(f"{address}/readyz")
             assert (answer.status_code, answer.headers["content-type"]) == (503, PROBLEM)
@@ -332,7 +332,7 @@ def test_a_process_without_its_database_or_redis_is_alive_but_not_ready(database
 
 def test_rows_are_stored_while_redis_is_away(tenant: Tenant, database_url: str) -> None:
     with (
-        container(database_url=database_url, redis_url="redis://127.0.0.1:1/0") as parts,
+        build_container(database_url=database_url, redis_url="redis://127.0.0.1:1/0") as parts,
         serving(parts) as address,
         tenant.client(address) as client,
     ):

@@ -12,7 +12,7 @@ import pytest
 
 from services.api.probes import KEPT_S
 from services.application.access.authenticate import Scope
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
@@ -107,7 +107,7 @@ def test_a_part_that_is_away_is_told_without_its_address(away, told, database_ur
         "database_url": f"postgresql://tradewind_app:secret@{nowhere}/t" if away == "database" else database_url,
         "redis_url": f"redis://:secret@{nowhere}/0" if away == "redis" else redis_url,
     }
-    with container(**urls) as parts, serving(parts) as address:
+    with build_container(**urls) as parts, serving(parts) as address:
         assert readiness(address) == serving_on(address) == (503, told)
 
 
@@ -116,7 +116,7 @@ def test_a_process_that_loses_its_database_is_not_ready_and_recommends_on(redis_
         admin_url = postgres.url()
         database_url = prepare_database(admin_url)
         with (
-            container(database_url=database_url, redis_url=redis_url) as parts,
+            build_container(database_url=database_url, redis_url=redis_url) as parts,
             serving(parts) as address,
             new_tenant(parts, database_url).client(address, Scope.AGENT) as agent,
         ):
@@ -127,7 +127,10 @@ def test_a_process_that_loses_its_database_is_not_ready_and_recommends_on(redis_
             comes_to((503, told), readiness, address)
             assert serving_on(address) == (200, told)
             assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
-            with container(database_url=database_url, redis_url=redis_url) as others, serving(others) as began_without:
+            with (
+                build_container(database_url=database_url, redis_url=redis_url) as others,
+                serving(others) as began_without,
+            ):
                 assert serving_on(began_without) == (503, told)
             postgres.start()
             comes_to((200, None), readiness, address)
@@ -142,13 +145,13 @@ def test_a_process_that_loses_its_database_is_not_ready_and_recommends_on(redis_
 def test_who_balances_waits_for_no_database_that_hangs(database_url, redis_url):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = f"postgresql://tradewind_app@127.0.0.1:{silent.getsockname()[1]}/none"
-        with container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
+        with build_container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
             assert serving_on(address) == (503, "nothing has been looked at yet")
 
 
 def test_a_crowd_without_keys_costs_one_look(database_url, redis_url):
     looks = []
-    with container(database_url=database_url, redis_url=redis_url) as parts:
+    with build_container(database_url=database_url, redis_url=redis_url) as parts:
         counted = replace(parts, readiness=Readiness((lambda: looks.append(1),), parts.log))
         with serving(counted) as address, httpx.Client(base_url=address) as stranger:
             began_s = time.monotonic()
@@ -160,7 +163,7 @@ def test_a_crowd_without_keys_costs_one_look(database_url, redis_url):
 def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url, tmp_path):
     with (
         EmbeddedValkey(tmp_path) as valkey,
-        container(database_url=database_url, redis_url=valkey.url()) as parts,
+        build_container(database_url=database_url, redis_url=valkey.url()) as parts,
         serving(parts) as address,
         new_tenant(parts, database_url).client(address, Scope.AGENT) as agent,
     ):
@@ -177,7 +180,7 @@ def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url
 
 
 def test_readiness_waits_for_no_request(database_url, redis_url):
-    parts_of_api = container(database_url=database_url, redis_url=redis_url)
+    parts_of_api = build_container(database_url=database_url, redis_url=redis_url)
     with parts_of_api as parts, serving(parts) as address, ExitStack() as busy:
         for _ in range(POOL_SIZE + MAX_OVERFLOW):
             busy.enter_context(parts.store.unit_of_work(uuid4())).links.all()
@@ -187,5 +190,5 @@ def test_readiness_waits_for_no_request(database_url, redis_url):
 def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):
     more = "&" if "?" in database_url else "?"
     copy = f"{database_url}{more}options=-c%20default_transaction_read_only%3Don"
-    with container(database_url=copy, redis_url=redis_url) as parts, serving(parts) as address:
+    with build_container(database_url=copy, redis_url=redis_url) as parts, serving(parts) as address:
         assert readiness(address) == (503, "the database takes no data now: it is read-only; try again")

@@ -11,7 +11,7 @@ import redis.asyncio
 
 from services.application.access.authenticate import Principal, Scope
 from services.application.limits.rate_limits import CallKind, CallLimits, RateLimits
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from services.queue.shared_rates import RedisLevels
 from tests.stack import Tenant, serving
 from tradewind.units import MIB
@@ -36,7 +36,7 @@ TRANSFER = UUID(int=7)
 def limited(database_url: str, redis_url: str) -> Iterator[Container]:
     """The parts of a process where a key may make one call of each kind an hour, and a tenant one upload."""
     options = Options(call_limits=CallLimits(dict.fromkeys(CallKind, HOURLY), {CallKind.UPLOAD: HOURLY}))
-    with container(database_url=database_url, redis_url=redis_url, options=options) as built:
+    with build_container(database_url=database_url, redis_url=redis_url, options=options) as built:
         yield built
 
 

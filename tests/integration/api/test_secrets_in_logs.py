@@ -8,7 +8,7 @@ import httpx
 import psycopg
 
 from services.application.access.authenticate import Scope
-from services.bootstrap import container
+from services.bootstrap import build_container
 from tests.integration.admin.visitors import PASSWORD, Visitor, person
 from tests.integration.written import everything_written
 from tests.records import ndjson, record
@@ -21,7 +21,7 @@ TYPED = "a-typed-secret-5f2c"
 def test_no_secret_is_written(database_url: str, admin_database_url: str, redis_url: str) -> None:
     with (
         everything_written() as written,
-        container(database_url=database_url, redis_url=redis_url) as built,
+        build_container(database_url=database_url, redis_url=redis_url) as built,
         serving(built) as api,
     ):
         tenant = new_tenant(built, database_url)

@@ -10,7 +10,7 @@ import pytest
 
 from services import spools
 from services.application.access.authenticate import Scope
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.spools import HELD_IN_MEMORY_BYTES, Spools
 from tests.conditions import eventually
 from tests.records import ndjson, record
@@ -28,7 +28,7 @@ def room() -> Spools:
 @pytest.fixture
 def agent(room: Spools, database_url: str, redis_url: str) -> Iterator[httpx.Client]:
     with (
-        container(database_url=database_url, redis_url=redis_url) as parts,
+        build_container(database_url=database_url, redis_url=redis_url) as parts,
         serving(replace(parts, spools=room)) as address,
         new_tenant(parts, database_url).client(address, Scope.AGENT) as agent,
     ):

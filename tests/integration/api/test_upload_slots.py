@@ -10,7 +10,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.shared.slots import Slots
-from services.bootstrap import container
+from services.bootstrap import build_container
 from tests.records import ndjson, record
 from tests.stack import Tenant, serving
 
@@ -30,7 +30,7 @@ def api(database_url: str, redis_url: str) -> Iterator[str]:
     """Of a process that stores one thing at a time."""
     one = Slots("rows", at_once=1, patience_s=0.5)
     with (
-        container(database_url=database_url, redis_url=redis_url) as parts,
+        build_container(database_url=database_url, redis_url=redis_url) as parts,
         serving(replace(parts, completion_slots=one, upload_slots=one)) as address,
     ):
         yield address

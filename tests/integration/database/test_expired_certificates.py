@@ -9,8 +9,8 @@ import psycopg.conninfo
 import pytest
 import redis
 
-from services.bootstrap import container
-from services.persistence.condition import condition_of
+from services.bootstrap import build_container
+from services.persistence.condition import create_readiness_check
 from services.readiness import require_redis
 from tests.integration.api.test_probes import readiness
 from tests.integration.certificates import make_certificates
@@ -56,9 +56,9 @@ def store(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def test_a_database_whose_certificate_has_expired_is_told_so(database: UrlOf) -> None:
-    condition_of(database(HOLDS))()
+    create_readiness_check(database(HOLDS))()
     with pytest.raises(Unavailable) as told:
-        condition_of(database(ENDED))()
+        create_readiness_check(database(ENDED))()
     assert str(told.value) == "the database does not answer now (its certificate has expired)"
 
 
@@ -73,7 +73,7 @@ def test_redis_whose_certificate_has_expired_is_told_so(store: UrlOf) -> None:
 def test_a_certificate_of_another_authority_is_told_otherwise(database: UrlOf, store: UrlOf, tmp_path: Path) -> None:
     others = make_certificates(tmp_path).authority
     with pytest.raises(Unavailable, match="its certificate is not accepted"):
-        condition_of(f"{database(HOLDS).rpartition('=')[0]}={others}")()
+        create_readiness_check(f"{database(HOLDS).rpartition('=')[0]}={others}")()
     url = f"{store(HOLDS).rpartition('=')[0]}={others}"
     with redis.Redis.from_url(url) as client, pytest.raises(Unavailable, match="its certificate is not accepted"):
         require_redis(client)
@@ -86,5 +86,5 @@ def test_readiness_tells_an_expired_certificate(
         ((database(ENDED), redis_url), "the database does not answer now (its certificate has expired)"),
         ((database_url, store(ENDED)), "Redis does not answer: its certificate has expired"),
     ):
-        with container(database_url=urls[0], redis_url=urls[1]) as parts, serving(parts) as address:
+        with build_container(database_url=urls[0], redis_url=urls[1]) as parts, serving(parts) as address:
             assert readiness(address) == (503, told)

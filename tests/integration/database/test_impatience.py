@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from services.bootstrap import Container, Options, container
-from services.persistence.engine import pooled_engine
+from services.bootstrap import Container, Options, build_container
+from services.persistence.engine import create_pooled_engine
 from services.persistence.patience import Patience
 from tests.conditions import eventually
 from tests.records import ndjson, record
@@ -27,7 +27,7 @@ HASTY = Patience(lock_s=0.1, statement_s=2.0, forgotten_s=0.2)
 
 @pytest.fixture
 def hasty(database_url: str, redis_url: str) -> Iterator[Container]:
-    with container(database_url=database_url, redis_url=redis_url, options=Options(patience=HASTY)) as parts:
+    with build_container(database_url=database_url, redis_url=redis_url, options=Options(patience=HASTY)) as parts:
         yield parts
 
 
@@ -93,7 +93,7 @@ def test_requests_have_limits_and_what_fits_asks_for_has_none(
     )
     with parts.store.unit_of_work(tenant.id) as uow:
         of_requests = {name: bool(limited) for name, limited in uow.connection.execute(asked)}
-    fits = pooled_engine(database_url)
+    fits = create_pooled_engine(database_url)
     with fits.connect() as connection:
         of_fits = {name: bool(limited) for name, limited in connection.execute(asked)}
     fits.dispose()

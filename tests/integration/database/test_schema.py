@@ -19,7 +19,7 @@ from services.persistence import migrate
 from services.persistence.engine import sqlalchemy_url
 from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
-from services.persistence.roles import APP, app_url, prepare_roles
+from services.persistence.roles import APP, build_app_url, prepare_roles
 from services.persistence.schema import head_revision
 from services.persistence.tables import METADATA
 from tests.integration.database.every_table import fill_empty_tables
@@ -230,7 +230,7 @@ def test_no_partition_is_made_for_a_month_that_cannot_be(database_url: str, mont
 
 
 def test_the_applications_url_differs_in_its_role_alone() -> None:
-    assert app_url("postgresql://boss:secret@db:5432/t?sslmode=require", password="p/w") == (
+    assert build_app_url("postgresql://boss:secret@db:5432/t?sslmode=require", password="p/w") == (
         "postgresql://tradewind_app:p%2Fw@db:5432/t?sslmode=require"
     )
-    assert app_url("postgresql://postgres@/t?host=/run") == "postgresql://tradewind_app@/t?host=/run"
+    assert build_app_url("postgresql://postgres@/t?host=/run") == "postgresql://tradewind_app@/t?host=/run"

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import psycopg
 
-from services.app import openapi_document
-from services.bootstrap import container
+from services.app import build_openapi_document
+from services.bootstrap import build_container
 from services.persistence import migrate
-from services.persistence.roles import app_url, prepare_roles
+from services.persistence.roles import build_app_url, prepare_roles
 from tests.integration.database.every_table import every_row, fill_empty_tables, store, tables
 from tests.integration.models.test_releases import refresh
 from tests.records import ndjson, record
@@ -41,7 +41,7 @@ def learn(api: str, tenant: Tenant) -> None:
 
 def answers(address: str, tenant: Tenant) -> dict[str, Any]:
     """What the service says of the tenant's data, and what it recommends."""
-    paths = openapi_document()["paths"]
+    paths = build_openapi_document()["paths"]
     lists = [path for path, calls in paths.items() if path.startswith("/v1/") and "get" in calls and "{" not in path]
     lists.remove("/v1/warehouse/credentials")  # a login is the server's, and this server has another of that name
     with tenant.client(address) as client:
@@ -80,7 +80,7 @@ def test_rows_of_every_schema_so_far_are_kept_and_answered_from(
     prepare_roles(empty_database)
     with psycopg.connect(empty_database, autocommit=True) as admin:
         admin.execute("SET session_replication_role = replica")  # what triggers would leave is among the rows
-        for revision in migrate.steps():
+        for revision in migrate.list_steps():
             migrate.upgrade(empty_database, revision)
             for table in set(tables(admin)) - set(stored):
                 stored[table] = store(admin, table, wanted[table])
@@ -89,7 +89,10 @@ def test_rows_of_every_schema_so_far_are_kept_and_answered_from(
             table: lost for table in wanted if (lost := rows_lost(wanted[table], found[table], stored[table]))
         } == {}
 
-        with container(database_url=app_url(empty_database), redis_url=redis_url) as parts, serving(parts) as upgraded:
+        with (
+            build_container(database_url=build_app_url(empty_database), redis_url=redis_url) as parts,
+            serving(parts) as upgraded,
+        ):
             assert answers(upgraded, tenant) == expected
 
         whole = objects(admin)

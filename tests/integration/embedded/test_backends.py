@@ -7,7 +7,7 @@ import psutil
 import psycopg
 import redis
 
-from services.embedded.backends import backends
+from services.embedded.backends import open_backends
 from services.embedded.supervision import EmbeddedServer
 from tests.endings import kill_outright
 
@@ -23,7 +23,7 @@ def test_servers_that_end_are_started_again_under_their_addresses(
     server_folder: Path, processes_below: Callable[[], list[psutil.Process]]
 ) -> None:
     before = processes_below()
-    with backends(server_folder, database_url=None, admin_database_url=None, redis_url=None) as found:
+    with open_backends(server_folder, database_url=None, admin_database_url=None, redis_url=None) as found:
         assert found.admin_database_url is not None
         assert found.revive() == ()
         for server in found.embedded:

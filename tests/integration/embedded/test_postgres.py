@@ -6,7 +6,7 @@ import psutil
 import psycopg
 import pytest
 
-from services.embedded.account import server_account
+from services.embedded.account import find_server_account
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from tests.endings import kill_outright
@@ -173,7 +173,7 @@ def test_a_folder_that_the_servers_account_cannot_reach_is_replaced(tmp_path):
 
 def test_an_account_without_an_entry_is_told_what_to_do():
     with pytest.raises(CannotStart, match=r"uid 54321 has no entry .* set DATABASE_URL"):
-        server_account(54321)
+        find_server_account(54321)
 
 
 def test_a_cluster_half_made_by_a_killed_start_is_made_again(server_folder):

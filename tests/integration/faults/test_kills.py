@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from benchmarks.faults.service import Service, service
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
 from tests.conditions import eventually
@@ -33,7 +33,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def tenant(running: Service) -> Tenant:
-    with container(database_url=running.database_url, redis_url=running.valkey.url()) as parts:
+    with build_container(database_url=running.database_url, redis_url=running.valkey.url()) as parts:
         return new_tenant(parts, running.database_url)
 
 

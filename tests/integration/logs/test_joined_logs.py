@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from services.application.shared.jobs import FitLink, RefreshModels
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
-from services.observability.telemetry import logger
+from services.observability.telemetry import create_logger
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
 from tests.integration.live_transfers import Transfer
@@ -40,8 +40,8 @@ def output() -> io.StringIO:
 @pytest.fixture
 def parts(database_url: str, redis_url: str, output: io.StringIO) -> Iterator[Container]:
     """Of a process whose log is read."""
-    with container(database_url=database_url, redis_url=redis_url) as built:
-        yield replace(built, log=logger("api", output=output))
+    with build_container(database_url=database_url, redis_url=redis_url) as built:
+        yield replace(built, log=create_logger("api", output=output))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from tests.records import ndjson, record
@@ -32,7 +32,7 @@ def test_one_upload_of_every_month_leaves_locks_for_all_who_look_at_all_of_them(
         record(number, started_at=begin.isoformat(), ended_at=(begin + timedelta(seconds=10)).isoformat())
         for number, begin in enumerate(months)
     )
-    with container(database_url=database_url, redis_url=redis_url) as parts, serving(parts) as address:
+    with build_container(database_url=database_url, redis_url=redis_url) as parts, serving(parts) as address:
         tenant = new_tenant(parts, database_url)
         with tenant.client(address) as client:
             receipt = client.post("/v1/logs", content=lines).json()

@@ -16,7 +16,7 @@ import pytest
 from services.backup.__main__ import main
 from services.backup.errors import BackupFailed
 from services.backup.folder import BackupFolder
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.roles import APP
 from tests.conditions import eventually
@@ -109,7 +109,7 @@ def test_the_service_is_brought_back_to_a_moment_and_recommends_the_same(
         with psycopg.connect(restored.url(database=name)) as admin:
             assert stored(admin) == [known(1), known(2)]
         url = restored.url(APP, database=name)
-        with container(database_url=url, redis_url=redis_url) as parts, serving(parts) as address:
+        with build_container(database_url=url, redis_url=redis_url) as parts, serving(parts) as address:
             assert recommended(address, tenant) == before
             upload(address, tenant, 4)
 

@@ -9,7 +9,7 @@ import redis
 
 from services.application.shared.jobs import RefreshModels
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.dispatcher import job_publisher
+from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
 
@@ -78,7 +78,10 @@ def test_a_worker_outlives_a_broker_that_takes_no_data_and_does_the_next_job(
 ) -> None:
     full = trouble(client, valkey.folder)
     environment = {"DATABASE_URL": database_url, "REDIS_URL": valkey.url()}
-    with worker(environment, tmp_path, "--concurrency=1") as running, closing(job_publisher(valkey.url())) as celery:
+    with (
+        worker(environment, tmp_path, "--concurrency=1") as running,
+        closing(create_job_publisher(valkey.url())) as celery,
+    ):
         full.begin()
         with pytest.raises(redis.ResponseError):
             client.set("anything", "")

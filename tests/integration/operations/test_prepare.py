@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.engine import pooled_engine
+from services.persistence.engine import create_pooled_engine
 from services.prepare import main
 
 URLS = ("DATABASE_URL", "TRADEWIND_ADMIN_DATABASE_URL", "REDIS_URL")
@@ -42,7 +42,7 @@ def prepared(secrets):
 
 
 def principal(urls, secret):
-    with container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
+    with build_container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
         return parts.keyring.authenticate(secret)
 
 
@@ -56,7 +56,7 @@ def new_key(capsys, *arguments):
 
 def test_an_empty_database_can_be_served_from_and_a_second_time_changes_nothing(prepared, urls):
     assert main(["database"]) == 0
-    with container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
+    with build_container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
         parts.store.require_ready()
 
 
@@ -81,7 +81,7 @@ def test_the_locks_of_a_host_that_fell_silent_are_held_for_half_a_minute(prepare
 
 
 def test_a_database_that_fell_silent_is_waited_for_half_a_minute(prepared, urls):
-    engine = pooled_engine(urls["DATABASE_URL"])
+    engine = create_pooled_engine(urls["DATABASE_URL"])
     with engine.connect() as connection, socket.socket(fileno=os.dup(driver_of(connection).fileno())) as used:
         idle, interval, count, unacknowledged_ms = (
             used.getsockopt(socket.IPPROTO_TCP, option)

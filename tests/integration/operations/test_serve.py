@@ -9,8 +9,8 @@ import sys
 import psutil
 import pytest
 
-from services.listening import shared_socket
-from services.processes import LONGEST_PAUSE_S, SETTLED_S, EndedAtOnce, running
+from services.listening import bind_shared_socket
+from services.processes import LONGEST_PAUSE_S, SETTLED_S, ExitedAtOnce, run_processes
 from tests.conditions import eventually
 from tests.endings import is_gone
 
@@ -70,7 +70,7 @@ def wait_for(path):
 
 
 def test_processes_that_obey_are_stopped_with_what_they_started(ready_file):
-    with running({"one": command(OBEDIENT, ready_file)}, os.environ) as processes:
+    with run_processes({"one": command(OBEDIENT, ready_file)}, os.environ) as processes:
         wait_for(ready_file)
         assert processes["one"].poll() is None
     assert processes["one"].returncode == -signal.SIGTERM
@@ -80,14 +80,14 @@ def test_a_variable_of_one_process_is_not_told_to_the_others(tmp_path):
     tell = "import os, sys; print(os.environ['ALL'], os.environ.get('ONE'), file=open(sys.argv[1], 'w'), flush=True)"
     files = {name: tmp_path / name for name in ("one", "other")}
     commands = {name: [sys.executable, "-c", tell, str(file)] for name, file in files.items()}
-    with running(commands, {**os.environ, "ALL": "told"}, own={"one": {"ONE": "too"}}):
+    with run_processes(commands, {**os.environ, "ALL": "told"}, own={"one": {"ONE": "too"}}):
         for file in files.values():
             wait_for(file)
     assert {name: file.read_text() for name, file in files.items()} == {"one": "told too\n", "other": "told None\n"}
 
 
 def test_a_process_that_does_not_stop_is_killed_with_its_children(ready_file):
-    with running({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
+    with run_processes({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
         wait_for(ready_file)
         family = [psutil.Process(processes["one"].pid), *psutil.Process(processes["one"].pid).children()]
         assert len(family) == 2
@@ -95,7 +95,7 @@ def test_a_process_that_does_not_stop_is_killed_with_its_children(ready_file):
 
 
 def test_processes_end_when_an_error_ends_the_block(ready_file):
-    context = running({"one": command(OBEDIENT, ready_file)}, os.environ)
+    context = run_processes({"one": command(OBEDIENT, ready_file)}, os.environ)
     processes = context.__enter__()
     wait_for(ready_file)
     assert not context.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
@@ -118,13 +118,13 @@ def ended(process):
 
 def test_fits_give_way_to_who_answers_agents():
     waiting = [sys.executable, "-c", OBEDIENT]
-    with running({"api": waiting, "workers": waiting}, os.environ) as processes:
+    with run_processes({"api": waiting, "workers": waiting}, os.environ) as processes:
         niceness = {name: psutil.Process(process.pid).nice() for name, process in processes.items()}
     assert niceness["workers"] > niceness["api"] == psutil.Process().nice()
 
 
 def test_a_process_that_was_killed_is_started_again_and_its_children_are_not_left(ready_file):
-    with running({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
+    with run_processes({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
         wait_for(ready_file)
         (orphan,) = psutil.Process(processes["one"].pid).children()
         ended(processes["one"])
@@ -136,7 +136,7 @@ def test_a_process_that_was_killed_is_started_again_and_its_children_are_not_lef
 
 def test_a_process_that_keeps_ending_is_started_after_longer_and_longer_pauses_until_one_lasts():
     clock, waits = Clock(), []
-    with running({"one": [sys.executable, "-c", OBEDIENT]}, os.environ, IMPATIENT, monotonic=clock) as processes:
+    with run_processes({"one": [sys.executable, "-c", OBEDIENT]}, os.environ, IMPATIENT, monotonic=clock) as processes:
         for _ in range(9):
             ended(processes["one"])
             began_s = clock.now_s
@@ -150,24 +150,26 @@ def test_a_process_that_keeps_ending_is_started_after_longer_and_longer_pauses_u
 
 
 def test_a_process_that_ends_as_soon_as_it_is_first_started_ends_the_rest():
-    with running({"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ) as processes:
+    with run_processes({"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ) as processes:
         processes["one"].wait()
-        with pytest.raises(EndedAtOnce, match="one ended with exit code 3; stopping the rest"):
+        with pytest.raises(ExitedAtOnce, match="one ended with exit code 3; stopping the rest"):
             processes.revive()
 
 
 def test_a_process_that_ends_by_itself_later_is_started_again():
     clock = Clock()
-    with running({"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ, monotonic=clock) as processes:
+    with run_processes(
+        {"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ, monotonic=clock
+    ) as processes:
         processes["one"].wait()
         clock.now_s += SETTLED_S
         assert processes.revive() == {"one": 3}
 
 
 def test_who_comes_when_one_that_shares_a_port_has_ended_is_answered_by_another():
-    with shared_socket("127.0.0.1", 0) as first:
+    with bind_shared_socket("127.0.0.1", 0) as first:
         address = first.getsockname()
-        with shared_socket(*address) as second:
+        with bind_shared_socket(*address) as second:
             first.listen()
             second.listen()
             first.close()

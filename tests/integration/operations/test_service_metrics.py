@@ -10,9 +10,9 @@ import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.application.monitoring import watch_service
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.database_copies import note_copy
+from services.persistence.database_copies import record_copy
 from services.persistence.repositories import stored_state
 from services.persistence.repositories.stored_state import BACKUP_SLOT
 from services.queue.dispatcher import JOBS_QUEUE
@@ -134,13 +134,16 @@ def test_jobs_that_nobody_takes_lengthen_their_queue(
 
 def test_what_is_away_is_told_and_the_rest_goes_on(database_url: str, redis_url: str) -> None:
     nowhere = "postgresql://tradewind_app@127.0.0.1:1/none"
-    with container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
+    with build_container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
         found = samples(address, "/metrics/service")
         assert (found["tradewind_watched database"], found["tradewind_watched redis"]) == (0, 1)
         assert found["tradewind_state_told"] == 0
         assert "tradewind_ingest_lag_seconds" not in found
         assert "tradewind_taken_jobs" in found
-    with container(database_url=database_url, redis_url="redis://127.0.0.1:1/0") as parts, serving(parts) as address:
+    with (
+        build_container(database_url=database_url, redis_url="redis://127.0.0.1:1/0") as parts,
+        serving(parts) as address,
+    ):
         found = samples(address, "/metrics/service")
         assert (found["tradewind_watched database"], found["tradewind_watched redis"]) == (1, 0)
         assert "tradewind_ingest_lag_seconds" in found
@@ -176,7 +179,7 @@ def test_the_age_of_the_newest_copy_is_told_where_there_is_one(scraped: Scraped,
     assert "tradewind_backup_copy_age_seconds" not in scraped()
     now = datetime.now(UTC)
     for ended_at in (now - timedelta(days=2), now - timedelta(hours=3), now + timedelta(days=9)):
-        note_copy(admin_database_url, ended_at=ended_at, size_bytes=1)
+        record_copy(admin_database_url, ended_at=ended_at, size_bytes=1)
     assert 10_800 <= scraped()["tradewind_backup_copy_age_seconds"] < 11_800
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         admin.execute("DELETE FROM database_copies")
@@ -201,7 +204,7 @@ def test_days_to_export_and_months_overdue_are_told_where_there_are_such(
         admin.execute("INSERT INTO log_days (tenant_id, day, version) VALUES (%s, '2024-03-01', 1)", [tenant.id])
     options = Options(export_place=str(tmp_path), log_months=12)
     with (
-        container(database_url=database_url, redis_url=redis_url, options=options) as exporting,
+        build_container(database_url=database_url, redis_url=redis_url, options=options) as exporting,
         serving(exporting) as address,
     ):
         found = samples(address, "/metrics/service")

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from services import serve
-from services.observability.telemetry import logger
-from services.persistence.condition import condition_of
+from services.observability.telemetry import create_logger
+from services.persistence.condition import create_readiness_check
 from services.persistence.migrate import prepare_database
-from services.persistence.roles import app_url, prepare_roles
+from services.persistence.roles import build_app_url, prepare_roles
 from services.readiness import Readiness
 from services.settings import Settings
 
-API = serve.commands(Settings(data_folder=Path("var")))["api"]
+API = serve.list_commands(Settings(data_folder=Path("var")))["api"]
 URLS = ("DATABASE_URL", "REDIS_URL", "TRADEWIND_ADMIN_DATABASE_URL")
 
 
@@ -61,7 +61,9 @@ def test_who_waits_for_the_migrations_goes_on_when_they_have_run_and_says_each_o
         if len(looks) == 2:
             prepare_database(empty_database)
 
-    readiness = Readiness((condition_of(app_url(empty_database)),), logger("worker", output=sys.stdout))
+    readiness = Readiness(
+        (create_readiness_check(build_app_url(empty_database)),), create_logger("worker", output=sys.stdout)
+    )
     readiness.wait(pause)
     assert len(looks) == 2
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

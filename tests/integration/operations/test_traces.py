@@ -12,10 +12,10 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.shared.jobs import REQUEST_ID, RefreshModels
-from services.bootstrap import Options, container
-from services.observability.telemetry import logger
-from services.observability.tracing import tracing_from
-from services.queue.dispatcher import job_publisher
+from services.bootstrap import Options, build_container
+from services.observability.telemetry import create_logger
+from services.observability.tracing import create_tracing
+from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
 from tests.integration.live_transfers import ENQUIRY, Transfer
@@ -46,9 +46,11 @@ def traced_api(database_url: str, redis_url: str, asked: dict[str, str]) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         for name, value in asked.items():
             patch.setenv(name, value)
-        tracing = tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr), trusted=False)
+        tracing = create_tracing(
+            os.environ, service="tradewind-api", log=create_logger("api", output=sys.stderr), trusted=False
+        )
     with (
-        container(database_url=database_url, redis_url=redis_url, options=Options(tracing=tracing)) as parts,
+        build_container(database_url=database_url, redis_url=redis_url, options=Options(tracing=tracing)) as parts,
         serving(parts) as address,
     ):
         yield address, new_tenant(parts, database_url)
@@ -74,7 +76,7 @@ def told(
             transfer.beat(sequence)
         agent.get("/v1/links", params={"token": "hidden-in-the-query"})
     urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-    with worker(urls | asked, folder, "--concurrency=1"), closing(job_publisher(redis_url)) as celery:
+    with worker(urls | asked, folder, "--concurrency=1"), closing(create_job_publisher(redis_url)) as celery:
         celery.send_task(JOURNAL, queue="journal")
         eventually(lambda: received.named(RefreshModels.name) and received.named("journal heartbeats"))
     return received, tenant, transfer.id
@@ -148,12 +150,12 @@ def test_a_failure_is_a_failed_span(traced_api: tuple[str, Tenant], received: Re
     ],
 )
 def test_traces_are_asked_for_by_the_standard_variables(environment: dict[str, str], named: str | None) -> None:
-    log = logger("api", output=sys.stderr)
+    log = create_logger("api", output=sys.stderr)
     if named is None:
-        assert tracing_from(environment, service="tradewind-api", log=log, trusted=False) is None
+        assert create_tracing(environment, service="tradewind-api", log=log, trusted=False) is None
     else:
         with pytest.raises(InvalidValue, match=named):
-            tracing_from(environment, service="tradewind-api", log=log, trusted=False)
+            create_tracing(environment, service="tradewind-api", log=log, trusted=False)
 
 
 def test_a_command_that_is_not_traced_loads_nothing_for_it() -> None:

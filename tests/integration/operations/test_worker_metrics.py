@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.application.shared.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
-from services.queue.dispatcher import job_publisher
+from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import ROOT, worker
 from tests.integration.models.refreshes import rows, upload
@@ -55,7 +55,7 @@ def test_the_metrics_of_all_processes_of_a_worker_are_scraped_in_one_place(
     tmp_path: Path,
 ) -> None:
     settings = environment | metrics | {"TRADEWIND_KEPT_RELEASES": "2"}
-    with worker(settings, tmp_path, PAIR) as running, closing(job_publisher(environment["REDIS_URL"])) as celery:
+    with worker(settings, tmp_path, PAIR) as running, closing(create_job_publisher(environment["REDIS_URL"])) as celery:
         for n in range(3):
             before = store.in_force()
             upload(api, tenant, [*rows(seed=n, first_minute=100 * n), record(900 + n, destination="never fitted")])

@@ -15,7 +15,7 @@ import redis
 from services.application.models.refresh import MAX_ATTEMPTS
 from services.application.shared.jobs import FitLink, RefreshModels
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.dispatcher import job_publisher
+from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import ROOT, worker
 from tests.integration.models.refreshes import rows, upload
@@ -150,7 +150,10 @@ def test_the_fit_of_a_killed_process_is_taken_up_again(
 def test_a_job_that_is_sent_again_during_its_fit_does_not_count_against_the_link(
     api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    with worker(environment, tmp_path, PAIR) as running, closing(job_publisher(environment["REDIS_URL"])) as celery:
+    with (
+        worker(environment, tmp_path, PAIR) as running,
+        closing(create_job_publisher(environment["REDIS_URL"])) as celery,
+    ):
         with store.held_up("release_endpoints"):
             upload(api, tenant, rows())
             eventually(store.waiting)
@@ -264,7 +267,7 @@ def test_a_job_that_cannot_succeed_is_not_tried_again(
     with (
         worker(environment, tmp_path, ALONE) as running,
         redis.Redis.from_url(redis_url) as client,
-        closing(job_publisher(redis_url)) as celery,
+        closing(create_job_publisher(redis_url)) as celery,
     ):
         celery.send_task(RefreshModels.name, kwargs={"tenant_id": "nobody"})
         (failure,) = eventually(lambda: running.outcomes("task.failed"))

@@ -15,7 +15,7 @@ from services.application.access.authenticate import Keyring, Scope
 from services.application.models.learned_model import StoredModel
 from services.application.recommend.snapshot import Index, Snapshots
 from services.application.shared.jobs import ReleaseChanged
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.persistence.log_reader import LogReader
 from tests.conditions import eventually
 from tests.integration.models.refreshes import Refreshes
@@ -315,7 +315,7 @@ def alone(learned: Tenant) -> Alone:
 def cut_off(alone: Alone) -> Iterator[str]:
     """The address of that process."""
     with (
-        container(database_url=UNREACHABLE_DATABASE, redis_url=UNREACHABLE_REDIS) as away,
+        build_container(database_url=UNREACHABLE_DATABASE, redis_url=UNREACHABLE_REDIS) as away,
         serving(alone.parts(away)) as address,
     ):
         yield address

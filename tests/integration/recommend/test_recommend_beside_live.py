@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.api.cases import SOURCE
 from services.application.access.authenticate import Scope
-from services.bootstrap import container
+from services.bootstrap import build_container
 from tests.conditions import eventually
 from tests.integration.live_transfers import DESTINATION, ENQUIRY, Transfer, client, learned
 from tests.stack import Tenant, serving
@@ -72,7 +72,7 @@ def test_a_path_without_history_is_recommended_a_fair_part_too(client: httpx.Cli
 @pytest.mark.usefixtures("live")
 def test_where_the_store_of_sessions_is_away_the_whole_cap_is_recommended(learned: Tenant, database_url: str) -> None:
     with ExitStack() as stack:
-        lonely = stack.enter_context(container(database_url=database_url, redis_url="redis://127.0.0.1:1"))
+        lonely = stack.enter_context(build_container(database_url=database_url, redis_url="redis://127.0.0.1:1"))
         there = stack.enter_context(learned.client(stack.enter_context(serving(lonely)), Scope.AGENT))
         told = recommended(there)
     assert SHARED not in told["rationale"]

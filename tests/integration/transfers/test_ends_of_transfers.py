@@ -9,7 +9,7 @@ import pytest
 
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key, revoke_key
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from tests.integration.live_transfers import Transfer, client, learned, transfer
 from tests.integration.transfers.test_journal import timeline
 from tests.integration.transfers.test_transfers_api import complete, completion
@@ -76,7 +76,7 @@ def test_a_heartbeat_of_another_key_is_refused_by_a_process_that_does_not_know_t
     transfer: Transfer, client: httpx.Client, other: httpx.Client, database_url: str, redis_url: str
 ) -> None:
     transfer.beat(0)
-    elsewhere = container(database_url=database_url, redis_url=redis_url)
+    elsewhere = build_container(database_url=database_url, redis_url=redis_url)
     with elsewhere as unknowing, serving(unknowing) as second:  # a process that does not know the transfer
         other.base_url = httpx.URL(second)
         for sequence in (0, 1):

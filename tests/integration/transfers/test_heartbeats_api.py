@@ -13,7 +13,7 @@ from services.api.middleware import MAX_HEARTBEAT_BYTES
 from services.application.access.authenticate import Scope
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import LATE_TICKS, LONGEST_RETRY_S
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from services.queue.sessions import JOURNAL
 from tests.integration.live_transfers import (
     Transfer,
@@ -211,7 +211,7 @@ def test_one_live_transfer_more_than_is_permitted_is_told_when_to_come_again(
 ) -> None:
     options = Options(session_limits=SessionLimits(1, 1_000))
     with ExitStack() as stack:
-        few = stack.enter_context(container(database_url=database_url, redis_url=redis_url, options=options))
+        few = stack.enter_context(build_container(database_url=database_url, redis_url=redis_url, options=options))
         client.base_url = httpx.URL(stack.enter_context(serving(few)))
         first, second = Transfer(client), Transfer(client)
         first.beat(0)

@@ -14,10 +14,10 @@ import redis
 from services.application.transfers.journal_heartbeats import HeartbeatJournal
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry, Run
-from services.bootstrap import Container, container
+from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.journal_stream import GROUP, JournalStream
-from services.queue.sessions import JOURNAL, session_key
+from services.queue.sessions import JOURNAL, format_session_key
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
 from tests.integration.live_transfers import FILES, Transfer, client, learned, transfer
@@ -165,7 +165,7 @@ def test_entries_that_the_database_could_not_take_are_taken_by_the_next_run(
 ) -> None:
     transfer.beat(0)
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
-    with container(database_url=nowhere, redis_url=redis_url) as away, pytest.raises(Unavailable):
+    with build_container(database_url=nowhere, redis_url=redis_url) as away, pytest.raises(Unavailable):
         Journal(away, store).run(JournalStream(store))
     assert journal.run(JournalStream(store)) == Run(stored=1)
 
@@ -194,7 +194,7 @@ def test_no_session_that_has_run_out_is_made_again(
     transfer: Transfer, journal: Journal, store: redis.Redis, learned: Tenant
 ) -> None:
     transfer.beat(0)
-    session = session_key(TransferKey(learned.id, UUID(transfer.id)))
+    session = format_session_key(TransferKey(learned.id, UUID(transfer.id)))
     store.delete(session)
     assert journal.run() == Run(stored=1)
     assert not store.exists(session)

@@ -8,10 +8,10 @@ import psycopg
 import redis
 from prometheus_client.parser import text_string_to_metric_families
 
-from services.processes import running
+from services.processes import run_processes
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.queue.sessions import JOURNAL
-from services.serve import commands, worker_environments
+from services.serve import list_commands, list_worker_environments
 from services.settings import Settings
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer, client, learned
@@ -37,13 +37,15 @@ def test_heartbeats_are_journalled_while_every_worker_of_fits_is_busy(
     tmp_path: Path,
 ) -> None:
     settings = Settings(data_folder=tmp_path, task_workers=1, worker_metrics_port=free_port())
-    of_workers = {name: command for name, command in commands(settings).items() if name != "api"}
+    of_workers = {name: command for name, command in list_commands(settings).items() if name != "api"}
     environment = os.environ | {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
     with redis.Redis.from_url(redis_url) as broker, psycopg.connect(admin_database_url, autocommit=True) as admin:
         broker.delete(JOURNAL)
         store = Store(admin, learned)
         with (
-            running(of_workers, environment | {"TRADEWIND_REFRESH_INTERVAL_S": "0"}, own=worker_environments(settings)),
+            run_processes(
+                of_workers, environment | {"TRADEWIND_REFRESH_INTERVAL_S": "0"}, own=list_worker_environments(settings)
+            ),
             store.held_up("link_models"),
         ):
             upload(api, learned, rows(destination="slow to fit"))

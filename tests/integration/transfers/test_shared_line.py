@@ -7,7 +7,7 @@ import redis
 import redis.asyncio
 from redis.exceptions import RedisError, ResponseError
 
-from services.queue.shared_line import SharedLine
+from services.queue.shared_line import SharedConnection
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def run(redis_url):
         async def whole():
             client = redis.asyncio.Redis.from_url(redis_url, socket_timeout=20)
             try:
-                return await story(client, SharedLine(client))
+                return await story(client, SharedConnection(client))
             finally:
                 await client.aclose()
 
@@ -74,7 +74,7 @@ def test_a_store_that_falls_silent_is_given_up_and_asked_again_later(redis_url, 
     async def story(client, line):
         hasty = redis.asyncio.Redis.from_url(redis_url, socket_timeout=0.2)
         try:
-            line = SharedLine(hasty)
+            line = SharedConnection(hasty)
             await line.ask("ECHO", "first")
             blocked = [asyncio.create_task(line.ask("BLPOP", "test:nothing", 0)), asyncio.create_task(line.ask("PING"))]
             failed = await asyncio.gather(*blocked, return_exceptions=True)

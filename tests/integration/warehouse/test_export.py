@@ -20,8 +20,8 @@ from services.application.logs.export import Export, View, folder_of
 from services.application.logs.roll_up import RollUp
 from services.application.shared.events import LogsExported
 from services.application.shared.jobs import ExportLogs
-from services.bootstrap import Container, Options, container
-from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, storage_at
+from services.bootstrap import Container, Options, build_container
+from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.warehouse.house import Facts
 from tests.integration.warehouse.other_facts import beaten, quote
@@ -52,7 +52,7 @@ def exported(tenant: Tenant, logs: LogReader, tmp_path: Path) -> Exporter:
     """Export once; the days that were."""
 
     def run(storage: Storage | None = None, facts: Facts | None = None) -> list[str]:
-        lake = ParquetLake(storage or storage_at(str(tmp_path)), logs)
+        lake = ParquetLake(storage or open_storage(str(tmp_path)), logs)
         export = Export(
             tenant.parts.store.unit_of_work, lake, tenant.parts.clock, facts if facts is not None else Facts()
         )
@@ -177,7 +177,7 @@ def test_a_run_that_is_killed_leaves_no_half_file_and_is_gone_on_with(
 ) -> None:
     upload(api, tenant, *DAYS)
     with pytest.raises(Killed):
-        exported(Dying(storage_at(str(tmp_path)), at))
+        exported(Dying(open_storage(str(tmp_path)), at))
     for path in tmp_path.rglob("*.parquet"):
         assert pq.read_table(path).num_rows == 2
     assert exported() == list(DAYS[(at - 1) // 2 :])
@@ -193,7 +193,7 @@ def test_a_change_while_a_day_is_written_has_it_written_again(
         """Rows come while the first file is open, before its rows are read."""
 
         def __init__(self) -> None:
-            self.storage, self.first = storage_at(str(tmp_path)), True
+            self.storage, self.first = open_storage(str(tmp_path)), True
 
         def replace(self, path: str) -> Any:
             if self.first:
@@ -226,7 +226,7 @@ def test_a_storage_that_does_not_answer_is_tried_again_later(
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder is wanted")
     with pytest.raises(Unavailable, match="storage of exports"):
-        exported(storage_at(str(blocked)))
+        exported(open_storage(str(blocked)))
     assert exported() == [DAYS[0]]
 
 
@@ -251,7 +251,7 @@ def bucket() -> Iterator[str]:
 
 def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Exporter, bucket: str) -> None:
     upload(api, tenant, *DAYS)
-    storage = storage_at(bucket)
+    storage = open_storage(bucket)
     with pytest.raises(Killed):
         exported(Dying(storage, 1))
     store = s3fs.S3FileSystem()
@@ -266,7 +266,7 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
 
 
 def test_exports_are_listed_and_asked_for(database_url: str, redis_url: str, logs: LogReader, tmp_path: Path) -> None:
-    with container(
+    with build_container(
         database_url=database_url, redis_url=redis_url, options=Options(export_place=str(tmp_path))
     ) as parts:
         tenant = new_tenant(parts, database_url)
@@ -274,7 +274,7 @@ def test_exports_are_listed_and_asked_for(database_url: str, redis_url: str, log
             upload(api, tenant, *DAYS)
             answer = client.post("/v1/warehouse/exports")
             assert (answer.status_code, answer.json()["to_export"]) == (202, 2)
-            lake = ParquetLake(storage_at(str(tmp_path)), logs)
+            lake = ParquetLake(open_storage(str(tmp_path)), logs)
             Export(parts.store.unit_of_work, lake, parts.clock, Facts()).run(ExportLogs(tenant.id))
             told = client.get("/v1/warehouse/exports").json()
             assert (told["place"], told["to_export"]) == (str(tmp_path), 0)

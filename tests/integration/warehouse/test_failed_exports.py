@@ -10,8 +10,8 @@ from services.application.access.authenticate import Scope
 from services.application.logs.export import Export
 from services.application.logs.roll_up import RollUp
 from services.application.shared.jobs import ExportLogs
-from services.bootstrap import Options, container
-from services.persistence.lake import ParquetLake, storage_at
+from services.bootstrap import Options, build_container
+from services.persistence.lake import ParquetLake, open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.house import Facts
@@ -28,9 +28,12 @@ def test_the_last_failure_is_told_on_pages_and_by_the_api_until_a_file_is_writte
     place = tmp_path / "exports"
     place.write_text("a file where a folder is wanted")
     options = Options(export_place=str(place))
-    with container(database_url=database_url, redis_url=redis_url, options=options) as parts, serving(parts) as api:
+    with (
+        build_container(database_url=database_url, redis_url=redis_url, options=options) as parts,
+        serving(parts) as api,
+    ):
         tenant, other = new_tenant(parts, database_url), new_tenant(parts, database_url)
-        lake = ParquetLake(storage_at(str(place)), logs)
+        lake = ParquetLake(open_storage(str(place)), logs)
         export = Export(parts.store.unit_of_work, lake, parts.clock, Facts())
         with (
             tenant.client(api, Scope.OPERATOR) as client,

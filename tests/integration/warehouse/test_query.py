@@ -12,7 +12,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.warehouse.query import Format, Query, QueryLimits
-from services.bootstrap import Container, Options, container
+from services.bootstrap import Container, Options, build_container
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider
 from tests.stack import Tenant, new_tenant, serving
@@ -27,7 +27,7 @@ def patient(database_url: str, redis_url: str) -> Iterator[str]:
     """An API on the same data that lets queries run for long."""
     limits = QueryLimits(rows=10**7, seconds=200.0)
     with (
-        container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
+        build_container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
         serving(built) as url,
     ):
         yield url

@@ -12,7 +12,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.warehouse.query import QueryLimits
-from services.persistence.warehouse.bound_statement import bound
+from services.persistence.warehouse.bound_statement import bind_parameters
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider
 from tests.stack import Tenant
@@ -85,7 +85,7 @@ def test_where_postgresql_reads_a_text_otherwise_it_is_refused(admin_database_ur
             "SELECT $1::text AS a, 'a\\'; b' AS b",  # cut short
         ):
             with pytest.raises(QueryRefused):
-                bound(connection, sql, ["x' AS b --"])
+                bind_parameters(connection, sql, ["x' AS b --"])
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])

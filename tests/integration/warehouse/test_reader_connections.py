@@ -11,10 +11,10 @@ from psycopg import sql
 
 from services.application.access.authenticate import Scope
 from services.application.warehouse.database_accounts import MOST_LOGINS
-from services.bootstrap import container
+from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
-from services.persistence.roles import app_url
+from services.persistence.roles import build_app_url
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.test_personal_logins import MAKE, REVOKE, id_of, made
 from tests.integration.warehouse.test_readers import credentials, postgres, provider
@@ -124,8 +124,8 @@ def small(redis_url: str) -> Iterator[tuple[EmbeddedPostgres, Tenant, str]]:
     few = {"max_connections": "40", "reserved_connections": "30"}
     with EmbeddedPostgres.temporary(durable=False, tcp=True, settings=few) as server:
         prepare_database(server.url())
-        url = app_url(server.url())
-        with container(database_url=url, redis_url=redis_url) as parts, serving(parts) as address:
+        url = build_app_url(server.url())
+        with build_container(database_url=url, redis_url=redis_url) as parts, serving(parts) as address:
             yield server, new_tenant(parts, url), address
 
 

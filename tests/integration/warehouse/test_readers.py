@@ -18,7 +18,7 @@ from services.application.shared.audit import SERVICE
 from services.application.warehouse.query import LoginKind, StoredLogin, issue_login, login_for_queries
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
-from services.persistence.roles import READER, app_url, prepare_roles
+from services.persistence.roles import READER, build_app_url, prepare_roles
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
 
@@ -277,7 +277,7 @@ def test_however_many_logins_there_are_the_service_connects() -> None:
             sessions.enter_context(psycopg.connect(server.url("reading")))
         with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserved"):
             psycopg.connect(server.url("reading"))
-        psycopg.connect(app_url(server.url())).close()
+        psycopg.connect(build_app_url(server.url())).close()
 
 
 def test_a_transaction_goes_on_no_longer_than_it_may_whatever_limits_are_lifted(dsn: str, provider: Tenant) -> None:

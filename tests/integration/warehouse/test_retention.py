@@ -21,8 +21,8 @@ from services.application.billing.usage import Month
 from services.application.logs.export import View, folder_of
 from services.application.logs.retain import MonthDue
 from services.application.shared.events import LogsDropped, LogsRetained
-from services.bootstrap import Container, Options, container
-from services.persistence.lake import ParquetLake, storage_at
+from services.bootstrap import Container, Options, build_container
+from services.persistence.lake import ParquetLake, open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.house import Facts, House
@@ -36,7 +36,7 @@ GB = 10**9
 
 @pytest.fixture
 def house(api: str, tenant: Tenant, logs: LogReader, tmp_path: Path) -> House:
-    return House(tenant, api, tmp_path, ParquetLake(storage_at(str(tmp_path)), logs), Facts())
+    return House(tenant, api, tmp_path, ParquetLake(open_storage(str(tmp_path)), logs), Facts())
 
 
 def of_its_year(due: Sequence[MonthDue]) -> Sequence[MonthDue]:
@@ -243,11 +243,11 @@ def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: Hou
 def test_the_page_shows_what_is_kept_and_what_happens_next(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:
-    with container(
+    with build_container(
         database_url=database_url, redis_url=redis_url, options=Options(export_place=str(tmp_path), log_months=2)
     ) as parts, serving(parts) as api:  # fmt: skip
         tenant = new_tenant(parts, database_url)
-        house = House(tenant, api, tmp_path, ParquetLake(storage_at(str(tmp_path)), logs), Facts())
+        house = House(tenant, api, tmp_path, ParquetLake(open_storage(str(tmp_path)), logs), Facts())
         house.upload("2009-01-03", "2009-02-03", "2009-02-04", "2009-09-01")
         with signed_in(api, person(parts, tenant)) as operator:
             told = _section(operator.get("/admin/logs").text)

@@ -72,7 +72,7 @@ def application() -> FastAPI:
         router = APIRouter(route_class=route_class)
         router.post(f"/{way}/{{item}}")(told)
         app.router.routes.extend(router.routes)
-    problems.install(app)
+    problems.install_handlers(app)
     return app
 
 

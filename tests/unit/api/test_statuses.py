@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from services.admin.rendering import page_router
 from services.api import problems
-from services.statuses import status_of
+from services.statuses import find_status
 from services.system_clock import SystemClock
 from tradewind.errors import CannotFit, Deadlocked, InvalidUnit, NotFound, QueryRefused, TooLarge, TradewindError
 
@@ -19,7 +19,7 @@ ERRORS = (NotFound("a"), TooLarge("a"), QueryRefused("a"), CannotFit("a"), Deadl
 def failing(error: TradewindError) -> FastAPI:
     """A page and an address of the API at which ``error`` is raised."""
     app, pages = FastAPI(), page_router()
-    problems.install(app)
+    problems.install_handlers(app)
     app.state.notice = ""
     app.state.container = SimpleNamespace(clock=SystemClock())
 
@@ -41,8 +41,8 @@ async def answers(app: FastAPI) -> tuple[httpx.Response, httpx.Response]:
 def test_a_page_and_the_api_answer_an_error_with_the_same_status(error: TradewindError) -> None:
     page, problem = asyncio.run(answers(failing(error)))
     assert page.headers["Content-Type"].startswith("text/html")
-    assert page.status_code == problem.status_code == problem.json()["status"] == status_of(error)[0]
+    assert page.status_code == problem.status_code == problem.json()["status"] == find_status(error)[0]
 
 
 def test_an_error_of_a_kind_below_goes_by_the_kind_above() -> None:
-    assert status_of(InvalidUnit("rtt_s", "is no number")) == (422, "Invalid value")
+    assert find_status(InvalidUnit("rtt_s", "is no number")) == (422, "Invalid value")

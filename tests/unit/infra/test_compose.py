@@ -15,7 +15,7 @@ from services.api.draining import IDLE_DRAIN_S, Draining
 from services.api_process import KEEP_ALIVE_S, STREAMS_END_S
 from services.embedded.postgres import DATABASE, INITDB_OPTIONS
 from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
-from services.serve import commands
+from services.serve import list_commands
 from services.settings import Settings
 from tests.unit.infra.compose_file import (
     BACKUPS,
@@ -42,7 +42,7 @@ from tradewind_agent.tuning.pace import TICK_S
 def test_processes_are_started_as_by_serve(service, process):
     front = with_defaults(COMPOSE["networks"]["front"]["ipam"]["config"][0]["subnet"])
     settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"), proxies=f"{front},127.0.0.1")
-    module, *arguments = module_and_arguments(commands(settings)[process])
+    module, *arguments = module_and_arguments(list_commands(settings)[process])
     in_containers = ["--http=services.api.draining:Draining"] if process == "api" else []
     by_serve = (
         [f"--concurrency={settings.task_workers}"] if process == "workers" else []

@@ -75,9 +75,9 @@ def test_a_contract_says_from_when_on_code_does_without():
 
 
 def test_the_sql_of_a_migration_is_read_without_a_database():
-    assert "CREATE FUNCTION service_state()" in migrate.sql_of(LAID)
-    assert LAID in migrate.steps()
+    assert "CREATE FUNCTION service_state()" in migrate.render_sql(LAID)
+    assert LAID in migrate.list_steps()
 
 
 def test_the_names_of_their_files_tell_the_migrations_in_the_order_in_which_they_are_made():
-    assert known_revisions() == tuple(migrate.steps())
+    assert known_revisions() == tuple(migrate.list_steps())

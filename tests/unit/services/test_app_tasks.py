@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from services.app import end
+from services.app import cancel_tasks
 
 
 async def takes_it_for_something_else(ready: asyncio.Event) -> None:
@@ -21,7 +21,7 @@ def test_a_task_that_loses_a_cancellation_ends_all_the_same() -> None:
         ended = asyncio.create_task(asyncio.sleep(0))
         await ready.wait()
         async with asyncio.timeout(20):
-            await end([stubborn, ended])
+            await cancel_tasks([stubborn, ended])
         return stubborn.cancelled() and ended.done()
 
     assert asyncio.run(story())

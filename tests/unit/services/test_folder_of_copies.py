@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from services.backup.errors import BackupFailed
-from services.backup.files import locked
+from services.backup.files import hold_lock
 from services.backup.folder import BackupFolder
 from services.backup.restore import _copy_log
 
@@ -126,7 +126,7 @@ def test_a_disk_without_locks_keeps_nobody_from_reading(
 
     monkeypatch.setattr(fcntl, "flock", flock)
     (tmp_path / "file").touch()
-    with locked(tmp_path / "file", alone=False) as found:
+    with hold_lock(tmp_path / "file", alone=False) as found:
         assert found is held
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.listening import proxies_from
+from services.listening import parse_proxies
 
 
 @pytest.mark.parametrize(
@@ -14,10 +14,10 @@ from services.listening import proxies_from
     ],
 )
 def test_proxies_stand_by_commas(text: str, found: str) -> None:
-    assert proxies_from(text) == found
+    assert parse_proxies(text) == found
 
 
 @pytest.mark.parametrize("text", ["*", "10.0.0.1,*", "0.0.0.0/0", "::/0", "caddy", "10.1.2.3/16", "10.0.0.0/33"])
 def test_what_would_have_nobody_or_everybody_believed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^(\S+ would|must be addresses or networks by commas, but)"):
-        proxies_from(text)
+        parse_proxies(text)

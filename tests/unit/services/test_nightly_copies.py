@@ -8,8 +8,8 @@ import pytest
 
 from services.backup.errors import BackupFailed
 from services.backup.folder import Backup
-from services.backup.health import require_copied, told
-from services.backup.nightly import copy_nightly, due_at
+from services.backup.health import format_age, require_copied
+from services.backup.nightly import copy_nightly, find_next_copy_time
 from tradewind.errors import TradewindError
 
 AT = time(1, 0)
@@ -21,7 +21,7 @@ def copied(ended_at: datetime) -> Backup:
 
 
 def test_the_first_copy_is_due_at_once() -> None:
-    assert due_at([], AT, now=NOW) == NOW
+    assert find_next_copy_time([], AT, now=NOW) == NOW
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ def test_the_first_copy_is_due_at_once() -> None:
 )
 def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime, due: datetime) -> None:
     older = copied(newest - timedelta(days=3))
-    assert due_at([older, copied(newest)], AT, now=NOW) == due
+    assert find_next_copy_time([older, copied(newest)], AT, now=NOW) == due
 
 
 def test_a_copy_made_while_the_clock_was_ahead_puts_off_no_other() -> None:
     ahead = copied(NOW + timedelta(days=30))
-    assert due_at([ahead], AT, now=NOW) == NOW
+    assert find_next_copy_time([ahead], AT, now=NOW) == NOW
     newest = copied(NOW - timedelta(hours=3))
-    assert due_at([ahead, newest], AT, now=NOW) == due_at([newest], AT, now=NOW)
+    assert find_next_copy_time([ahead, newest], AT, now=NOW) == find_next_copy_time([newest], AT, now=NOW)
 
 
 def test_copies_that_cannot_be_read_are_told_as_one_that_failed() -> None:
@@ -77,4 +77,4 @@ def test_a_copy_made_while_the_clock_was_ahead_is_not_taken_for_a_new_one() -> N
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (100_000, "28 h"), (172_800, "2 days")],
 )
 def test_an_age_is_told_as_a_person_says_it(age_s: int, words: str) -> None:
-    assert told(timedelta(seconds=age_s)) == words
+    assert format_age(timedelta(seconds=age_s)) == words

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from services.application.warehouse.query import QueryLimits
-from services.streaming.query_slots import QueryTurns
+from services.streaming.query_slots import QuerySlots
 from services.streaming.query_stream import QueryStream
 from tradewind.errors import Unavailable
 
@@ -17,13 +17,13 @@ EAGER, BUSY, *OTHERS = (uuid4() for _ in range(8))
 
 
 @pytest.fixture
-def turns() -> Iterator[QueryTurns]:
-    opened = QueryTurns(QueryLimits(at_once=4, in_all=8))
+def turns() -> Iterator[QuerySlots]:
+    opened = QuerySlots(QueryLimits(at_once=4, in_all=8))
     yield opened
     opened.close()
 
 
-def test_a_tenant_has_no_more_turns_than_are_its_own(turns: QueryTurns) -> None:
+def test_a_tenant_has_no_more_turns_than_are_its_own(turns: QuerySlots) -> None:
     for _ in range(4):
         turns.take(EAGER)
     with pytest.raises(Unavailable, match="4 queries are running already"):
@@ -32,7 +32,7 @@ def test_a_tenant_has_no_more_turns_than_are_its_own(turns: QueryTurns) -> None:
     turns.take(EAGER)
 
 
-def test_a_tenant_that_has_none_gets_one_whatever_two_others_do(turns: QueryTurns) -> None:
+def test_a_tenant_that_has_none_gets_one_whatever_two_others_do(turns: QuerySlots) -> None:
     for tenant in (EAGER, BUSY) * 4:
         try:
             turns.take(tenant)
@@ -62,7 +62,7 @@ class Rows:
 
 
 def test_the_turn_is_given_back_before_the_client_has_the_end_of_its_answer() -> None:
-    turns = QueryTurns(QueryLimits(at_once=1, in_all=2))
+    turns = QuerySlots(QueryLimits(at_once=1, in_all=2))
     told: list[bytes] = []
 
     async def send(message: Message) -> None:

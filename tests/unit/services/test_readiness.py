@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from services.observability.telemetry import logger
+from services.observability.telemetry import create_logger
 from services.readiness import Readiness
 from tradewind.errors import Unavailable, UnknownSchema
 
@@ -34,7 +34,7 @@ def output():
 @pytest.fixture
 def readiness(parts, output):
     database, redis = parts
-    return Readiness((database.check,), logger("api", output=output), spared=(redis.check,))
+    return Readiness((database.check,), create_logger("api", output=output), spared=(redis.check,))
 
 
 def events(output):

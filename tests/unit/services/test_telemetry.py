@@ -9,7 +9,7 @@ import pytest
 
 from services.application.models.gate import Verdict
 from services.application.shared.events import LinkRefused
-from services.observability.telemetry import Event, logger
+from services.observability.telemetry import Event, create_logger
 from workers.metrics import WorkerMetrics
 from workers.reports import Reports
 
@@ -20,7 +20,7 @@ def failing(secret: str) -> None:
 
 def test_an_error_is_logged_with_its_trace_but_without_the_values_of_variables() -> None:
     output = io.StringIO()
-    log = logger("api", output=output)
+    log = create_logger("api", output=output)
     secret = "tw_" + "x" * 10
     try:
         failing(secret)
@@ -34,7 +34,7 @@ def test_an_error_is_logged_with_its_trace_but_without_the_values_of_variables()
 def test_a_line_is_one_write_so_that_processes_that_share_a_log_do_not_write_into_each_others() -> None:
     ours, reader = socket.socketpair(type=socket.SOCK_DGRAM)  # a datagram is what one write wrote
     with ours, reader, io.TextIOWrapper(io.FileIO(ours.fileno(), "w", closefd=False), write_through=True) as output:
-        log = logger("worker", output=output)
+        log = create_logger("worker", output=output)
         log.info(Event.TASK_DONE)
         log.info(Event.TASK_FAILED)
         lines = [reader.recv(4096) for _ in range(2)]
@@ -61,5 +61,5 @@ def test_a_refused_link_is_a_failure_of_the_gate_if_there_was_a_model_to_judge(
     refused = LinkRefused(
         tenant_id=uuid4(), release_id=1, link_id=uuid4(), reason="no", duration_s=0.1, verdict=verdict
     )
-    Reports(metrics, logger("worker", output=io.StringIO())).report(refused)
+    Reports(metrics, create_logger("worker", output=io.StringIO())).report(refused)
     assert metrics.registry.get_sample_value("tradewind_gate_failures_total") == failures

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from celery import Celery
 
-from services.observability.telemetry import logger
+from services.observability.telemetry import create_logger
 from workers.metrics import WorkerMetrics
 from workers.task import TimedTask
 from workers.tasks import export, journal_heartbeats, journal_quotes, roll_up, sweep
@@ -21,7 +21,9 @@ def output() -> io.StringIO:
 @pytest.fixture
 def app(output: io.StringIO) -> Celery:
     app = Celery(set_as_current=False)
-    app.parts = SimpleNamespace(metrics=WorkerMetrics.create(), log=logger("worker", output=output), tracing=None)
+    app.parts = SimpleNamespace(
+        metrics=WorkerMetrics.create(), log=create_logger("worker", output=output), tracing=None
+    )
     return app
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from services.application.warehouse.database_accounts import PersonalLogin
 from services.application.warehouse.query import LoginKind, StoredLogin
-from services.persistence.failures import unavailable_when_away
+from services.persistence.failures import translate_failures
 from services.persistence.tables import personal_logins, warehouse_logins
 
 
@@ -22,11 +22,11 @@ class Reads:
     def end_long(self, longest: timedelta) -> int:
         """End the sessions whose transaction goes on for longer; how many these were."""
         query = select(func.end_long_reads(longest, type_=BigInteger))
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             return connection.execute(query).scalar_one()
 
 
-class WarehouseLogins:
+class DatabaseAccounts:
     """The logins of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:

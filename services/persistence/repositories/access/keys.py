@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, Row, func, insert, select, text, update
 
 from services.application.access.sign_in import FoundUser
-from services.persistence.failures import unavailable_when_away
+from services.persistence.failures import translate_failures
 from services.persistence.tables import api_keys
 from tradewind.errors import NotFound
 from tradewind.wire.inventory import Key
@@ -119,58 +119,58 @@ class Registry:
     def find_key(self, secret_sha256: bytes) -> FoundKey | None:
         """The key with this hash, unless it is unknown or revoked."""
         query = text("SELECT id, tenant_id, scopes, weight, rate_factor, secret_sha256 FROM find_api_key(:secret)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
         if row is None:
             return None
         return FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.weight, row.rate_factor, row.secret_sha256)
 
     def find_tenant(self, name: str) -> UUID | None:
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             found: UUID | None = connection.execute(text("SELECT find_tenant(:name)"), {"name": name}).scalar_one()
         return found
 
     def find_user(self, login: str) -> FoundUser | None:
         """The person with this login, whatever the tenant."""
         query = text("SELECT id, tenant_id FROM find_user(:login)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"login": login}).one_or_none()
         return None if row is None else FoundUser(row.id, row.tenant_id)
 
     def find_identity(self, issuer: str, subject: str) -> FoundUser | None:
         """The person known by this identity at a provider."""
         query = text("SELECT id, tenant_id FROM find_user_identity(:issuer, :subject)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"issuer": issuer, "subject": subject}).one_or_none()
         return None if row is None else FoundUser(row.id, row.tenant_id)
 
     def find_session(self, secret_sha256: bytes) -> UUID | None:
         """The tenant of the session with this hash, whether it goes on or not."""
         query = text("SELECT find_user_session(:secret)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             found: UUID | None = connection.execute(query, {"secret": secret_sha256}).scalar_one()
         return found
 
     def tenants_with_work(self) -> Sequence[UUID]:
         """Tenants with logs newer than their models, or with a release that is being built."""
         query = text("SELECT * FROM tenants_with_new_logs() UNION SELECT * FROM tenants_with_building_release()")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
     def tenants_with_changed_days(self) -> Sequence[UUID]:
         """Tenants with days whose rollups are to be made anew, or whose files are."""
         query = text("SELECT * FROM tenants_with_rollup_marks() UNION SELECT * FROM tenants_with_export_marks()")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
     def tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
         """Tenants with days before that one which have changed since they were exported."""
         query = text("SELECT * FROM tenants_with_days_to_export(:before)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"before": before}).scalars())
 
     def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
         """Tenants with more releases than the newest ``kept``, or with some that are not removed to the end."""
         query = text("SELECT * FROM tenants_with_old_releases(:kept)")
-        with unavailable_when_away(), self._engine.begin() as connection:
+        with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"kept": kept}).scalars())

@@ -62,7 +62,7 @@ class Users:
         """Everybody, by login."""
         return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
 
-    def hold_all(self) -> None:
+    def lock_all(self) -> None:
         """Let nobody else change people of the tenant before this transaction ends."""
         self._connection.execute(select(users.c.id).order_by(users.c.id).with_for_update())
 

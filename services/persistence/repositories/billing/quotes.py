@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.billing.what_if import Demand
-from services.persistence.month_partitions import MonthPartitions, months_of
+from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.tables import quotes
 from tradewind.sla.kinds import EnergyBasis
 
@@ -29,7 +29,7 @@ class Quotes:
 
     def add(self, told: Collection[StoredQuote]) -> None:
         """Store those that are not stored yet."""
-        self._partitions.ensure(months_of(each.at for each in told))
+        self._partitions.ensure(list_months(each.at for each in told))
         self._connection.execute(
             insert(quotes).on_conflict_do_nothing(),
             [{"tenant_id": self._tenant_id, **each._asdict()} for each in told],

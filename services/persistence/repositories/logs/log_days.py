@@ -106,10 +106,10 @@ class LogDays:
         query = select(log_days).where(*exported).order_by(_DAY.day.desc()).limit(limit)
         if before is not None:
             query = query.where(_DAY.day < before)
-        return [exported_day(row) for row in self._connection.execute(query)]
+        return [to_exported_day(row) for row in self._connection.execute(query)]
 
 
-def exported_day(row: Row[Any]) -> ExportedDay:
+def to_exported_day(row: Row[Any]) -> ExportedDay:
     """A row of ``log_days`` that has a file."""
     return ExportedDay(
         view=View(row.view),

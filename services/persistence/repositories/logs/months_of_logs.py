@@ -14,8 +14,8 @@ from services.application.billing.usage import Billing, Month, UsageLine
 from services.application.logs.export import View
 from services.application.logs.retain import DaysOfMonth, StoredMonth
 from services.application.logs.retention_page import MonthOfTenant
-from services.persistence.failures import unavailable_when_away
-from services.persistence.repositories.logs.log_days import exported_day
+from services.persistence.failures import translate_failures
+from services.persistence.repositories.logs.log_days import to_exported_day
 from services.persistence.tables import (
     closed_months,
     daily_rollups,
@@ -68,7 +68,7 @@ class MonthsOfLogs:
         """Tenants with days in it."""
         with self._begun() as connection:
             query = text("SELECT * FROM tenants_of_month(:month)")
-            return list(connection.execute(query, {"month": first_day(month)}).scalars())
+            return list(connection.execute(query, {"month": to_first_day(month)}).scalars())
 
     def close(self, before: Month) -> None:
         """Take no more rows of months before that one.
@@ -78,7 +78,7 @@ class MonthsOfLogs:
         Unavailable : somebody stores rows, and takes longer than others should wait for.
         """
         with self._begun() as connection:
-            connection.execute(text("SELECT close_months_of_logs(:before)"), {"before": first_day(before)})
+            connection.execute(text("SELECT close_months_of_logs(:before)"), {"before": to_first_day(before)})
 
     def drop(self, month: Month) -> None:
         """Drop the rows of a closed month.
@@ -89,11 +89,11 @@ class MonthsOfLogs:
         Unavailable : somebody reads them, and takes longer than others should wait for.
         """
         with self._begun() as connection:
-            connection.execute(text("SELECT drop_month_of_logs(:month)"), {"month": first_day(month)})
+            connection.execute(text("SELECT drop_month_of_logs(:month)"), {"month": to_first_day(month)})
 
     @contextmanager
     def _begun(self) -> Iterator[Connection]:
-        with unavailable_when_away(), _conflicts_as_told(), self._engine.begin() as connection:
+        with translate_failures(), _conflicts_as_told(), self._engine.begin() as connection:
             yield connection
 
 
@@ -123,7 +123,7 @@ class MonthSeals:
 
     def days(self, month: Month) -> DaysOfMonth:
         """What became of its days so far."""
-        first, after = first_day(month), first_day(month.after)
+        first, after = to_first_day(month), to_first_day(month.after)
         marked = sum(
             self._connection.execute(
                 select(func.count(marks.c.day.distinct())).where(marks.c.day >= first, marks.c.day < after)
@@ -137,23 +137,23 @@ class MonthSeals:
             marked=marked,
             to_export=sum(row.exported_version < row.version for row in rows),
             versions=sum(row.version for row in rows),
-            exported=[exported_day(row) for row in rows if row.exported_at is not None],
+            exported=[to_exported_day(row) for row in rows if row.exported_at is not None],
         )
 
     def is_sealed(self, month: Month, versions: int) -> bool:
         """Whether it was sealed as its days are now."""
         sealed = self._connection.execute(
-            select(sealed_months.c.versions).where(sealed_months.c.month == first_day(month))
+            select(sealed_months.c.versions).where(sealed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
         return sealed is not None and int(sealed) == versions
 
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
         """Keep its statement, and which transfers are on it, in the place of what was kept of it before."""
-        first, own = first_day(month), {"tenant_id": self._tenant_id, "month": first_day(month)}
+        first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
         # A statement looks back 31 days, which is two months at most.
-        oldest = first_day(month.before)
+        oldest = to_first_day(month.before)
         self._connection.execute(delete(sealed_transfers).where(sealed_transfers.c.month < oldest))
         self._connection.execute(
             insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
@@ -166,7 +166,7 @@ class MonthSeals:
 
     def usage(self, month: Month) -> Sequence[UsageLine] | None:
         """The statement of a month whose rows are dropped; ``None`` while they are not."""
-        first = first_day(month)
+        first = to_first_day(month)
         dropped_at = self._connection.execute(
             select(closed_months.c.dropped_at).where(closed_months.c.month == first)
         ).scalar_one_or_none()
@@ -233,7 +233,7 @@ class MonthSeals:
         ]
 
 
-def first_day(month: Month) -> date:
+def to_first_day(month: Month) -> date:
     return month.begins_at.date()
 
 

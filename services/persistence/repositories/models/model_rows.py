@@ -25,7 +25,7 @@ _PREDICTED = tuple(each.name for each in fields(PredictedSetting) if each.name !
 PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
 
 
-def cluster_row(leaf: LeafModel) -> dict[str, Any]:
+def to_cluster_row(leaf: LeafModel) -> dict[str, Any]:
     values = asdict(leaf.leaf)
     return {
         **values,
@@ -36,7 +36,7 @@ def cluster_row(leaf: LeafModel) -> dict[str, Any]:
     }
 
 
-def surface_row(leaf: LeafModel) -> dict[str, Any]:
+def to_surface_row(leaf: LeafModel) -> dict[str, Any]:
     settings = leaf.table.settings
     powered = all(setting.log_power_mean is not None for setting in settings)
     return {
@@ -62,7 +62,7 @@ def surface_row(leaf: LeafModel) -> dict[str, Any]:
     }
 
 
-def partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
+def to_partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
     # Field by field: a model has a thousand partitions, and `asdict` would copy each value in depth.
     predicted = {name: getattr(partition.setting, name) for name in _PREDICTED}
     return {
@@ -81,12 +81,12 @@ def partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
     }
 
 
-def stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
+def to_stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
     return StoredModel(
         id=row.id,
         link_id=row.link_id,
         fitted_at=row.fitted_at,
-        path=path_of(row),
+        path=to_path(row),
         rows=row.rows,
         load_median=row.load_median,
         unknown_bps=row.unknown_bps,
@@ -95,17 +95,17 @@ def stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
     )
 
 
-def model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutline:
+def to_model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutline:
     return ModelOutline(
         fitted_at=model.fitted_at,
-        path=path_of(model),
+        path=to_path(model),
         rows=model.rows,
         load_median=model.load_median,
         failures=tuple(model.failures),
         clusters=tuple(
             ClusterOutline(
                 cluster_id=row.id,
-                leaf=centre_of(row),
+                leaf=to_centre(row),
                 accuracy=row.accuracy,
                 settings_seen=row.settings_seen,
                 fastest_bps=_throughputs(row).certifiable_throughput_bps(DEFAULT_CONFIDENCE),
@@ -128,11 +128,11 @@ def _throughputs(row: Row[Any]) -> SettingTable:
     )
 
 
-def path_of(row: Row[Any]) -> Path:
+def to_path(row: Row[Any]) -> Path:
     return Path(**{name: getattr(row, name) for name in PATH})
 
 
-def centre_of(row: Row[Any]) -> Leaf:
+def to_centre(row: Row[Any]) -> Leaf:
     return Leaf(
         dataset_tier=row.dataset_tier,
         load_tier=row.load_tier,
@@ -143,16 +143,16 @@ def centre_of(row: Row[Any]) -> Leaf:
     )
 
 
-def stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
+def to_stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
     lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
     model = LeafModel(
-        leaf=centre_of(row),
+        leaf=to_centre(row),
         lattice=lattice,
         table=SettingTable(_settings(row, lattice), row.base_power_w),
         observed=tuple(
             ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
         ),
-        partitions=tuple(stored_partition(each) for each in partitions),
+        partitions=tuple(to_partition(each) for each in partitions),
         accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
@@ -187,7 +187,7 @@ def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
     )
 
 
-def stored_partition(row: Row[Any]) -> Partition:
+def to_partition(row: Row[Any]) -> Partition:
     return Partition(
         kind=SlaKind(row.kind),
         confidence=row.confidence,

@@ -22,14 +22,14 @@ from services.application.monitoring.overview import LowestSetting
 from services.persistence.repositories.models.model_rows import (
     CENTRE,
     PATH,
-    centre_of,
-    cluster_row,
-    model_outline,
-    partition_row,
-    path_of,
-    stored_leaf,
-    stored_model,
-    surface_row,
+    to_centre,
+    to_cluster_row,
+    to_model_outline,
+    to_partition_row,
+    to_path,
+    to_stored_leaf,
+    to_stored_model,
+    to_surface_row,
 )
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.errors import NotFound
@@ -68,14 +68,14 @@ class Models:
             return model_id
         cluster_ids = self._connection.execute(
             insert(clusters).returning(clusters.c.id, sort_by_parameter_order=True),
-            [self._own(cluster_row(leaf), link_model_id=model_id, ordinal=n) for n, leaf in enumerate(model.leaves)],
+            [self._own(to_cluster_row(leaf), link_model_id=model_id, ordinal=n) for n, leaf in enumerate(model.leaves)],
         ).scalars()
         by_cluster = dict(zip(cluster_ids, model.leaves, strict=True))
         self._connection.execute(
-            insert(surfaces), [self._own(surface_row(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
+            insert(surfaces), [self._own(to_surface_row(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
         )
         partitions = [
-            self._own(partition_row(partition, tier), cluster_id=cluster_id, ordinal=n)
+            self._own(to_partition_row(partition, tier), cluster_id=cluster_id, ordinal=n)
             for (cluster_id, leaf), leaf_tiers in zip(by_cluster.items(), tiers, strict=True)
             for n, (partition, tier) in enumerate(zip(leaf.partitions, leaf_tiers, strict=True))
         ]
@@ -113,8 +113,8 @@ class Models:
         return {
             link_id: IndexedModel(
                 group[0].id,
-                path_of(group[0]),
-                tuple(map(centre_of, group)),
+                to_path(group[0]),
+                tuple(map(to_centre, group)),
                 tuple(row.powered for row in group),
                 link_id,
             )
@@ -130,7 +130,7 @@ class Models:
             .where(release_links.c.release_id == release_id)
             .group_by(link_models.c.id)
         )
-        return {row.link_id: ModelOverview(path_of(row), row.clusters) for row in rows}
+        return {row.link_id: ModelOverview(to_path(row), row.clusters) for row in rows}
 
     def reasons(self, release_id: int) -> Mapping[UUID, str]:
         """Of each link that a release could not fit: why."""
@@ -181,7 +181,7 @@ class Models:
             .where(clusters.c.link_model_id == model.id)
             .order_by(clusters.c.ordinal)
         ).all()
-        return model_outline(model, rows)
+        return to_model_outline(model, rows)
 
     def last_fit(self, release_id: int, link_id: UUID) -> LastFit:
         """What became of the newest fit of one link in a release."""
@@ -208,7 +208,7 @@ class Models:
         )
         found: dict[UUID, list[LowestSetting]] = defaultdict(list)
         for row in rows:
-            found[row.link_id].append(LowestSetting(centre_of(row), row.log_throughput_mean, row.log_power_mean))
+            found[row.link_id].append(LowestSetting(to_centre(row), row.log_throughput_mean, row.log_power_mean))
         return dict(found)
 
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
@@ -255,5 +255,5 @@ class Models:
             .where(clusters.c.link_model_id.in_(model_ids))
             .order_by(clusters.c.link_model_id, clusters.c.ordinal)
         ):
-            leaves[row.link_model_id].append(stored_leaf(row, partitions[row.id]))
-        return [stored_model(row, leaves[row.id]) for row in models]
+            leaves[row.link_model_id].append(to_stored_leaf(row, partitions[row.id]))
+        return [to_stored_model(row, leaves[row.id]) for row in models]

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, select
 
 from services.application.models.learned_model import Tier
 from services.application.models.sla_tiers import LinkTier, format_cluster
-from services.persistence.repositories.models.model_rows import stored_partition
+from services.persistence.repositories.models.model_rows import to_partition
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
 
 
@@ -35,7 +35,7 @@ class SlaTiers:
                 row.link_id,
                 row.cluster_id,
                 Tier(row.tier_id, row.needs_review, row.name),
-                stored_partition(row),
+                to_partition(row),
                 format_cluster(row.log2_file_count, row.log2_mean_file_bytes, row.load),
             )
             for row in self._connection.execute(query)

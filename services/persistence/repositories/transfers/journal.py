@@ -15,11 +15,11 @@ from services.application.transfers.journal import (
     TransferFilter,
     TransferNews,
 )
-from services.persistence.bulk_copy import COLUMNS, record_values
-from services.persistence.month_partitions import MonthPartitions, months_of
+from services.persistence.bulk_copy import COLUMNS, list_record_values
+from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths
 from services.persistence.repositories.transfers import journal_statements as statements
-from services.persistence.repositories.transfers.sample_rows import sample_of, sample_values
+from services.persistence.repositories.transfers.sample_rows import to_sample, to_sample_values
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import Sla
@@ -74,7 +74,7 @@ class TransferJournal:
         rows = [
             {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
             | {"transfer_started_at": started_at[each.transfer_id]}
-            | sample_values(beat)
+            | to_sample_values(beat)
             for each in beaten
             for beat in each.beats.values()
         ]
@@ -83,7 +83,7 @@ class TransferJournal:
             rows = [row for row in rows if row["transfer_started_at"] >= closed_until]
         if not rows:
             return 0
-        self._partitions.ensure(months_of(row["transfer_started_at"] for row in rows))
+        self._partitions.ensure(list_months(row["transfer_started_at"] for row in rows))
         new = self._connection.execute(statements.ADD, rows, execution_options={"preserve_rowcount": True}).rowcount
         if new < len(rows):
             self._replace_older(rows)
@@ -103,7 +103,7 @@ class TransferJournal:
 
     def is_logged(self, record: WireRecord) -> bool:
         """Whether a row of the logs tells how it ended as the record does."""
-        values = record_values(record)
+        values = list_record_values(record)
         told = dict(zip(COLUMNS[-len(values) :], values, strict=True))
         asked = {"record_id": record.id, **{name: told[name] for name in statements.TELLS_THE_END}}
         return self._connection.execute(statements.IS_LOGGED, asked).first() is not None
@@ -179,7 +179,7 @@ class TransferJournal:
             .order_by(transfer_samples.c.sequence)
             .limit(limit)
         )
-        return [sample_of(row) for row in rows]
+        return [to_sample(row) for row in rows]
 
     def _transfer(self, news: TransferNews) -> dict[str, Any]:
         workload = news.workload

@@ -14,7 +14,7 @@ _SAME_IN_A_HEARTBEAT = (
 _USAGE = ("cpu", "memory", "disk", "nic")
 
 
-def sample_values(beat: SpooledHeartbeat) -> dict[str, Any]:
+def to_sample_values(beat: SpooledHeartbeat) -> dict[str, Any]:
     heartbeat = beat.heartbeat
     return {
         **{name: getattr(heartbeat, name) for name in _SAME_IN_A_HEARTBEAT},
@@ -29,7 +29,7 @@ def sample_values(beat: SpooledHeartbeat) -> dict[str, Any]:
     }
 
 
-def sample_of(row: Row[Any]) -> TransferSample:
+def to_sample(row: Row[Any]) -> TransferSample:
     usage = {part: getattr(row, f"usage_{part}") for part in _USAGE}
     decision = SampleDecision(
         chunks=row.decided_chunks, changed=row.changed, kind=row.kind, reason=row.reason, sla_bank=row.sla_bank

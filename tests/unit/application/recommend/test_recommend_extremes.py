@@ -7,7 +7,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.api.routes.recommend import enquiry_of, rendered
+from services.api.routes.recommend import encode_answer, to_transfer_request
 from services.application.recommend.answer import recommend
 from tests.unit.application.recommend.models import EMPTY_SNAPSHOT, LINK, leaf_model, snapshot
 from tradewind.errors import InvalidValue
@@ -71,11 +71,11 @@ def test_any_valid_request_is_answered_with_finite_numbers(sla, dataset, path, l
         "load": load,
     }
     try:
-        offer = recommend(enquiry_of(RecommendRequest.model_validate(asked)), learned, new_transfer_id=uuid4)
+        offer = recommend(to_transfer_request(RecommendRequest.model_validate(asked)), learned, new_transfer_id=uuid4)
     except InvalidValue as refused:
         assert refused.field in {"sla.energy_basis", "path"}  # noqa: PT017 - the reason is what is told
         return
-    made = RecommendResponse.model_validate(orjson.loads(rendered(offer)))
+    made = RecommendResponse.model_validate(orjson.loads(encode_answer(offer)))
     assert 0 <= made.sla.probability <= 1
     predicted = made.predicted
     for interval in (predicted.throughput_bps, predicted.energy_j, predicted.power_w):
