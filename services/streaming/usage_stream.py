@@ -5,7 +5,8 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from services.application.billing.usage import Month, UsageFile, UsageUnitOfWork, usage_file_name
+from services.application.billing.usage import Month, UsageFile, usage_file_name
+from services.application.shared.unit_of_work import UnitOfWork
 from services.streaming.query_slots import QuerySlots
 from services.streaming.query_stream import QueryStream
 from tradewind.errors import TradewindError
@@ -14,7 +15,7 @@ from tradewind.errors import TradewindError
 def stream_usage(
     tenant_id: UUID,
     month: Month,
-    unit_of_work: UsageUnitOfWork,
+    unit_of_work: UnitOfWork,
     turns: QuerySlots,
     *,
     refused: Callable[[TradewindError], Response],

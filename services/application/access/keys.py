@@ -1,62 +1,18 @@
 """Give out and take back API keys; set up a tenant with its first."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from services.application.access.authenticate import NewSecret, Scope
 from services.application.access.users import READING_ROLES
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, KeyChanged
+from services.application.shared.jobs import KeyChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from services.application.warehouse.query import LoginKind
 from tradewind.errors import InvalidValue
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 
-class Keys(Protocol):
-    def add(
-        self,
-        *,
-        name: str,
-        prefix: str,
-        secret_sha256: bytes,
-        scopes: Sequence[str],
-        weight: float,
-        rate_factor: float,
-        at: datetime,
-    ) -> Key: ...
-    def change(self, key_id: UUID, **values: float) -> Key: ...
-    def revoke(self, key_id: UUID, at: datetime) -> Key: ...
-
-
-class Tenants(Protocol):
-    def add(self, name: str) -> None: ...
-
-
-class Logins(Protocol):
-    def close(self, kind: LoginKind) -> bool: ...
-
-
-class KeyUnitOfWork(Protocol):
-    """An open transaction of the tenant whose keys are managed."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def keys(self) -> Keys: ...
-    @property
-    def audit(self) -> Audit: ...
-    @property
-    def tenants(self) -> Tenants: ...
-    @property
-    def warehouse_logins(self) -> Logins: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clock) -> CreatedKey:
+def create_key(new: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock) -> CreatedKey:
     """A new key; its secret is in the answer and nowhere else.
 
     Raises
@@ -88,7 +44,7 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clo
     return CreatedKey(**dict(key), secret=secret.secret)
 
 
-def adjust_key(key_id: UUID, change: KeyChange, *, uow: KeyUnitOfWork) -> Key:
+def adjust_key(key_id: UUID, change: KeyChange, *, uow: UnitOfWork) -> Key:
     """Change what the key's transfers weigh where several share a cap, or how often it may call.
 
     Live transfers follow at their next heartbeat, every process within seconds.
@@ -105,7 +61,7 @@ def adjust_key(key_id: UUID, change: KeyChange, *, uow: KeyUnitOfWork) -> Key:
     return key
 
 
-def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
+def revoke_key(key_id: UUID, *, uow: UnitOfWork, clock: Clock) -> None:
     """Revoke a key; every process forgets it once that is durable.
 
     With a key that could ask for the tenant's login to the database that login goes, and its sessions end: whoever else
@@ -123,7 +79,7 @@ def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
     uow.commit()
 
 
-def register_tenant(name: str, first_key: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clock) -> CreatedKey:
+def register_tenant(name: str, first_key: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock) -> CreatedKey:
     """A new tenant, whose id is that of the unit of work, with its first key."""
     uow.tenants.add(name)
     return create_key(first_key, secret, uow=uow, clock=clock)

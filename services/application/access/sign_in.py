@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from services.application.access.authenticate import Scope, hash_secret
@@ -17,13 +16,13 @@ from services.application.access.sign_in_networks import (
     FAILURES_BEFORE_LOCK_EVERYWHERE,
     IN_A_SESSION,
     NOWHERE,
-    SignInNetworks,
     Standing,
     compute_lock_end,
 )
 from services.application.access.users import User
-from services.application.shared.audit import SERVICE, Actor, ActorKind, Audit
+from services.application.shared.audit import SERVICE, Actor, ActorKind
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue, NotPermitted, Unauthenticated
 
 SESSION_BYTES = 32
@@ -64,37 +63,7 @@ class Visitor:
             raise NotPermitted(f"this needs the role {' or '.join(scopes)}")
 
 
-class Users(Protocol):
-    def get(self, user_id: UUID) -> User: ...
-    def note_failure(self, user_id: UUID) -> int: ...
-    def lock(self, user_id: UUID, until: datetime) -> None: ...
-    def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
-    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
-
-
-class Sessions(Protocol):
-    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
-    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
-    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
-    def end(self, secret_sha256: bytes) -> None: ...
-    def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None: ...
-
-
-class SignInUnitOfWork(Protocol):
-    """An open transaction of the tenant that somebody says to belong to."""
-
-    @property
-    def users(self) -> Users: ...
-    @property
-    def sign_in_networks(self) -> SignInNetworks: ...
-    @property
-    def user_sessions(self) -> Sessions: ...
-    @property
-    def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
-
-
-Open = Callable[[UUID, Actor], AbstractContextManager[SignInUnitOfWork]]
+Open = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 """Opens a transaction of a tenant, for an actor."""
 
 

@@ -7,8 +7,6 @@ signed in from: guessing from many addresses is bounded, and whoever knows the p
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Protocol
-from uuid import UUID
 
 PREFIX_BITS = {4: 24, 6: 64}
 """Addresses that one customer of a provider usually has at hand."""
@@ -41,13 +39,6 @@ class Standing:
 
     def is_locked(self, now: datetime, *, everywhere_until: datetime | None) -> bool:
         return _is_ahead(self.locked_until, now) or (_is_ahead(everywhere_until, now) and not self.is_known(now))
-
-
-class SignInNetworks(Protocol):
-    def standing(self, user_id: UUID, network: str) -> Standing: ...
-    def note_failure(self, user_id: UUID, network: str) -> int: ...
-    def lock(self, user_id: UUID, network: str, until: datetime) -> None: ...
-    def note_sign_in(self, user_id: UUID, network: str, at: datetime) -> None: ...
 
 
 def network_of(address: str | None) -> str:

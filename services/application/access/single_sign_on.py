@@ -10,15 +10,15 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from services.application.access.authenticate import hash_secret
 from services.application.access.sign_in import LONGEST_SESSION, SESSION_BYTES, FoundUser
-from services.application.access.users import MAX_LOGIN_LENGTH, PersonalLogins, RoleHolders, User, set_roles, shut_out
-from services.application.shared.audit import SERVICE, Actor, Audit
+from services.application.access.users import MAX_LOGIN_LENGTH, User, set_roles, shut_out
+from services.application.shared.audit import SERVICE, Actor
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, Unauthenticated
 
 EVERYBODY = "*"
@@ -64,36 +64,6 @@ class Identity:
     claims: Mapping[str, Any]
 
 
-class Users(RoleHolders, Protocol):
-    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
-    def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
-    def link(self, user_id: UUID, issuer: str, subject: str) -> None:
-        """Know the person by this identity; ``Conflict`` if they are known by another one already."""
-
-
-class Sessions(Protocol):
-    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
-    def end_all(self, user_id: UUID) -> None: ...
-
-
-class Logins(PersonalLogins, Protocol):
-    def extend_personal(self, user_id: UUID, *, until: datetime) -> None: ...
-
-
-class SignOnUnitOfWork(Protocol):
-    """An open transaction of the tenant that somebody is of."""
-
-    @property
-    def users(self) -> Users: ...
-    @property
-    def user_sessions(self) -> Sessions: ...
-    @property
-    def warehouse_logins(self) -> Logins: ...
-    @property
-    def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SingleSignOn:
     """Parameters
@@ -105,7 +75,7 @@ class SingleSignOn:
     find_tenant: Callable[[str], UUID | None]
     find_user: Callable[[str], FoundUser | None]
     find_identity: Callable[[str, str], FoundUser | None]
-    open_: Callable[[UUID, Actor], AbstractContextManager[SignOnUnitOfWork]]
+    open_: Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
     clock: Clock
 
     def sign_in(self, identity: Identity) -> str:
@@ -144,7 +114,7 @@ class SingleSignOn:
             uow.commit()
         return secret
 
-    def _put_roles(self, user: User, roles: Sequence[str], uow: SignOnUnitOfWork) -> None:
+    def _put_roles(self, user: User, roles: Sequence[str], uow: UnitOfWork) -> None:
         try:
             set_roles(user.id, roles, uow=uow, by="oidc")
         except Conflict as last:
@@ -162,7 +132,7 @@ class SingleSignOn:
             shut_out(user, uow=uow)
             uow.commit()
 
-    def _linked(self, identity: Identity, roles: Sequence[str], uow: SignOnUnitOfWork, tenant_id: UUID) -> User:
+    def _linked(self, identity: Identity, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
         """The account of somebody who has not been here before, known by the identity from now on."""
         try:
             user = self._account(self._login(identity), roles, uow, tenant_id)
@@ -171,7 +141,7 @@ class SingleSignOn:
             raise Unauthenticated(f"{taken}; ask an operator") from taken
         return user
 
-    def _account(self, login: str, roles: Sequence[str], uow: SignOnUnitOfWork, tenant_id: UUID) -> User:
+    def _account(self, login: str, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
         """Whose account a first sign-in is for: one that waits for it, or a new one."""
         here = self.find_user(login)
         if here is not None:

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from services.application.access.authenticate import Scope
 from services.application.access.passwords import Passwords, initial_password
-from services.application.shared.audit import Audit
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 
 ROLES = (Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
@@ -42,60 +41,8 @@ class User:
         return self.password_hash is None
 
 
-class RoleHolders(Protocol):
-    def get(self, user_id: UUID) -> User: ...
-    def all(self) -> Sequence[User]: ...
-    def lock_all(self) -> None: ...
-    def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
-
-
-class Users(RoleHolders, Protocol):
-    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
-    def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None: ...
-    def set_disabled(self, user_id: UUID, at: datetime | None) -> None: ...
-
-
-class Sessions(Protocol):
-    def end_all(self, user_id: UUID) -> None: ...
-
-
-class PersonalLogins(Protocol):
-    def close_personal(self, user_id: UUID) -> bool: ...
-
-
-class WithdrawalUnitOfWork(Protocol):
-    @property
-    def warehouse_logins(self) -> PersonalLogins: ...
-    @property
-    def audit(self) -> Audit: ...
-
-
-class ShutOutUnitOfWork(WithdrawalUnitOfWork, Protocol):
-    @property
-    def user_sessions(self) -> Sessions: ...
-
-
-class RoleUnitOfWork(WithdrawalUnitOfWork, Protocol):
-    @property
-    def users(self) -> RoleHolders: ...
-
-
-class UserUnitOfWork(Protocol):
-    """An open transaction of the tenant whose people are managed."""
-
-    @property
-    def users(self) -> Users: ...
-    @property
-    def user_sessions(self) -> Sessions: ...
-    @property
-    def warehouse_logins(self) -> PersonalLogins: ...
-    @property
-    def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
-
-
 def add_user(
-    login: str, roles: Collection[str], *, passwords: Passwords, uow: UserUnitOfWork, clock: Clock
+    login: str, roles: Collection[str], *, passwords: Passwords, uow: UnitOfWork, clock: Clock
 ) -> tuple[User, str]:
     """A new person, and the password of the first sign-in, which is kept nowhere.
 
@@ -111,7 +58,7 @@ def add_user(
     return user, password
 
 
-def invite_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: Clock) -> User:
+def invite_user(login: str, roles: Collection[str], *, uow: UnitOfWork, clock: Clock) -> User:
     """A new person without a password: whoever the OpenID provider calls so is the one, from the first sign-in on.
 
     Raises
@@ -125,7 +72,7 @@ def invite_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, cloc
     return user
 
 
-def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
+def remove_password(user_id: UUID, *, uow: UnitOfWork) -> None:
     """Leave a person's sign-in to the OpenID provider, and sign them out everywhere, the database included."""
     uow.users.lock_all()  # who makes a login to the database meanwhile is waited for
     uow.users.set_password(user_id, None, must_change=False)
@@ -135,7 +82,7 @@ def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
     uow.commit()
 
 
-def withdraw_login(user: User, *, uow: WithdrawalUnitOfWork) -> bool:
+def withdraw_login(user: User, *, uow: UnitOfWork) -> bool:
     """Take a person's login to the database away, with its sessions; whether there was one. The caller commits."""
     if not uow.warehouse_logins.close_personal(user.id):
         return False
@@ -143,13 +90,13 @@ def withdraw_login(user: User, *, uow: WithdrawalUnitOfWork) -> bool:
     return True
 
 
-def shut_out(user: User, *, uow: ShutOutUnitOfWork) -> None:
+def shut_out(user: User, *, uow: UnitOfWork) -> None:
     """End a person's sessions and take their login to the database away. The caller commits."""
     uow.user_sessions.end_all(user.id)
     withdraw_login(user, uow=uow)
 
 
-def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) -> None:
+def change_roles(user_id: UUID, roles: Collection[str], *, uow: UnitOfWork) -> None:
     """Let a person do other things from now on.
 
     Raises
@@ -160,7 +107,7 @@ def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) 
     uow.commit()
 
 
-def set_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **told: str) -> None:
+def set_roles(user_id: UUID, wanted: Sequence[str], *, uow: UnitOfWork, **told: str) -> None:
     """Give a person these roles and no other, and take what only the others allowed. The caller commits.
 
     Parameters
@@ -181,7 +128,7 @@ def set_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **to
         withdraw_login(user, uow=uow)
 
 
-def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
+def disable_user(user_id: UUID, *, uow: UnitOfWork, clock: Clock) -> None:
     """Let a person in no longer; whoever is signed in is signed out.
 
     Raises
@@ -197,14 +144,14 @@ def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
     uow.commit()
 
 
-def enable_user(user_id: UUID, *, uow: UserUnitOfWork) -> None:
+def enable_user(user_id: UUID, *, uow: UnitOfWork) -> None:
     """Let a person in again."""
     uow.users.set_disabled(user_id, None)
     uow.audit.note("user.enabled", uow.users.get(user_id).login)
     uow.commit()
 
 
-def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
+def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> str:
     """As `reset_password`, also where the person is disabled."""
     user = uow.users.get(user_id)
     if user.disabled_at is not None:
@@ -213,7 +160,7 @@ def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> 
     return reset_password(user_id, passwords=passwords, uow=uow)
 
 
-def reset_password(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
+def reset_password(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> str:
     """Give a person a new password for one sign-in, and sign them out everywhere, the database included."""
     password = initial_password()
     hashed = passwords.hashed(password)
@@ -226,7 +173,7 @@ def reset_password(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) 
     return password
 
 
-def _check_operators(uow: RoleUnitOfWork) -> None:
+def _check_operators(uow: UnitOfWork) -> None:
     if not any(Scope.OPERATOR in user.roles and user.disabled_at is None for user in uow.users.all()):
         raise Conflict("at least one person must stay an operator, for nobody else can manage people")
 

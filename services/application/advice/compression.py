@@ -10,7 +10,8 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.advice.codec_outlook import CodecStatistics
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.compression.advice import Advice, Question, advise, believed_bps
 from tradewind.compression.history import History, Observation
 from tradewind.compression.prior import packaged_history, usual_probe
@@ -56,12 +57,7 @@ class CompressionHistory(Protocol):
         """That have packed, the one seen last first."""
 
 
-class CompressionUnitOfWork(Transaction, Protocol):
-    @property
-    def compression(self) -> CompressionHistory: ...
-
-
-def store_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork, clock: Clock) -> int:
+def store_observations(told: Sequence[WireObservation], *, uow: UnitOfWork, clock: Clock) -> int:
     """Store what transfers have seen, each once; how many were new.
 
     None was seen later than it has come, whatever its sender's clock says: it would count as the newest for ever.
@@ -91,7 +87,7 @@ class Histories:
 
     def __init__(
         self,
-        units: Callable[[UUID], AbstractContextManager[CompressionUnitOfWork]],
+        units: Callable[[UUID], AbstractContextManager[UnitOfWork]],
         monotonic_s: Callable[[], float],
     ) -> None:
         self._units, self._monotonic_s = units, monotonic_s

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.connections.har import Har
 from tradewind.path import Path
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analysis_of
@@ -72,17 +73,12 @@ class Distributions:
     encryption: Mapping[str, int]
 
 
-class PageLoads(Protocol):
+class PageLoadRepository(Protocol):
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id."""
 
     def keep_newest(self, number: int, *, objects: int) -> None:
         """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
-
-
-class PageLoadsUnitOfWork(Transaction, Protocol):
-    @property
-    def page_loads(self) -> PageLoads: ...
 
 
 def content_sha256(har: Har) -> bytes:
@@ -101,7 +97,7 @@ def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> Co
 
 
 def store_analysis(
-    analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: PageLoadsUnitOfWork, clock: Clock
+    analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: UnitOfWork, clock: Clock
 ) -> ConnectionAnalysis:
     """Store each page once, however often its log comes; with the ids under which they are kept.
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.shared.audit import Audit
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, NotFound
 from tradewind.mobile.catalogue import Catalogue
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
@@ -43,24 +43,15 @@ class KnownDevice:
     uploaded_at: datetime | None
 
 
-class DeviceProfiles(Protocol):
+class DeviceProfileRepository(Protocol):
     def all(self) -> Sequence[StoredProfile]: ...
     def find(self, name: str) -> StoredProfile | None: ...
     def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None: ...
     def remove(self, name: str) -> bool: ...
 
 
-class DeviceUnitOfWork(Transaction, Protocol):
-    """Of the tenant whose profiles are read or changed."""
-
-    @property
-    def device_profiles(self) -> DeviceProfiles: ...
-    @property
-    def audit(self) -> Audit: ...
-
-
 def list_known_devices(
-    shipped: Catalogue, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | None = None
+    shipped: Catalogue, *, uow: UnitOfWork, keys: Collection[UUID] | None = None
 ) -> Sequence[KnownDevice]:
     """The tenant's own by name, then the package's; one of its own stands in for the package's of the same name.
 
@@ -72,9 +63,7 @@ def list_known_devices(
     return [*own, *rest]
 
 
-def find_device(
-    name: str, shipped: Catalogue, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | None = None
-) -> KnownDevice:
+def find_device(name: str, shipped: Catalogue, *, uow: UnitOfWork, keys: Collection[UUID] | None = None) -> KnownDevice:
     """The tenant's own profile of that name that is visible to the ``keys`` of a customer, else the package's.
 
     Raises
@@ -94,7 +83,7 @@ def put_device(
     content: NewDeviceProfile,
     shipped: Catalogue,
     *,
-    uow: DeviceUnitOfWork,
+    uow: UnitOfWork,
     clock: Clock,
     key_id: UUID | None = None,
     keys: Collection[UUID] | None = None,
@@ -127,7 +116,7 @@ def put_device(
     return KnownDevice(profile, now)
 
 
-def remove_device(name: str, *, uow: DeviceUnitOfWork, keys: Collection[UUID] | None = None) -> None:
+def remove_device(name: str, *, uow: UnitOfWork, keys: Collection[UUID] | None = None) -> None:
     """Remove one of the tenant's own, of a customer with these ``keys`` one of its own.
 
     Raises
@@ -146,7 +135,7 @@ def find_radio(
     device: str | None,
     shipped: Catalogue,
     *,
-    uow: DeviceUnitOfWork,
+    uow: UnitOfWork,
     keys: Collection[UUID] | None = None,
 ) -> RadioProfile:
     """The radio as the device has it, or of the package where no device is named.

@@ -4,18 +4,18 @@ An answer leaves its quote with a recorder and waits for nothing; what the recor
 the demand, and a transfer's log still carries what it was offered for.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 from uuid import UUID
 
 import orjson
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from services.application.recommend.request import PricedRecommendation, TransferRequest
-from services.application.shared.ports import Transaction
+from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry, StreamJournal
 from tradewind.errors import InvalidValue
@@ -79,18 +79,6 @@ def to_stream_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str
     return {TENANT: str(tenant_id), QUOTES: orjson.dumps([each._asdict() for each in quotes], default=str)}
 
 
-class Quotes(Protocol):
-    def add(self, quotes: Collection[StoredQuote]) -> None:
-        """Store those that are not stored yet."""
-
-
-class QuoteUnitOfWork(Transaction, Protocol):
-    """A transaction of one tenant."""
-
-    @property
-    def quotes(self) -> Quotes: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ParsedQuotes:
     """Quotes of one tenant that were put on the stream together."""
@@ -104,7 +92,7 @@ class ParsedQuotes:
 class QuoteJournal(StreamJournal[ParsedQuotes]):
     BATCH: ClassVar[int] = 50
 
-    unit_of_work: Callable[[UUID], QuoteUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
 
     def read(self, entry: Entry) -> ParsedQuotes:
         try:

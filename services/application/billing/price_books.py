@@ -1,18 +1,18 @@
 """Price books: drafted, edited, published from a date on. What is published never changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Protocol
 from uuid import UUID
 
 from services.application.billing.currencies import check_currency
-from services.application.models.sla_tiers import NamedTiersUnitOfWork, format_named_tiers, list_named_tiers
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, PricesChanged
+from services.application.billing.ports import PriceBookRepository
+from services.application.models.sla_tiers import format_named_tiers, list_named_tiers
+from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PriceModel, check_energy_cost
@@ -63,40 +63,13 @@ class PriceBook:
         return self.effective_from is not None and self.effective_from > now
 
 
-class PriceBooks(Protocol):
-    def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
-    def all(self) -> Sequence[PriceBook]: ...
-    def get(self, book_id: UUID) -> PriceBook: ...
-    def claim(self, book_id: UUID) -> PriceBook: ...
-    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
-    def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
-    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
-    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
-    def withdraw(self, book_id: UUID) -> None: ...
-    def delete(self, book_id: UUID) -> None: ...
-    def starts_at(self, at: datetime) -> bool: ...
-
-
-class PriceUnitOfWork(NamedTiersUnitOfWork, Protocol):
-    """An open transaction of the tenant whose prices change."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def price_books(self) -> PriceBooks: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
 def draft_book(
     name: str,
     *,
     currency: str | None,
     energy_basis: EnergyBasis | None,
     copy_of: UUID | None,
-    uow: PriceUnitOfWork,
+    uow: UnitOfWork,
     clock: Clock,
 ) -> PriceBook:
     """A new draft, empty or with the prices of another book.
@@ -134,7 +107,7 @@ def draft_book(
 
 
 def set_prices(
-    book_id: UUID, prices: Mapping[UUID, PriceModel | None], *, version: int | None, uow: PriceUnitOfWork
+    book_id: UUID, prices: Mapping[UUID, PriceModel | None], *, version: int | None, uow: UnitOfWork
 ) -> PriceBook:
     """Set prices in a draft, or remove those that are ``None``.
 
@@ -162,7 +135,7 @@ def set_prices(
     return after
 
 
-def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: PriceUnitOfWork) -> None:
+def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: UnitOfWork) -> None:
     """An entry for all tiers whose price becomes another one alike."""
     alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
     for tier_id, price in changed.items():
@@ -180,7 +153,7 @@ def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: Price
         )
 
 
-def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | None, uow: UnitOfWork) -> PriceBook:
     """Keep with a draft what a kilowatt-hour costs the provider, or forget it; margins are told by it.
 
     Parameters
@@ -214,13 +187,13 @@ def _cost_words(per_kwh: Decimal | None, currency: str) -> str:
     return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
 
 
-def find_current_book(books: PriceBooks, now: datetime) -> PriceBook | None:
+def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | None:
     """The book that is quoted from now."""
     return next((book for book in books.all() if book.is_current(now)), None)
 
 
 def publish_book(
-    book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: PriceUnitOfWork, clock: Clock
+    book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: UnitOfWork, clock: Clock
 ) -> PriceBook:
     """Publish a draft from a date on, or from now; the book before it ends there.
 
@@ -247,7 +220,7 @@ def publish_book(
     return published
 
 
-def claim_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+def claim_draft(book_id: UUID, version: int | None, uow: UnitOfWork) -> PriceBook:
     """The draft, kept from others until the transaction ends.
 
     Raises

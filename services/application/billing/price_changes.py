@@ -5,7 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from services.application.billing.price_books import PriceBook
-from services.application.models.sla_tiers import NamedTiers, NamedTiersUnitOfWork, list_named_tiers
+from services.application.models.sla_tiers import NamedTiers, list_named_tiers
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.sla.pricing import PriceModel
 
 
@@ -17,7 +18,7 @@ class PriceChange(NamedTuple):
     after: PriceModel | None
 
 
-def list_price_changes(book: PriceBook, in_force: PriceBook | None, uow: NamedTiersUnitOfWork) -> Sequence[PriceChange]:
+def list_price_changes(book: PriceBook, in_force: PriceBook | None, uow: UnitOfWork) -> Sequence[PriceChange]:
     """What differs between a book and the one in force, what few tiers share first."""
     before = {} if in_force is None else in_force.prices
     alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}

@@ -9,11 +9,11 @@ from decimal import Decimal
 from enum import StrEnum
 from io import StringIO
 from itertools import groupby, islice
-from typing import Protocol, Self
+from typing import Self
 from uuid import UUID
 
 from services.application.billing.currencies import minor_digits
-from services.application.shared.ports import Transaction
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import payable
 
@@ -164,17 +164,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet would take for the beginning of a formula."""
 
 
-class UsageOfMonth(Protocol):
-    def each(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
-
-
-class UsageUnitOfWork(Transaction, Protocol):
-    """A transaction of the tenant whose transfers they are."""
-
-    @property
-    def usage(self) -> UsageOfMonth: ...
-
-
 def usage_file_name(month: Month) -> str:
     """What the file with the transfers of a month is called."""
     return f"usage-{month}.csv"
@@ -189,7 +178,7 @@ class UsageFile:
 
     tenant_id: UUID
     month: Month
-    unit_of_work: UsageUnitOfWork
+    unit_of_work: UnitOfWork
 
     def chunks(self) -> Generator[bytes, None, None]:
         """The file, piece by piece, read from the store as it is taken.

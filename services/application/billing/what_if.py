@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Context, Decimal
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.billing.price_books import PriceBook
-from services.application.models.sla_tiers import LinkTier, NamedTiersUnitOfWork, format_path
+from services.application.models.sla_tiers import LinkTier, format_path
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PriceModel, amount_of_energy
 from tradewind.units import GB
@@ -166,17 +167,6 @@ def _by_book(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Dec
     return sum((compute_earnings(each, prices.get(each.tier_id), basis, cost_per_kwh) for each in demand), NO_EARNINGS)
 
 
-class Quotes(Protocol):
-    def demand(self, since: datetime) -> Sequence[Demand]: ...
-
-
-class WhatIfUnitOfWork(NamedTiersUnitOfWork, Protocol):
-    """An open transaction of the tenant whose requests are replayed."""
-
-    @property
-    def quotes(self) -> Quotes: ...
-
-
 class PlacedTier(NamedTuple):
     """A tier of the release in force. ``place`` : its link and cluster in words."""
 
@@ -192,7 +182,7 @@ class Replay(NamedTuple):
     since: datetime
 
 
-def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: WhatIfUnitOfWork) -> Replay:
+def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
     """The draft beside the book in force, on the requests of the last days."""
     since = now - REPLAYED_PERIOD
     tried = what_if(uow.quotes.demand(since), draft=draft, in_force=in_force)

@@ -3,9 +3,10 @@
 from datetime import timedelta
 from uuid import UUID
 
-from services.application.billing.price_books import PriceBook, PriceUnitOfWork, check_version, claim_draft
+from services.application.billing.price_books import PriceBook, check_version, claim_draft
 from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict
 from tradewind.units import format_count
 
@@ -13,7 +14,7 @@ WITHDRAWAL_LIMIT = timedelta(minutes=1)
 """No later than this a book is withdrawn: a process that has missed the notice reads its prices again until then."""
 
 
-def delete_draft(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork) -> None:
+def delete_draft(book_id: UUID, *, version: int | None, uow: UnitOfWork) -> None:
     """Delete a draft with its prices.
 
     Parameters
@@ -37,7 +38,7 @@ def delete_draft(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork) ->
     uow.commit()
 
 
-def withdraw_book(book_id: UUID, *, version: int | None, uow: PriceUnitOfWork, clock: Clock) -> PriceBook:
+def withdraw_book(book_id: UUID, *, version: int | None, uow: UnitOfWork, clock: Clock) -> PriceBook:
     """Make a draft again of a book whose date has not come; the one before it goes on.
 
     Parameters

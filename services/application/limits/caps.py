@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
-from uuid import UUID
 
 from services.application.limits.live_shares import ScopeUsage
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, LimitsChanged
+from services.application.shared.jobs import LimitsChanged
+from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import Claim
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.wire.limits import WireLimit
@@ -110,25 +109,12 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-class StoredLimits(Protocol):
+class LimitRepository(Protocol):
     def all(self) -> Sequence[Limit]: ...
     def put(self, limit: Limit) -> None: ...
 
 
-class LimitUnitOfWork(Protocol):
-    """An open transaction of the tenant whose limits are set."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def limits(self) -> StoredLimits: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def put_limit(limit: Limit, *, uow: LimitUnitOfWork) -> Sequence[Limit]:
+def put_limit(limit: Limit, *, uow: UnitOfWork) -> Sequence[Limit]:
     """Set one limit, tell every process, and give all that stand now."""
     uow.limits.put(limit)
     stand = uow.limits.all()

@@ -35,7 +35,7 @@ class ShareStore(Protocol):
 
         Raises
         ------
-        SessionsAway : the store of sessions does not answer.
+        SessionsUnreachable : the store of sessions does not answer.
         """
 
     async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
@@ -43,7 +43,7 @@ class ShareStore(Protocol):
 
         Raises
         ------
-        SessionsAway : the store of sessions does not answer.
+        SessionsUnreachable : the store of sessions does not answer.
         """
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from services.application.logs.ingest import IngestReceipt, IngestUnitOfWork, LogBatch, store_batch
+from services.application.logs.ingest import IngestReceipt, LogBatch, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
-from services.application.logs.rows import RejectedRow
-from services.application.shared.audit import Audit
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import MIB
 
@@ -61,24 +60,7 @@ class RetryResult(NamedTuple):
     left: int
 
 
-class Quarantine(Protocol):
-    def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
-    def get(self, row_id: int) -> QuarantinedRow: ...
-    def oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]: ...
-    def count(self, refused_for: RejectionReason | None = None) -> int: ...
-    def remove(self, *row_ids: int) -> None: ...
-
-
-class RetryUnitOfWork(IngestUnitOfWork, Protocol):
-    """An open transaction of the tenant whose row it is."""
-
-    @property
-    def quarantine(self) -> Quarantine: ...
-    @property
-    def audit(self) -> Audit: ...
-
-
-def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -> IngestReceipt:
+def retry_row(row_id: int, mended: str, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """Store a mended row as a batch of its own, and take the refused one out of the quarantine.
 
     Raises
@@ -100,7 +82,7 @@ def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -
     return receipt
 
 
-def retry_rows(refused_for: RejectionReason, *, uow: RetryUnitOfWork, clock: Clock) -> RetryResult:
+def retry_rows(refused_for: RejectionReason, *, uow: UnitOfWork, clock: Clock) -> RetryResult:
     """Try rows of one reason again as they are, the oldest first; what is refused again is back in the quarantine.
 
     Raises
@@ -133,14 +115,14 @@ def retry_rows(refused_for: RejectionReason, *, uow: RetryUnitOfWork, clock: Clo
     return retried
 
 
-def _stored(lines: Sequence[str], key_id: UUID | None, uow: RetryUnitOfWork, clock: Clock) -> IngestReceipt:
+def _stored(lines: Sequence[str], key_id: UUID | None, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """The lines as a new batch of the API key that brought them, whatever was answered to the same ones before."""
     body = UploadedBody(BytesIO("".join(f"{line}\n" for line in lines).encode()), Encoding.IDENTITY, BodyLimits())
     batch = LogBatch(tenant_id=uow.tenant_id, idempotency_key=f"retry:{uuid4()}", body=body, key_id=key_id)
     return store_batch(batch, uow=uow, clock=clock)
 
 
-def dismiss_row(row_id: int, *, uow: RetryUnitOfWork) -> None:
+def dismiss_row(row_id: int, *, uow: UnitOfWork) -> None:
     """Take a row out of the quarantine for good.
 
     Raises

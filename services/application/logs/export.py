@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Protocol
 from uuid import UUID
 
+from services.application.logs.ports import Lake
 from services.application.shared.events import LogsExported, Reporter
 from services.application.shared.failure_reasons import format_reason
-from services.application.shared.jobs import Event, ExportLogs
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.jobs import ExportLogs
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, TradewindError
 
 
@@ -69,52 +70,7 @@ def folder_of(view: View, tenant_id: UUID, day: date) -> str:
     return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
 
 
-class LogDays(Protocol):
-    """Days of one tenant."""
-
-    def next_to_export(self, before: date) -> ChangedDay | None: ...
-    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
-        """The file holds that version of the day; a failure before it is over."""
-
-    def failed(self, failure: ExportFailure) -> None:
-        """Keep it in the place of an earlier one."""
-
-
-class ExportUnitOfWork(Transaction, Protocol):
-    """An open transaction of the tenant whose logs are exported."""
-
-    @property
-    def log_days(self) -> LogDays: ...
-
-
-class Lake(Protocol):
-    """Where files of days are kept."""
-
-    def write(self, view: View, tenant_id: UUID, day: date) -> WrittenDay:
-        """Put the rows that a day has now in the place of what was there, at one stroke.
-
-        Raises
-        ------
-        Unavailable : the database or the storage does not answer.
-        """
-
-
-class DaysToExport(Protocol):
-    def to_export(self, before: date) -> int: ...
-
-
-class AskingUnitOfWork(Protocol):
-    """An open transaction of the tenant whose logs are to be exported now."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def log_days(self) -> DaysToExport: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def request_export(place: str | None, *, uow: AskingUnitOfWork, clock: Clock) -> int:
+def request_export(place: str | None, *, uow: UnitOfWork, clock: Clock) -> int:
     """Have the days that have changed exported now, as it is done each night; how many there are.
 
     Raises
@@ -133,7 +89,7 @@ def request_export(place: str | None, *, uow: AskingUnitOfWork, clock: Clock) ->
 class Export:
     """Exports days that are over, the oldest first. ``lake`` : ``None`` where nothing is to be exported."""
 
-    unit_of_work: Callable[[UUID], ExportUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
     lake: Lake | None
     clock: Clock
     reporter: Reporter

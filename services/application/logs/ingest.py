@@ -4,14 +4,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from services.application.logs.lines import Line, UploadedBody
-from services.application.logs.rows import AcceptedRow, Block, LinkBook, Links, OwnerBook, RejectedRow
-from services.application.shared.jobs import Event, RefreshModels
-from services.application.shared.ports import Clock, Transaction
-from services.application.transfers.owners import TransferOwners
+from services.application.logs.rows import Block, LinkBook, OwnerBook, RejectedRow
+from services.application.shared.jobs import RefreshModels
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.units import MIB
 from tradewind.wire.logs import MAX_REJECTIONS_SHOWN, Rejection
@@ -69,16 +69,6 @@ class IngestReceipt:
         )
 
 
-class Batches(Protocol):
-    def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
-        """A new receipt, or the ``repeated`` one of the key; held until the transaction ends; waits for a rival."""
-
-    def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
-        """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""
-
-    def close(self, receipt: IngestReceipt) -> None: ...
-
-
 class RenderedBlock(NamedTuple):
     """Rows of a block in the form that the store takes, and the months (year, month) in which they started."""
 
@@ -86,46 +76,7 @@ class RenderedBlock(NamedTuple):
     months: Collection[tuple[int, int]]
 
 
-class Transfers(Protocol):
-    def render(self, rows: Iterable[AcceptedRow], *, batch_id: UUID, received_at: datetime) -> RenderedBlock: ...
-
-    def store(self, block: RenderedBlock) -> Future[Collection[int]]:
-        """Begin to store the rows that are new; the result are the numbers of those that were stored before.
-
-        Until it is there, nothing but ``render`` may be asked of the unit of work.
-        """
-
-
-class Quarantine(Protocol):
-    def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
-
-
-class ClosedMonths(Protocol):
-    def hold(self) -> datetime | None:
-        """Nothing that began before this time may be stored, until the end of the transaction."""
-
-
-class IngestUnitOfWork(Transaction, Protocol):
-    """One transaction with what ingest needs of the store."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def batches(self) -> Batches: ...
-    @property
-    def closed_months(self) -> ClosedMonths: ...
-    @property
-    def links(self) -> Links: ...
-    @property
-    def owners(self) -> TransferOwners: ...
-    @property
-    def transfers(self) -> Transfers: ...
-    @property
-    def quarantine(self) -> Quarantine: ...
-    def publish(self, event: Event) -> None: ...
-
-
-def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> IngestReceipt:
+def ingest_logs(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """Store every valid row of ``batch`` and the reason for every other, in one transaction.
 
     Memory does not grow with the batch. Rows whose record is stored already are refused as such.
@@ -143,7 +94,7 @@ def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
     return receipt
 
 
-def store_batch(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> IngestReceipt:
+def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """The same within an open transaction, which the caller commits.
 
     A batch of which no row was taken is looked at again when it comes again.
@@ -164,7 +115,7 @@ def store_batch(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
     return receipt
 
 
-def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: IngestUnitOfWork) -> IngestReceipt:
+def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> IngestReceipt:
     """The receipt, counted up: each block is rendered while the one before is stored."""
     latest = receipt.received_at + CLOCK_SKEW
     earliest = uow.closed_months.hold()
@@ -199,7 +150,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
 class _Storing:
     """The block that is being stored, if one is."""
 
-    def __init__(self, uow: IngestUnitOfWork) -> None:
+    def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
         self._under_way: tuple[Block, Future[Collection[int]]] | None = None
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import NamedTuple, Protocol
+from datetime import datetime
+from typing import NamedTuple
 
 from services.application.logs.export import ExportFailure
-from services.application.logs.retention_page import MonthOfTenant, NextStep, find_next_step
+from services.application.logs.retention_page import NextStep, find_next_step
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.units import format_count
 
 MOST_WAITING = 200
@@ -34,38 +35,7 @@ class LongJob:
     failure: ExportFailure | None = None
 
 
-class ReleaseWork(Protocol):
-    def building(self) -> int | None: ...
-    def progress(self, release_id: int) -> Progress: ...
-
-
-class Rollups(Protocol):
-    def waiting(self, most: int) -> int: ...
-
-
-class LogDays(Protocol):
-    def progress(self, before: date) -> Progress: ...
-    def failure(self) -> ExportFailure | None: ...
-
-
-class MonthSeals(Protocol):
-    def page(self) -> Sequence[MonthOfTenant]: ...
-
-
-class WorkUnitOfWork(Protocol):
-    """An open transaction of the tenant whose work it is."""
-
-    @property
-    def release_work(self) -> ReleaseWork: ...
-    @property
-    def rollups(self) -> Rollups: ...
-    @property
-    def log_days(self) -> LogDays: ...
-    @property
-    def month_seals(self) -> MonthSeals: ...
-
-
-def list_long_jobs(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongJob]:
+def list_long_jobs(uow: UnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongJob]:
     """All of it.
 
     Parameters
@@ -76,7 +46,7 @@ def list_long_jobs(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, mo
     return [_fits(uow), _sums(uow), describe_export(uow, now=now, is_exporting=is_exporting), _months(uow, now, months)]
 
 
-def describe_export(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
+def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
     """Days of transfers, heartbeats and quotes that are over, a file each: those written today beside those left."""
     done, total = uow.log_days.progress(now.date())
     if not is_exporting:
@@ -94,7 +64,7 @@ def describe_export(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -
     )
 
 
-def _fits(uow: WorkUnitOfWork) -> LongJob:
+def _fits(uow: UnitOfWork) -> LongJob:
     building = uow.release_work.building()
     if building is None:
         return LongJob(name="Fits", done=0, total=0, unit="link", left="begun when enough new logs have come")
@@ -104,14 +74,14 @@ def _fits(uow: WorkUnitOfWork) -> LongJob:
     )
 
 
-def _sums(uow: WorkUnitOfWork) -> LongJob:
+def _sums(uow: UnitOfWork) -> LongJob:
     waiting = uow.rollups.waiting(MOST_WAITING)
     more = "or more " if waiting == MOST_WAITING else ""
     left = f"{waiting} {more}days of links wait to be added up, the oldest first" if waiting else "every row is counted"
     return LongJob(name="Daily sums", done=None, total=waiting, unit="day", left=left)
 
 
-def _months(uow: WorkUnitOfWork, now: datetime, months: int | None) -> LongJob:
+def _months(uow: UnitOfWork, now: datetime, months: int | None) -> LongJob:
     if months is None:
         return LongJob(name="Retention", done=0, total=0, unit="month", left="every row is kept")
     next_up = [find_next_step(each, now=now, months=months) for each in uow.month_seals.page()]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
-from services.application.billing.usage import Month, UsageLine
+from services.application.billing.usage import Month
 from services.application.logs.export import ExportedDay, View, folder_of
-from services.application.shared.audit import Audit
+from services.application.logs.ports import Lake, MonthsOfLogs
 from services.application.shared.events import LogsDropped, LogsRetained, Reporter
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, Unavailable
 
 
@@ -61,55 +61,6 @@ class MonthDue:
     dropped: bool = False
 
 
-class MonthsOfLogs(Protocol):
-    """Months of all tenants together, as they are stored."""
-
-    def stored(self) -> Sequence[StoredMonth]: ...
-    def oldest_live_transfer(self) -> datetime | None: ...
-    def tenants(self, month: Month) -> Sequence[UUID]: ...
-    def close(self, before: Month) -> None:
-        """Take no more rows of months before that one; waits for who stores some, not for long."""
-
-    def drop(self, month: Month) -> None:
-        """Drop the rows of a closed month.
-
-        Raises
-        ------
-        Conflict : what outlives them is not what is stored.
-        Unavailable : somebody reads them.
-        """
-
-
-class MonthSeals(Protocol):
-    """Months of one tenant."""
-
-    def days(self, month: Month) -> DaysOfMonth: ...
-    def is_sealed(self, month: Month, versions: int) -> bool: ...
-    def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None: ...
-
-
-class UsageOfMonth(Protocol):
-    def sums(self, month: Month) -> Sequence[UsageLine]: ...
-
-
-class SealUnitOfWork(Transaction, Protocol):
-    """An open transaction of the tenant whose month is sealed."""
-
-    @property
-    def month_seals(self) -> MonthSeals: ...
-    @property
-    def usage(self) -> UsageOfMonth: ...
-    @property
-    def audit(self) -> Audit: ...
-
-
-class Exports(Protocol):
-    """Where files of days are kept."""
-
-    def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:
-        """Whether the file is there, byte for byte."""
-
-
 def oldest_retained_month(now: datetime, months: int) -> Month:
     """The oldest month of which rows are kept: so many whole months beside the current one."""
     month = Month.of(now)
@@ -125,9 +76,9 @@ class LogRetention:
     ``exports`` : ``None`` where nothing is exported, and nothing is dropped.
     """
 
-    unit_of_work: Callable[[UUID], SealUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
     stored: MonthsOfLogs
-    exports: Exports | None
+    exports: Lake | None
     months: int
     clock: Clock
     reporter: Reporter
@@ -198,7 +149,7 @@ class LogRetention:
         for tenant_id in self.stored.tenants(stored.month):
             yield from self._of_tenant(tenant_id, stored.month, self.exports)
 
-    def _of_tenant(self, tenant_id: UUID, month: Month, exports: Exports) -> Iterator[str]:
+    def _of_tenant(self, tenant_id: UUID, month: Month, exports: Lake) -> Iterator[str]:
         with self.unit_of_work(tenant_id) as uow:
             days = uow.month_seals.days(month)
         if days.marked:

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
-from services.application.shared.ports import Transaction
+from services.application.shared.unit_of_work import UnitOfWork
 
 DAYS_A_TRANSACTION = 200
 """Days of links; each costs what its rows cost."""
@@ -20,28 +19,11 @@ ROWS_A_PAGE = 5_000
 """The days that a page makes anew have no more rows together, which take some tens of milliseconds."""
 
 
-class Rollups(Protocol):
-    def settle(self, most: int, *, most_rows: int | None = None) -> int: ...
-
-
-class LogDays(Protocol):
-    def settle(self) -> None: ...
-
-
-class RollUpUnitOfWork(Transaction, Protocol):
-    """An open transaction of the tenant whose days are made."""
-
-    @property
-    def rollups(self) -> Rollups: ...
-    @property
-    def log_days(self) -> LogDays: ...
-
-
 @dataclass(frozen=True, slots=True)
 class RollUp:
     """Brings rollups up to date; an interrupted run has made some days and left the marks of the others."""
 
-    unit_of_work: Callable[[UUID], RollUpUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
 
     def run(self, tenant_id: UUID) -> int:
         """Make the days of links that are marked; how many. Days of heartbeats and quotes have nothing to be made."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.logs.lines import Line
+from services.application.logs.ports import LinkRepository
 from services.application.transfers.owners import TransferOwners
 from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
@@ -53,13 +54,6 @@ class NewRows:
     last_log_at: datetime
 
 
-class Links(Protocol):
-    def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Links by names or aliases of their ends; unknown endpoints and links are created."""
-
-    def count(self, new_rows: Mapping[UUID, NewRows]) -> None: ...
-
-
 LinkNames = tuple[str, str, str | None, str]
 """Source, destination, network and mover, as a record names them."""
 
@@ -81,7 +75,7 @@ class LinkBook:
     before_asking : returns when ``links`` may be asked.
     """
 
-    def __init__(self, links: Links, *, before_asking: Callable[[], None]) -> None:
+    def __init__(self, links: LinkRepository, *, before_asking: Callable[[], None]) -> None:
         self._links = links
         self._before_asking = before_asking
         self._known: dict[LinkNames, LinkTally] = {}

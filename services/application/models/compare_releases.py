@@ -1,36 +1,16 @@
 """A release beside the one in force: which links and tiers would change, and how well each model does."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from services.application.models.learned_model import StoredRelease
-from tradewind.wire.releases import Change, LinkChange, Release, ReleaseComparison, TierChange, UndecidedTiers
+from services.application.shared.unit_of_work import UnitOfWork
+from tradewind.wire.releases import Change, Release, ReleaseComparison, TierChange, UndecidedTiers
 
 MAX_TIERS_LISTED = 50
 """Tiers that are told one by one, those that move most."""
 
 
-class Releases(Protocol):
-    def get(self, release_id: int) -> StoredRelease: ...
-    def current(self) -> int | None: ...
-
-
-class ReleaseDifferences(Protocol):
-    def same(self, before: int | None, after: int) -> int: ...
-    def links(self, before: int | None, after: int) -> Sequence[LinkChange]: ...
-    def tiers(self, before: int | None, after: int) -> Sequence[TierChange]: ...
-
-
-class ComparisonUnitOfWork(Protocol):
-    """An open transaction of the tenant whose releases are compared."""
-
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def release_differences(self) -> ReleaseDifferences: ...
-
-
-def compare_releases(release_id: int, *, uow: ComparisonUnitOfWork) -> ReleaseComparison:
+def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
     """What putting a release in force would change.
 
     Raises

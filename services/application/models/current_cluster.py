@@ -1,28 +1,11 @@
 """A cluster of the release in force, with the model that it belongs to."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.models.learned_model import StoredLeaf, StoredModel
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
-
-
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-
-
-class Models(Protocol):
-    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
-    def link_of_cluster(self, cluster_id: UUID) -> UUID | None: ...
-
-
-class ClusterUnitOfWork(Protocol):
-    """An open transaction of the tenant whose clusters they are."""
-
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def models(self) -> Models: ...
 
 
 class CurrentCluster(NamedTuple):
@@ -39,7 +22,7 @@ class ClusterSuperseded(NotFound):
         self.link_id = link_id
 
 
-def find_current_cluster(cluster_id: UUID, uow: ClusterUnitOfWork) -> CurrentCluster:
+def find_current_cluster(cluster_id: UUID, uow: UnitOfWork) -> CurrentCluster:
     """One cluster.
 
     Raises

@@ -8,23 +8,20 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Protocol
 from uuid import UUID, uuid4
 
+from services.application.logs.ports import LinkRepository
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import StoredLeaf, StoredModel, Tier
 from services.application.models.sla_tiers import (
-    Links,
-    NamedTiersUnitOfWork,
     format_path,
     list_link_tiers,
     list_named_tiers,
 )
 from services.application.models.tier_identity import list_tier_origins
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
+from services.application.shared.jobs import PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.tiers.custom import NARROWEST, check_cuts, solved_between
@@ -45,52 +42,6 @@ class CustomBoundaries:
         edges = (lowest, *inside, highest)
         middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
-
-
-class CustomTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
-    def keep(self, link_id: UUID, own: CustomBoundaries, *, replacing: Collection[UUID]) -> None: ...
-    def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None: ...
-    def rename(self, tier_id: UUID, name: str | None) -> None: ...
-    def accept(self, tier_id: UUID) -> None: ...
-
-
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-    def with_model(
-        self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool
-    ) -> int: ...
-
-
-class Models(Protocol):
-    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
-    def link_of_cluster(self, cluster_id: UUID) -> UUID | None: ...
-    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
-    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
-
-
-class PriceBooks(Protocol):
-    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
-    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
-
-
-class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
-    """An open transaction of the tenant whose tiers change."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def custom_tiers(self) -> CustomTiers: ...
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def models(self) -> Models: ...
-    @property
-    def price_books(self) -> PriceBooks: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +98,7 @@ def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float
 
 
 def set_boundaries(
-    cluster_id: UUID, key: PartitionKey, cuts: Sequence[float], *, version: UUID, uow: TierUnitOfWork, clock: Clock
+    cluster_id: UUID, key: PartitionKey, cuts: Sequence[float], *, version: UUID, uow: UnitOfWork, clock: Clock
 ) -> UUID:
     """Cut the tiers of a cluster otherwise, from now on and after each fit; the cluster's id in the new release.
 
@@ -191,7 +142,7 @@ def set_boundaries(
     return stored.leaves[position].cluster_id
 
 
-def reset_boundaries(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> None:
+def reset_boundaries(cluster_id: UUID, key: PartitionKey, *, uow: UnitOfWork) -> None:
     """Let the next fit cut the tiers of a cluster as it proposes.
 
     Raises
@@ -254,7 +205,7 @@ def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTie
     return Tier(tier_id, needs_review=before.tier.needs_review or has_moved(before.partition, partition))
 
 
-def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None:
+def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:
     """Call a tier otherwise; without a name it goes by its range.
 
     Raises
@@ -272,7 +223,7 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None
     uow.commit()
 
 
-def _check_free(name: str, tier_id: UUID, uow: TierUnitOfWork) -> None:
+def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
     """Refuse a name of another tier of the link in the release in force: nobody is told those of earlier ones."""
     release = uow.releases.current()
     mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
@@ -282,7 +233,7 @@ def _check_free(name: str, tier_id: UUID, uow: TierUnitOfWork) -> None:
             raise InvalidValue("name", f"{each.name!r} is another tier of this link ({which}); choose another name")
 
 
-def accept_tiers(tier_ids: Iterable[UUID], *, uow: TierUnitOfWork) -> None:
+def accept_tiers(tier_ids: Iterable[UUID], *, uow: UnitOfWork) -> None:
     """Let tiers stand as they are: their moved bounds were looked at.
 
     Raises
@@ -300,14 +251,14 @@ def _in_words(key: PartitionKey) -> str:
     return f"{key.kind.replace('_', ' ')} at {key.confidence:.0%} on {key.energy_basis} energy"
 
 
-def _path(link_id: UUID, links: Links) -> str:
+def _path(link_id: UUID, links: LinkRepository) -> str:
     return next(format_path(link.key) for link in links.all() if link.id == link_id)
 
 
-def _named(tier_ids: Collection[UUID], uow: TierUnitOfWork) -> str:
+def _named(tier_ids: Collection[UUID], uow: UnitOfWork) -> str:
     return "; ".join(each.in_words() for each in list_named_tiers(tier_ids, uow))
 
 
-def _known(tier_id: UUID, uow: TierUnitOfWork) -> None:
+def _known(tier_id: UUID, uow: UnitOfWork) -> None:
     if not uow.price_books.knows_tiers([tier_id]):
         raise NotFound("no such tier")

@@ -1,32 +1,13 @@
 """Name end systems and what is known of the paths between them."""
 
-from typing import Protocol
 from uuid import UUID
 
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import EndpointsChanged, Event
+from services.application.shared.jobs import EndpointsChanged
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
 
-class Endpoints(Protocol):
-    def add(self, new: NewEndpoint) -> Endpoint: ...
-    def change(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint: ...
-
-
-class EndpointUnitOfWork(Protocol):
-    """An open transaction of the tenant whose endpoints are named."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def endpoints(self) -> Endpoints: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
+def create_endpoint(new: NewEndpoint, *, uow: UnitOfWork) -> Endpoint:
     """A new endpoint, of which every process is told.
 
     Raises
@@ -42,7 +23,7 @@ def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
     return endpoint
 
 
-def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: EndpointUnitOfWork) -> Endpoint:
+def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: UnitOfWork) -> Endpoint:
     """Change what ``change`` names, and tell every process.
 
     Raises

@@ -1,34 +1,11 @@
 """Put a release in force, an earlier one or one that was put aside: at one stroke, with a notice to every process."""
 
-from datetime import datetime
-from typing import Protocol
-from uuid import UUID
-
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, ReleaseChanged
+from services.application.shared.jobs import ReleaseChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 
 
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-    def roll_back(self, release_id: int) -> int: ...
-    def publish_anyway(self, release_id: int, at: datetime) -> None: ...
-
-
-class ReleaseUnitOfWork(Protocol):
-    """An open transaction of the tenant whose releases are managed."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def roll_back(release_id: int, *, uow: ReleaseUnitOfWork) -> int:
+def roll_back(release_id: int, *, uow: UnitOfWork) -> int:
     """Return to the release before the current one, or to an earlier one that is named; its id.
 
     Raises
@@ -43,7 +20,7 @@ def roll_back(release_id: int, *, uow: ReleaseUnitOfWork) -> int:
     return current
 
 
-def publish_anyway(release_id: int, *, reason: str, uow: ReleaseUnitOfWork, clock: Clock) -> None:
+def publish_anyway(release_id: int, *, reason: str, uow: UnitOfWork, clock: Clock) -> None:
     """Put a release in force that was rejected or rolled back; the log of changes keeps why.
 
     Raises

@@ -5,30 +5,28 @@ its lock and its transaction, so the link is pending again; a task that runs twi
 finishes last publishes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from services.application.billing.price_list import PriceList
-from services.application.models.custom_tiers import CustomBoundaries, apply_custom_boundaries
+from services.application.models.custom_tiers import apply_custom_boundaries
 from services.application.models.gate import Verdict, judge_fit
 from services.application.models.learned_model import (
     ClaimedLink,
     EndpointLoad,
     KnownLoadCurve,
-    Span,
     StoredLink,
     StoredModel,
-    Tier,
 )
 from services.application.models.priced_tiers import UndecidedModel, format_wait_reason, list_priced_tier_changes
 from services.application.models.tier_identity import list_tier_origins, match_tiers
 from services.application.shared.events import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
-from services.application.shared.jobs import Event, FitLink, RefreshModels, ReleaseChanged
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.jobs import FitLink, RefreshModels, ReleaseChanged
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import CannotFit, Conflict
 from tradewind.model import LinkModel
 
@@ -78,79 +76,6 @@ class LogReader(Protocol):
     def rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
 
 
-class ReleaseWork(Protocol):
-    def building(self) -> int | None: ...
-    def begin(self, at: datetime) -> int | None: ...
-    def pending(self, release_id: int) -> Sequence[UUID]: ...
-    def is_complete(self, release_id: int) -> bool: ...
-    def last_activity(self, release_id: int) -> datetime: ...
-    def newest_began_at(self) -> datetime | None: ...
-    def outcomes(self, release_id: int) -> Mapping[str, int]: ...
-    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, is_retry: bool = False) -> int | None: ...
-    def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
-    def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
-    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
-    def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None: ...
-
-
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime: ...
-    def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None: ...
-
-
-class Models(Protocol):
-    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
-    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
-
-
-class OwnTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
-
-
-class PriceBooks(Protocol):
-    def in_force(self) -> PriceList: ...
-    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
-
-
-class TierDecisions(Protocol):
-    def raise_for(self, link_id: UUID, undecided: UndecidedModel) -> None: ...
-    def drop(self, link_id: UUID) -> None: ...
-
-
-class Curves(Protocol):
-    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
-    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: KnownLoadCurve) -> None: ...
-    def during(self, endpoint_id: UUID, span: Span) -> EndpointLoad: ...
-
-
-class Links(Protocol):
-    def get(self, link_id: UUID) -> StoredLink: ...
-    def span(self, link_id: UUID) -> Span | None: ...
-
-
-class RefreshUnitOfWork(Transaction, Protocol):
-    """An open transaction of the tenant whose models are refreshed."""
-
-    @property
-    def release_work(self) -> ReleaseWork: ...
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def models(self) -> Models: ...
-    @property
-    def custom_tiers(self) -> OwnTiers: ...
-    @property
-    def price_books(self) -> PriceBooks: ...
-    @property
-    def tier_decisions(self) -> TierDecisions: ...
-    @property
-    def curves(self) -> Curves: ...
-    @property
-    def links(self) -> Links: ...
-    def publish(self, event: Event) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Refresh:
     """The use cases of a refresh, on the parts of a worker.
@@ -160,7 +85,7 @@ class Refresh:
     ``stale_after`` has lost its jobs.
     """
 
-    unit_of_work: Callable[[UUID], RefreshUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
     logs: LogReader
     learner: Learner
     clock: Clock
@@ -220,7 +145,7 @@ class Refresh:
                     work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
             work.commit()
 
-    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
+    def _fit(self, work: UnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
         """Finish the claimed link with a model that passes the gate, or fail it with the reason.
 
         A model that passes but would take away or move tiers that have a price waits for its provider's decision.
@@ -260,7 +185,7 @@ class Refresh:
         )
 
     def _refuse(
-        self, work: RefreshUnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, began: datetime
+        self, work: UnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, began: datetime
     ) -> LinkRefused:
         now = self.clock.now()
         work.release_work.fail(job.release_id, job.link_id, reason, verdict, now)
@@ -273,7 +198,7 @@ class Refresh:
             verdict=verdict,
         )
 
-    def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
+    def _learn(self, work: UnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
         link, span = work.links.get(job.link_id), work.links.span(job.link_id)
         if span is None:
             raise CannotFit("it has no logs")

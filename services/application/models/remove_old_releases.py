@@ -6,12 +6,11 @@ removed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from services.application.shared.events import OldReleasesRemoved, Reporter
 from services.application.shared.jobs import RemoveOldReleases
-from services.application.shared.ports import Transaction
+from services.application.shared.unit_of_work import UnitOfWork
 
 MODELS_A_TRANSACTION = 64
 """A model has a lattice of up to 1,500 settings a leaf: so many are removed in a moment."""
@@ -31,23 +30,11 @@ class RemovalResult:
         return RemovalResult(self.releases + other.releases, self.models + other.models)
 
 
-class OldReleases(Protocol):
-    def expire(self, kept: int) -> int: ...
-    def remove_some(self, models: int) -> RemovalResult: ...
-
-
-class RetentionUnitOfWork(Transaction, Protocol):
-    """An open transaction of the tenant whose old releases go."""
-
-    @property
-    def old_releases(self) -> OldReleases: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ReleaseRetention:
     """Keeps the newest ``kept`` releases of a tenant and whatever they refer to."""
 
-    unit_of_work: Callable[[UUID], RetentionUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
     kept: int
     reporter: Reporter
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
-from services.application.models.learned_model import StoredLink, Tier
+from services.application.models.learned_model import Tier
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.tiers.partitions import Partition, tier_name
 from tradewind.transfer import LinkKey
 from tradewind.units import format_bytes, format_count
@@ -39,37 +39,13 @@ class LinkTier:
         return tier_name(self.partition)
 
 
-class SlaTiers(Protocol):
-    def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]: ...
-    def page(self, release_id: int, *, limit: int, link_id: UUID | None = None) -> Sequence[LinkTier]: ...
-
-
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-
-
-class Links(Protocol):
-    def all(self) -> Sequence[StoredLink]: ...
-
-
-class NamedTiersUnitOfWork(Protocol):
-    """An open transaction of the tenant whose tiers they are."""
-
-    @property
-    def sla_tiers(self) -> SlaTiers: ...
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def links(self) -> Links: ...
-
-
-def list_link_tiers(link_id: UUID, uow: NamedTiersUnitOfWork) -> Sequence[LinkTier]:
+def list_link_tiers(link_id: UUID, uow: UnitOfWork) -> Sequence[LinkTier]:
     """All tiers of a link in the release in force."""
     release = uow.releases.current()
     return [] if release is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
 
 
-def list_tier_names(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Mapping[UUID, str]:
+def list_tier_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[UUID, str]:
     """What tiers of the release in force are called."""
     release = uow.releases.current()
     return {} if release is None else {each.tier.id: each.name for each in uow.sla_tiers.of(release, tier_ids)}
@@ -117,7 +93,7 @@ def format_named_tiers(named: Sequence[NamedTiers]) -> Sequence[str]:
     return [*(each.in_words() for each in told), *([f"{format_count(tiers, 'tier')} of {clusters}"] if rest else [])]
 
 
-def list_named_tiers(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Sequence[NamedTiers]:
+def list_named_tiers(tier_ids: Collection[UUID], uow: UnitOfWork) -> Sequence[NamedTiers]:
     """What tiers are called, cluster by cluster; those of earlier releases have no name and come last."""
     release = uow.releases.current()
     known = [] if release is None else uow.sla_tiers.of(release, tier_ids)

@@ -1,20 +1,16 @@
 """A provider decides on a model that would take away or move tiers that have a price."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
-from services.application.models.custom_tiers import CustomBoundaries, apply_custom_boundaries
-from services.application.models.learned_model import StoredLink, StoredModel, Tier
+from services.application.models.custom_tiers import apply_custom_boundaries
 from services.application.models.sla_tiers import format_path
 from services.application.models.tier_identity import list_tier_origins, match_tiers
-from services.application.shared.audit import Audit
-from services.application.shared.jobs import Event, PricesChanged, ReleaseChanged
+from services.application.shared.jobs import PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict
-from tradewind.model import LinkModel
 from tradewind.wire.releases import Change, TierChange, UndecidedTiers
 
 
@@ -33,67 +29,7 @@ class TierDecision:
     changes: tuple[TierChange, ...]
 
 
-class TierDecisions(Protocol):
-    def all(self) -> Sequence[TierDecision]: ...
-    def claim(self, decision_id: UUID) -> TierDecision: ...
-    def drop(self, link_id: UUID) -> None: ...
-
-
-class Links(Protocol):
-    def all(self) -> Sequence[StoredLink]: ...
-    def get(self, link_id: UUID) -> StoredLink: ...
-
-
-class Releases(Protocol):
-    def current(self) -> int | None: ...
-    def with_model(
-        self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool
-    ) -> int: ...
-
-
-class Models(Protocol):
-    def get(self, model_id: UUID) -> StoredModel: ...
-    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
-    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
-
-
-class OwnTiers(Protocol):
-    def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]: ...
-
-
-class PriceBooks(Protocol):
-    def inherit(self, origins: Mapping[UUID, UUID]) -> None: ...
-
-
-class UndecidedUnitOfWork(Protocol):
-    """An open transaction of the tenant whose decisions are listed."""
-
-    @property
-    def tier_decisions(self) -> TierDecisions: ...
-    @property
-    def links(self) -> Links: ...
-
-
-class DecisionUnitOfWork(UndecidedUnitOfWork, Protocol):
-    """An open transaction of the tenant whose provider decides."""
-
-    @property
-    def tenant_id(self) -> UUID: ...
-    @property
-    def releases(self) -> Releases: ...
-    @property
-    def models(self) -> Models: ...
-    @property
-    def custom_tiers(self) -> OwnTiers: ...
-    @property
-    def price_books(self) -> PriceBooks: ...
-    @property
-    def audit(self) -> Audit: ...
-    def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-
-
-def list_undecided(uow: UndecidedUnitOfWork) -> tuple[UndecidedTiers, ...]:
+def list_undecided(uow: UnitOfWork) -> tuple[UndecidedTiers, ...]:
     """Return the open decisions, the oldest first, each with the path of its link."""
     decisions = uow.tier_decisions.all()
     keys = {link.id: link.key for link in uow.links.all()} if decisions else {}
@@ -113,7 +49,7 @@ def list_undecided(uow: UndecidedUnitOfWork) -> tuple[UndecidedTiers, ...]:
     )
 
 
-def decide_tiers(decision_id: UUID, *, accept: bool, uow: DecisionUnitOfWork, clock: Clock) -> int | None:
+def decide_tiers(decision_id: UUID, *, accept: bool, uow: UnitOfWork, clock: Clock) -> int | None:
     """Put the model that waits in force, or keep the one before; return the release that is in force now.
 
     The tiers follow the model in force and the provider's own cuts as they are now, not as they were at the fit.
@@ -146,7 +82,7 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: DecisionUnitOfWork, cl
     return release
 
 
-def _put_in_force(decision: TierDecision, release: int, uow: DecisionUnitOfWork, clock: Clock) -> int:
+def _put_in_force(decision: TierDecision, release: int, uow: UnitOfWork, clock: Clock) -> int:
     waiting = uow.models.get(decision.model_id)
     before, model = uow.models.of_link(release, decision.link_id), waiting.model()
     own = uow.custom_tiers.of_link(decision.link_id)

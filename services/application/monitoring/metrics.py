@@ -10,43 +10,22 @@ from services.application.logs.long_jobs import MOST_WAITING
 from services.application.monitoring.overview import (
     Day,
     Gain,
-    LowestSetting,
     MeteredEnds,
     SlaOutcomes,
     TunedTransfers,
     estimate_untuned,
 )
+from services.application.shared.unit_of_work import UnitOfWork
 
 SINCE = timedelta(days=30)
 LINKS_COMPARED = 8
 
 
-class Outcomes(Protocol):
+class OutcomeRepository(Protocol):
     def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
     def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
     def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
-
-
-class Rollups(Protocol):
-    def waiting(self, most: int) -> int: ...
-
-
-class Models(Protocol):
-    def lowest_settings(
-        self, release_id: int, link_ids: Collection[UUID]
-    ) -> Mapping[UUID, Sequence[LowestSetting]]: ...
-
-
-class FiguresUnitOfWork(Protocol):
-    """An open transaction of the tenant whose transfers they are."""
-
-    @property
-    def outcomes(self) -> Outcomes: ...
-    @property
-    def rollups(self) -> Rollups: ...
-    @property
-    def models(self) -> Models: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +44,7 @@ class OverviewMetrics:
 
 
 def read_overview_metrics(
-    uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None
+    uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None
 ) -> OverviewMetrics:
     """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
     since = (now - SINCE).date()
@@ -79,7 +58,7 @@ def read_overview_metrics(
     )
 
 
-def _gains(uow: FiguresUnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
+def _gains(uow: UnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
     """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
     link_ids = [each.link_id for each in tuned]
     lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)

@@ -3,12 +3,13 @@
 Whoever asks gets what is true of all processes together, so one of them is asked, and no two count the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from services.application.logs.retain import StoredMonth, oldest_retained_month
+from services.application.logs.ports import MonthsOfLogs
+from services.application.logs.retain import oldest_retained_month
 from services.application.shared.ports import Clock
 from tradewind.errors import Unavailable
 
@@ -109,11 +110,6 @@ class QueuedStates(Protocol):
         """Raises ``Unavailable`` : the queues are away."""
 
 
-class StoredMonths(Protocol):
-    def stored(self) -> Sequence[StoredMonth]:
-        """Raises ``Unavailable`` : the database is away."""
-
-
 class ServiceWatch:
     """Reads the state at most once every ``CACHE_S``.
 
@@ -126,7 +122,7 @@ class ServiceWatch:
         self,
         stored: StoredStates,
         queued: QueuedStates,
-        months: StoredMonths,
+        months: MonthsOfLogs,
         *,
         clock: Clock,
         monotonic: Callable[[], float],

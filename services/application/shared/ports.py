@@ -1,31 +1,20 @@
-"""Ports that every use case may need; what a single use case asks of the store stands beside it."""
+"""Ports that any use case may need: the clock, and what leaves after a commit."""
 
 from datetime import datetime
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from services.application.shared.jobs import Event
 
 
 class Clock(Protocol):
-    """The time of day, as an argument."""
+    """The time of day; a port, so that tests set it and no use case reads a clock by itself."""
 
     def now(self) -> datetime:
-        """Time with a zone."""
+        """Return the time with its zone."""
 
 
 class Outbox(Protocol):
-    """Where events go after the commit that made them true."""
+    """Where events go after the commit that made them true; a port because `services.queue` sends them."""
 
     def send(self, event: Event) -> None:
-        """Deliver ``event``; a dependency that is away must not raise, because the commit stands."""
-
-
-class Transaction(Protocol):
-    """Open within its block; what is not committed there has not happened."""
-
-    def commit(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+        """Deliver ``event``; an unreachable dependency must not raise, because the commit is done."""

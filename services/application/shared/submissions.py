@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 
 class Submission(NamedTuple):
@@ -11,13 +11,6 @@ class Submission(NamedTuple):
     content_sha256: bytes
     at: datetime
     answer: str | None
-
-
-class Submissions(Protocol):
-    def claim(self, digest: bytes, content_sha256: bytes, at: datetime) -> Submission | None: ...
-    def find(self, digest: bytes) -> Submission | None: ...
-    def settle(self, digest: bytes, answer: str) -> None: ...
-    def give_up(self, digest: bytes) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
-from services.application.logs.ingest import IngestUnitOfWork, LogBatch, store_batch
+from services.application.logs.ingest import LogBatch, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.ports import Clock
-from services.application.transfers.journal import TransferBeats, TransferEnd, TransferJournal, TransferNews, Workload
-from services.application.transfers.owners import TransferOwners, foreign_transfer_error
+from services.application.shared.unit_of_work import UnitOfWork
+from services.application.transfers.journal import TransferBeats, TransferEnd, TransferNews, Workload
+from services.application.transfers.owners import foreign_transfer_error
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
@@ -21,15 +22,6 @@ from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireRecord
-
-
-class CompletionUnitOfWork(IngestUnitOfWork, Protocol):
-    """One transaction of a tenant, for its logs and its journal together."""
-
-    @property
-    def journal(self) -> TransferJournal: ...
-    @property
-    def owners(self) -> TransferOwners: ...
 
 
 class CompletionResult(NamedTuple):
@@ -45,7 +37,7 @@ def complete_transfer(
     transfer_id: UUID,
     completion: Completion,
     *,
-    uow: CompletionUnitOfWork,
+    uow: UnitOfWork,
     clock: Clock,
     limits: BodyLimits,
     started_by: UUID | None = None,
@@ -86,7 +78,7 @@ def complete_transfer(
     return CompletionResult(told, whole.outcome.status, ended_at == now, agreement_kept)
 
 
-def _require_own(transfer_id: UUID, uow: CompletionUnitOfWork, started_by: UUID | None) -> UUID | None:
+def _require_own(transfer_id: UUID, uow: UnitOfWork, started_by: UUID | None) -> UUID | None:
     """Return the owner of a transfer that the acting key may end, ``None`` of one that is new."""
     known = uow.owners.find(transfer_id, started_by=started_by)
     if known.is_of_other_key:
@@ -94,13 +86,13 @@ def _require_own(transfer_id: UUID, uow: CompletionUnitOfWork, started_by: UUID 
     return known.owner
 
 
-def _journalled(news: TransferNews, uow: CompletionUnitOfWork) -> int:
+def _journalled(news: TransferNews, uow: UnitOfWork) -> int:
     """How many heartbeats were new."""
     uow.journal.note([news])
     return _added(news, uow)
 
 
-def _added(noted: TransferBeats, uow: CompletionUnitOfWork) -> int:
+def _added(noted: TransferBeats, uow: UnitOfWork) -> int:
     """How many heartbeats of a noted transfer were new."""
     if not noted.beats:
         return 0
@@ -110,7 +102,7 @@ def _added(noted: TransferBeats, uow: CompletionUnitOfWork) -> int:
 
 
 def _ended(
-    transfer_id: UUID, whole: WireRecord, now: datetime, uow: CompletionUnitOfWork, *, is_stored: bool
+    transfer_id: UUID, whole: WireRecord, now: datetime, uow: UnitOfWork, *, is_stored: bool
 ) -> tuple[datetime, bool | None]:
     """Mark the noted transfer as ended: when it ended first, and whether this end kept what was agreed on.
 
@@ -123,7 +115,7 @@ def _ended(
 
 
 def _unlogged(
-    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, started_by: UUID | None
+    transfer_id: UUID, completion: Completion, *, uow: UnitOfWork, clock: Clock, started_by: UUID | None
 ) -> CompletionResult:
     """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
     now, new_heartbeats = clock.now(), 0
@@ -186,7 +178,7 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
     return True
 
 
-def _link_of(whole: WireRecord, uow: CompletionUnitOfWork) -> UUID:
+def _link_of(whole: WireRecord, uow: UnitOfWork) -> UUID:
     key = LinkKey(whole.source, whole.destination, whole.network, whole.mover.name)
     return uow.links.resolve([key])[key].id
 

@@ -5,11 +5,10 @@ The journal is stored in batches, so that for some seconds the database does not
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from services.application.transfers.journal import TransferStart
-from services.application.transfers.sessions import SessionsUnreachable, TransferKey
+from services.application.transfers.sessions import Sessions, SessionsUnreachable, TransferKey
 from services.application.transfers.silence import silent_after_s
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -27,17 +26,7 @@ class FirstHeartbeat:
     heard_at: datetime
 
 
-class FirstTellings(Protocol):
-    async def find_first_heartbeat(self, key: TransferKey) -> FirstHeartbeat | None:
-        """What is known of a transfer whose heartbeats may not be journalled yet; ``None`` : nothing.
-
-        Raises
-        ------
-        SessionsAway : the store of sessions does not answer.
-        """
-
-
-async def find_first_heartbeat(key: TransferKey, sessions: FirstTellings) -> FirstHeartbeat | None:
+async def find_first_heartbeat(key: TransferKey, sessions: Sessions) -> FirstHeartbeat | None:
     """What is known of a transfer before it is journalled; nothing while the store of sessions is away."""
     try:
         return await sessions.find_first_heartbeat(key)

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 import orjson
 from pydantic import ValidationError
 
-from services.application.shared.ports import Clock, Transaction
-from services.application.transfers.journal import TransferJournal, TransferNews, TransferStart, Workload
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
+from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import silent_after_s
 from services.application.transfers.stream_journal import Entry, StreamJournal
@@ -21,13 +21,6 @@ from tradewind.wire.recommendations import RecommendRequest
 
 OLDEST_BELIEVED = timedelta(days=30)
 """A stream whose entries are older, or from the future, has no clock that is worth anything."""
-
-
-class JournalUnitOfWork(Transaction, Protocol):
-    """A transaction of one tenant."""
-
-    @property
-    def journal(self) -> TransferJournal: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +44,7 @@ class AnsweredHeartbeat:
 
 @dataclass(frozen=True)
 class HeartbeatJournal(StreamJournal[AnsweredHeartbeat]):
-    unit_of_work: Callable[[UUID], JournalUnitOfWork]
+    unit_of_work: Callable[[UUID], UnitOfWork]
     clock: Clock
 
     def read(self, entry: Entry) -> AnsweredHeartbeat:

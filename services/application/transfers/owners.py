@@ -15,6 +15,7 @@ from uuid import UUID
 from services.application.access.authenticate import Principal
 from services.application.shared.audit import Actor, ActorKind
 from services.application.shared.single_flight import SingleFlight
+from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import TransferKey
 from tradewind.errors import Conflict, Unavailable
 
@@ -55,13 +56,6 @@ class TransferOwners(Protocol):
         """Return the acting key and those that it replaces."""
 
 
-class OwnersUnitOfWork(Protocol):
-    """A transaction of the tenant and the key that act."""
-
-    @property
-    def owners(self) -> TransferOwners: ...
-
-
 class Ownership(Protocol):
     """Finds owners for who answers heartbeats; while the database is away, nothing is known."""
 
@@ -79,7 +73,7 @@ class OwnerLookups:
     monotonic : seconds of a clock that never goes back.
     """
 
-    open_: Callable[[UUID, Actor], AbstractContextManager[OwnersUnitOfWork]]
+    open_: Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
     find_quoted_key: Callable[[TransferKey], Awaitable[UUID | None]]
     lookups: SingleFlight
     monotonic: Callable[[], float]

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from services.application.transfers.first_heartbeats import FirstHeartbeat
 
 
 class TransferKey(NamedTuple):
@@ -115,14 +118,14 @@ class SessionsUnreachable(Exception):
 
 
 class Sessions(Protocol):
-    """Sessions of live transfers; may forget everything at any time."""
+    """Sessions of live transfers; may forget everything at any time. A port because `services.queue` implements it."""
 
     async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
         """In one step: remember the state, hand the tick to the journal, and claim the transfer's share.
 
         Raises
         ------
-        SessionsAway : the store of sessions does not answer.
+        SessionsUnreachable : the store of sessions does not answer.
         """
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
@@ -130,7 +133,7 @@ class Sessions(Protocol):
 
         Raises
         ------
-        SessionsAway : the store of sessions does not answer.
+        SessionsUnreachable : the store of sessions does not answer.
         """
 
     async def end(self, key: TransferKey) -> None:
@@ -138,5 +141,13 @@ class Sessions(Protocol):
 
         Raises
         ------
-        SessionsAway : the store of sessions does not answer.
+        SessionsUnreachable : the store of sessions does not answer.
+        """
+
+    async def find_first_heartbeat(self, key: TransferKey) -> "FirstHeartbeat | None":
+        """Return what is known of a transfer whose heartbeats may not be journalled yet; ``None`` for nothing.
+
+        Raises
+        ------
+        SessionsUnreachable : the store of sessions does not answer.
         """

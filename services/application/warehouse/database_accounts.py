@@ -3,13 +3,11 @@
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
-from uuid import UUID
 
 from services.application.access.sign_in import LONGEST_SESSION, Visitor
-from services.application.access.users import READING_ROLES, User, withdraw_login
-from services.application.shared.audit import Audit
+from services.application.access.users import READING_ROLES, withdraw_login
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from services.application.warehouse.query import PASSWORD_BYTES, StoredLogin
 from tradewind.errors import Conflict, NotFound, NotPermitted
 
@@ -27,31 +25,7 @@ class PersonalLogin:
     valid_until: datetime | None
 
 
-class Users(Protocol):
-    def get(self, user_id: UUID) -> User: ...
-    def lock_all(self) -> None: ...
-
-
-class Logins(Protocol):
-    def personal(self, user_id: UUID) -> PersonalLogin | None: ...
-    def count_personal(self) -> int: ...
-    def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin: ...
-    def close_personal(self, user_id: UUID) -> bool: ...
-
-
-class PersonalLoginUnitOfWork(Protocol):
-    """An open transaction of the tenant that the person is of."""
-
-    @property
-    def users(self) -> Users: ...
-    @property
-    def warehouse_logins(self) -> Logins: ...
-    @property
-    def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
-
-
-def create_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock: Clock) -> StoredLogin:
+def create_personal_login(visitor: Visitor, *, uow: UnitOfWork, clock: Clock) -> StoredLogin:
     """A login for oneself, with a password that is kept nowhere; the one before opens nothing any more.
 
     Whoever signs in at the provider alone has it as long as a session from the last sign-in on: who is taken out there
@@ -82,7 +56,7 @@ def create_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clo
     return login
 
 
-def revoke_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork) -> None:
+def revoke_personal_login(visitor: Visitor, *, uow: UnitOfWork) -> None:
     """Take one's own login away and end its sessions.
 
     Raises

@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from services.application.shared.audit import Actor, Audit
+from services.application.shared.audit import Actor
 from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.units import GIB, MIB
 
 PASSWORD_BYTES = 24
@@ -105,23 +106,7 @@ class SchemaView:
     columns: Sequence[SchemaColumn]
 
 
-class Logins(Protocol):
-    def find(self, kind: LoginKind) -> StoredLogin | None: ...
-    def take_slot(self, kind: LoginKind) -> None: ...
-    def hold(self, kind: LoginKind) -> StoredLogin | None: ...
-    def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin: ...
-    def close(self, kind: LoginKind) -> bool: ...
-
-
-class LoginUnitOfWork(Protocol):
-    @property
-    def warehouse_logins(self) -> Logins: ...
-    @property
-    def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
-
-
-UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[LoginUnitOfWork]]
+UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 
 
 def login_for_queries(

@@ -1,15 +1,14 @@
 """Queries that analysts keep under a name: seen by all of their tenant, changed by their author alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.access.authenticate import Scope
 from services.application.access.sign_in import Visitor
-from services.application.shared.audit import Audit
-from services.application.shared.ports import Clock, Transaction
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound, NotPermitted
 
 MOST_SAVED = 500
@@ -35,22 +34,7 @@ class SaveResult(NamedTuple):
     replaced: bool
 
 
-class SavedQueries(Protocol):
-    def all(self) -> Sequence[SavedQuery]: ...
-    def put(self, name: str, sql: str, *, author_id: UUID, at: datetime) -> UUID | None:
-        """Add it, or replace its author's own of that name; None where the name is somebody else's."""
-
-    def remove(self, query_id: UUID) -> None: ...
-
-
-class SavedQueriesUnitOfWork(Transaction, Protocol):
-    @property
-    def saved_queries(self) -> SavedQueries: ...
-    @property
-    def audit(self) -> Audit: ...
-
-
-def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> SaveResult:
+def save_query(name: str, sql: str, *, author: Visitor, uow: UnitOfWork, clock: Clock) -> SaveResult:
     """Keep a query; its author's own of the same name is replaced.
 
     Raises
@@ -73,7 +57,7 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfW
     return SaveResult(query_id, replaced=is_there)
 
 
-def remove_query(query_id: UUID, *, by: Visitor, uow: SavedQueriesUnitOfWork) -> str:
+def remove_query(query_id: UUID, *, by: Visitor, uow: UnitOfWork) -> str:
     """Remove a query of one's own, or as an operator any; its name.
 
     Raises

@@ -1,0 +1,63 @@
+"""Ports to the repositories of billing: price books, quotes and usage: one protocol a repository.
+
+The application may not import `services.persistence`, which implements them; `services.application.shared.unit_of_work`
+gives access to them in one transaction of one tenant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Mapping, Sequence
+    from datetime import datetime
+    from decimal import Decimal
+    from uuid import UUID
+
+    from services.application.billing.journal_quotes import StoredQuote
+    from services.application.billing.price_books import PriceBook
+    from services.application.billing.price_list import PriceList
+    from services.application.billing.usage import Month, UsageLine, UsageTransfer
+    from services.application.billing.what_if import Demand
+    from tradewind.sla.kinds import EnergyBasis
+    from tradewind.sla.pricing import PriceModel
+
+
+class PriceBookRepository(Protocol):
+    """Price books of one tenant; a port because the application may not import persistence."""
+
+    def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
+    def all(self) -> Sequence[PriceBook]: ...
+    def get(self, book_id: UUID) -> PriceBook: ...
+    def claim(self, book_id: UUID) -> PriceBook:
+        """Return the book and lock it until the end of the transaction."""
+
+    def in_force(self) -> PriceList: ...
+    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
+    def inherit(self, origins: Mapping[UUID, UUID]) -> None:
+        """Give each new tier the prices of the tier that it was split from."""
+
+    def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
+    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
+    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
+    def withdraw(self, book_id: UUID) -> None: ...
+    def delete(self, book_id: UUID) -> None: ...
+    def starts_at(self, at: datetime) -> bool:
+        """Return whether a book starts at exactly this time."""
+
+
+class QuoteRepository(Protocol):
+    """Quotes given to customers of one tenant; a port because the application may not import persistence."""
+
+    def add(self, quotes: Collection[StoredQuote]) -> None:
+        """Store the quotes that are not stored yet."""
+
+    def demand(self, since: datetime) -> Sequence[Demand]:
+        """Return the requests since a time, summed by tier and energy basis."""
+
+
+class UsageRepository(Protocol):
+    """Logged transfers of one tenant by month; a port because the application may not import persistence."""
+
+    def each(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
+    def sums(self, month: Month) -> Sequence[UsageLine]: ...

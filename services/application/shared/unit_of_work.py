@@ -1,0 +1,141 @@
+"""The port to one transaction of one tenant, with all its repositories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from uuid import UUID
+
+    from services.application.access.ports import (
+        KeyRepository,
+        SessionRepository,
+        SignInNetworkRepository,
+        TenantRepository,
+        UserRepository,
+    )
+    from services.application.advice.compression import CompressionHistory
+    from services.application.advice.connections import PageLoadRepository
+    from services.application.advice.devices import DeviceProfileRepository
+    from services.application.billing.ports import PriceBookRepository, QuoteRepository, UsageRepository
+    from services.application.limits.caps import LimitRepository
+    from services.application.logs.ports import (
+        BatchRepository,
+        ClosedMonthRepository,
+        LinkRepository,
+        LogDayRepository,
+        MonthSealRepository,
+        QuarantineRepository,
+        RollupRepository,
+        TransferLogRepository,
+    )
+    from services.application.models.ports import (
+        CurveRepository,
+        CustomTierRepository,
+        EndpointRepository,
+        ModelRepository,
+        OldReleaseRepository,
+        ReleaseDifferenceRepository,
+        ReleaseRepository,
+        ReleaseWorkRepository,
+        SlaTierRepository,
+        TierDecisionRepository,
+    )
+    from services.application.monitoring.metrics import OutcomeRepository
+    from services.application.shared.audit import Audit
+    from services.application.shared.jobs import Event
+    from services.application.transfers.journal import TransferJournal
+    from services.application.transfers.owners import TransferOwners
+    from services.application.warehouse.ports import DatabaseAccountRepository, SavedQueryRepository
+
+
+class UnitOfWork(Protocol):
+    """A transaction of one tenant, open within its block; what is not committed there has not happened.
+
+    A port because the application may not import `services.persistence`, which implements it. Each repository is read
+    as an attribute.
+    """
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def audit(self) -> Audit: ...
+    @property
+    def keys(self) -> KeyRepository: ...
+    @property
+    def tenants(self) -> TenantRepository: ...
+    @property
+    def users(self) -> UserRepository: ...
+    @property
+    def user_sessions(self) -> SessionRepository: ...
+    @property
+    def sign_in_networks(self) -> SignInNetworkRepository: ...
+    @property
+    def warehouse_logins(self) -> DatabaseAccountRepository: ...
+    @property
+    def saved_queries(self) -> SavedQueryRepository: ...
+    @property
+    def endpoints(self) -> EndpointRepository: ...
+    @property
+    def links(self) -> LinkRepository: ...
+    @property
+    def batches(self) -> BatchRepository: ...
+    @property
+    def transfers(self) -> TransferLogRepository: ...
+    @property
+    def quarantine(self) -> QuarantineRepository: ...
+    @property
+    def closed_months(self) -> ClosedMonthRepository: ...
+    @property
+    def month_seals(self) -> MonthSealRepository: ...
+    @property
+    def log_days(self) -> LogDayRepository: ...
+    @property
+    def rollups(self) -> RollupRepository: ...
+    @property
+    def releases(self) -> ReleaseRepository: ...
+    @property
+    def release_differences(self) -> ReleaseDifferenceRepository: ...
+    @property
+    def release_work(self) -> ReleaseWorkRepository: ...
+    @property
+    def old_releases(self) -> OldReleaseRepository: ...
+    @property
+    def models(self) -> ModelRepository: ...
+    @property
+    def curves(self) -> CurveRepository: ...
+    @property
+    def custom_tiers(self) -> CustomTierRepository: ...
+    @property
+    def sla_tiers(self) -> SlaTierRepository: ...
+    @property
+    def tier_decisions(self) -> TierDecisionRepository: ...
+    @property
+    def price_books(self) -> PriceBookRepository: ...
+    @property
+    def quotes(self) -> QuoteRepository: ...
+    @property
+    def usage(self) -> UsageRepository: ...
+    @property
+    def limits(self) -> LimitRepository: ...
+    @property
+    def journal(self) -> TransferJournal: ...
+    @property
+    def owners(self) -> TransferOwners: ...
+    @property
+    def outcomes(self) -> OutcomeRepository: ...
+    @property
+    def compression(self) -> CompressionHistory: ...
+    @property
+    def page_loads(self) -> PageLoadRepository: ...
+    @property
+    def device_profiles(self) -> DeviceProfileRepository: ...
+    def publish(self, event: Event) -> None:
+        """Send ``event`` after the commit; it is dropped on rollback."""
+
+    def commit(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
