@@ -27,10 +27,10 @@ import httpx
 import psycopg
 import uvicorn
 
-from benchmarks.support.command import told
-from benchmarks.support.processes import peak_rss_mb
-from benchmarks.support.report import Value, arguments, write
-from benchmarks.support.workload import ndjson_lines
+from benchmarks.support.command import run_command
+from benchmarks.support.processes import read_peak_rss_mb
+from benchmarks.support.report import Value, make_parser, write_report
+from benchmarks.support.workload import draw_ndjson_lines
 from services.app import create_app_for
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import register_tenant
@@ -76,7 +76,7 @@ SMOKE = Scale(repeats=1, rows=400, large_rows=800)
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/ingest.json``."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
     with (
@@ -93,7 +93,7 @@ def main(argv: Sequence[str]) -> int:
             service = Service(address, new_key(database_url, valkey.url()), process, Path(folder))
             results = list(compare(service, admin, scale, options.seed))
             results.append(large_upload(service, scale, options.seed))
-    write(
+    write_report(
         "ingest",
         quick=options.quick,
         smoke=options.smoke,
@@ -106,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
 
 def compare(service: Service, admin: psycopg.Connection, scale: Scale, seed: int) -> Iterator[dict[str, Value]]:
     """Store the same rows both ways in turn; the first pair warms up and is not told."""
-    lines = list(ndjson_lines(scale.rows, links=LINKS, seed=seed))
+    lines = list(draw_ndjson_lines(scale.rows, links=LINKS, seed=seed))
     body = service.folder / "rows.ndjson.gz"
     compress(lines, body)
     tuples = typed_rows(lines)
@@ -131,14 +131,14 @@ def compare(service: Service, admin: psycopg.Connection, scale: Scale, seed: int
 def large_upload(service: Service, scale: Scale, seed: int) -> dict[str, Value]:
     """One upload of many rows: its rate, and the most memory that the API's process ever held."""
     body = service.folder / "large.ndjson.gz"
-    compress(ndjson_lines(scale.large_rows, links=LINKS, seed=seed + 1), body)
+    compress(draw_ndjson_lines(scale.large_rows, links=LINKS, seed=seed + 1), body)
     seconds = upload(service, body, scale.large_rows)
     assert service.process.pid is not None
     return {
         "case": "one upload",
         "rows": scale.large_rows,
         "rows_per_s": scale.large_rows / seconds,
-        "peak_rss_mb": peak_rss_mb(service.process.pid),
+        "peak_rss_mb": read_peak_rss_mb(service.process.pid),
         "body_mb": body.stat().st_size / MIB,
     }
 
@@ -259,4 +259,4 @@ def new_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Sco
 
 
 if __name__ == "__main__":
-    sys.exit(told("ingest", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("ingest", lambda: main(sys.argv[1:])))

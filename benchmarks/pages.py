@@ -1,6 +1,6 @@
 """Server time of the overview, links and one link's page over 10^7 log rows; daily rollups of a new day and of all.
 
-The rows are those of `benchmarks/support/kept_rows.py`, made by the first run and kept for the next. The clock of a
+The rows are those of `benchmarks/support/stored_rows.py`, made by the first run and kept for the next. The clock of a
 page runs
 from its request, by a signed-in session over HTTP on this host, to its last byte; beside it stands the processor time
 that the API and the database took for it, and what other programs took of the machine meanwhile. Pages are asked for
@@ -24,12 +24,21 @@ import psutil
 
 from benchmarks.ingest import api_process
 from benchmarks.pipeline import Unsent
-from benchmarks.support.command import told
-from benchmarks.support.kept_database import tell
-from benchmarks.support.kept_rows import DAYS, FOLDER, LEARNED_LINKS, KeptRows, kept_rows, mark_days, one, store_rows
-from benchmarks.support.processes import Shared
-from benchmarks.support.report import Value, arguments, scratch_of, write
-from benchmarks.support.server_time import Service, Took
+from benchmarks.support.command import run_command
+from benchmarks.support.processes import ProcessorWatch
+from benchmarks.support.report import Value, make_parser, open_scratch_folder, write_report
+from benchmarks.support.server_time import ServerTime, ServiceProcesses
+from benchmarks.support.stored_database import print_now
+from benchmarks.support.stored_rows import (
+    DAYS,
+    FOLDER,
+    LEARNED_LINKS,
+    StoredRows,
+    fetch_value,
+    mark_days,
+    open_stored_rows,
+    store_rows,
+)
 from services.application.access.passwords import Passwords
 from services.application.access.users import ROLES
 from services.application.logs.roll_up import RollUp
@@ -60,14 +69,14 @@ SMOKE = Scale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/pages.json``."""
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, help="log rows in the database; else 10,000,000, or 100,000 with --quick")
     options = parser.parse_args(argv)
     scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
     with (
-        scratch_of("pages", FOLDER, smoke=options.smoke) as folder,
-        kept_rows(
+        open_scratch_folder("pages", FOLDER, smoke=options.smoke) as folder,
+        open_stored_rows(
             options.rows or scale.rows,
             links=scale.links,
             seed=options.seed,
@@ -81,9 +90,9 @@ def main(argv: Sequence[str]) -> int:
         results = [*roll_up(kept, store)]
         with api_process(kept.database_url, valkey.url()) as (address, process):
             assert process.pid is not None
-            results += measure(address, Service(process.pid, kept.server_id), kept, store, scale)
-        rows = one(kept.admin, "SELECT count(*) FROM transfer_logs")
-    write(
+            results += measure(address, ServiceProcesses(process.pid, kept.server_id), kept, store, scale)
+        rows = fetch_value(kept.admin, "SELECT count(*) FROM transfer_logs")
+    write_report(
         "pages",
         quick=options.quick,
         smoke=options.smoke,
@@ -94,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def roll_up(kept: KeptRows, store: Store) -> Iterator[dict[str, Value]]:
+def roll_up(kept: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
     """Make all days anew from their rows, and the last one alone, as after a day of uploads."""
     for name, since in (("all", None), ("a new day", datetime.now(UTC).date())):
         mark_days(kept, since)
@@ -102,25 +111,27 @@ def roll_up(kept: KeptRows, store: Store) -> Iterator[dict[str, Value]]:
         while days := RollUp(store.unit_of_work).run(kept.tenant_id):
             made += days
         seconds = time.perf_counter() - began
-        tell(f"rollup of {name}: {made:,} days of links in {seconds:.1f} s")
+        print_now(f"rollup of {name}: {made:,} days of links in {seconds:.1f} s")
         yield {"case": f"rollup of {name}", "days_of_links": made, "seconds": seconds}
 
 
-def measure(address: str, service: Service, kept: KeptRows, store: Store, scale: Scale) -> list[dict[str, Value]]:
+def measure(
+    address: str, service: ServiceProcesses, kept: StoredRows, store: Store, scale: Scale
+) -> list[dict[str, Value]]:
     """Ask for the pages in turn, and for the same sums straight from the rows."""
-    link = one(kept.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
+    link = fetch_value(kept.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
     pages = {"overview": "/admin", "links": "/admin/links", "one link": f"/admin/links/{link}"}
-    took: dict[str, list[Took]] = {name: [] for name in pages}
+    took: dict[str, list[ServerTime]] = {name: [] for name in pages}
     with signed_in(address, store, kept.tenant_id) as visitor:
-        shared = Shared(psutil.Process())
+        shared = ProcessorWatch(psutil.Process())
         for turn in range(scale.requests + 1):
             if turn % TURNS_BETWEEN_NEW_ROWS == 0:
                 store_rows(kept.admin, kept.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
             for name, path in pages.items():
-                each = service.timed(lambda path=path: visitor.get(path).raise_for_status())  # type: ignore[misc]  # bound
+                each = service.measure(lambda path=path: visitor.get(path).raise_for_status())  # type: ignore[misc]  # bound
                 if turn:  # the first one warms up
                     took[name].append(each)
-        share = shared.until_now()
+        share = shared.share()
     straight = [seconds_of_sums(kept) for _ in range(3)]
     return [
         *({"case": name, "requests": len(times), **percentiles(times)} for name, times in took.items()),
@@ -135,13 +146,13 @@ def measure(address: str, service: Service, kept: KeptRows, store: Store, scale:
     ]
 
 
-def seconds_of_sums(kept: KeptRows) -> float:
+def seconds_of_sums(kept: StoredRows) -> float:
     began = time.perf_counter()
     kept.admin.execute(STRAIGHT, [kept.tenant_id]).fetchall()
     return time.perf_counter() - began
 
 
-def percentiles(times: Sequence[Took]) -> dict[str, Value]:
+def percentiles(times: Sequence[ServerTime]) -> dict[str, Value]:
     """In ms: of the time that passed, and of processors' time."""
     wall_ms, cpu_ms = [1e3 * each.wall_s for each in times], [1e3 * each.cpu_s for each in times]
     return {
@@ -176,19 +187,19 @@ def signed_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Cli
 
 def summary(results: Sequence[dict[str, Value]], rows: int) -> dict[str, Value]:
     """The worst page, and what a new day costs of a rebuild."""
-    told = {str(each["case"]): each for each in results}
-    pages = {name.replace(" ", "_"): each for name, each in told.items() if "p95_ms" in each}
-    one_day, all_days = (float(told[f"rollup of {what}"]["seconds"]) for what in ("a new day", "all"))  # type: ignore[arg-type]  # figures
+    run_command = {str(each["case"]): each for each in results}
+    pages = {name.replace(" ", "_"): each for name, each in run_command.items() if "p95_ms" in each}
+    one_day, all_days = (float(run_command[f"rollup of {what}"]["seconds"]) for what in ("a new day", "all"))  # type: ignore[arg-type]  # figures
     return {
         "rows": rows,
         "p95_ms": max(float(each["p95_ms"]) for each in pages.values()),  # type: ignore[arg-type]  # figures
         "cpu_p95_ms": max(float(each["cpu_p95_ms"]) for each in pages.values()),  # type: ignore[arg-type]  # figures
         **{f"{name}_p95_ms": each["p95_ms"] for name, each in pages.items()},
-        "straight_ms": told["sums straight from the rows"]["p50_ms"],
+        "straight_ms": run_command["sums straight from the rows"]["p50_ms"],
         "new_day_s": one_day,
         "rebuild_s": all_days,
         "new_day_share": one_day / all_days,
-        "others_share": told["the machine meanwhile"]["others_share"],
+        "others_share": run_command["the machine meanwhile"]["others_share"],
     }
 
 
@@ -202,4 +213,4 @@ STRAIGHT = """
 
 
 if __name__ == "__main__":
-    sys.exit(told("pages", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("pages", lambda: main(sys.argv[1:])))

@@ -22,10 +22,10 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from benchmarks.support.command import told
-from benchmarks.support.processes import cpu_s, peak_rss_mb
-from benchmarks.support.report import Value, arguments, write
-from benchmarks.support.workload import ndjson_lines
+from benchmarks.support.command import run_command
+from benchmarks.support.processes import measure_cpu_s, read_peak_rss_mb
+from benchmarks.support.report import Value, make_parser, write_report
+from benchmarks.support.workload import draw_ndjson_lines
 from services.application.logs.ingest import LogBatch, ingest_logs
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.jobs import Event, RefreshModels
@@ -51,12 +51,12 @@ PATIENCE_S = 3_600.0
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/pipeline.json``."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     started_at = datetime.now(UTC)
     sizes = SMOKE if options.smoke else QUICK if options.quick else FULL
     niceness = {} if options.smoke else NICENESS
     results = [measure(rows, options.seed, niceness) for rows in sizes]
-    write(
+    write_report(
         "pipeline",
         quick=options.quick,
         smoke=options.smoke,
@@ -72,7 +72,7 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
     links = max(rows // ROWS_A_LINK, 1)
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, tenant_id = prepare_database(postgres.url()), uuid4()
-        store_logs(database_url, tenant_id, ndjson_lines(rows, links=links, seed=seed))
+        store_logs(database_url, tenant_id, draw_ndjson_lines(rows, links=links, seed=seed))
         with psycopg.connect(postgres.url(), autocommit=True) as admin:
             admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
             admin.execute("CHECKPOINT")
@@ -81,7 +81,7 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
             workers(database_url, valkey.url(), niceness=niceness) as worker,
         ):
             database = psutil.Process(postgres.process_id)
-            database_before_s, workers_before_s = cpu_s(database), cpu_s(worker)
+            database_before_s, workers_before_s = measure_cpu_s(database), measure_cpu_s(worker)
             seconds = refresh(parts, tenant_id)
             with parts.store.unit_of_work(tenant_id) as uow:
                 (release,) = uow.releases.page(limit=2)
@@ -90,9 +90,9 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
                 "rows": rows,
                 "seconds": seconds,
                 "rows_per_s": rows / seconds,
-                "workers_cpu_s": cpu_s(worker) - workers_before_s,
-                "database_cpu_s": cpu_s(database) - database_before_s,
-                "peak_rss_mb": max(peak_rss_mb(each.pid) for each in worker.children()),
+                "workers_cpu_s": measure_cpu_s(worker) - workers_before_s,
+                "database_cpu_s": measure_cpu_s(database) - database_before_s,
+                "peak_rss_mb": max(read_peak_rss_mb(each.pid) for each in worker.children()),
                 "clusters": release.clusters,
                 **release.gate,
             }
@@ -184,4 +184,4 @@ def refresh(parts: Container, tenant_id: UUID) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(told("pipeline", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("pipeline", lambda: main(sys.argv[1:])))

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from benchmarks.support.command import told
-from benchmarks.support.report import Value, arguments, judge, write
+from benchmarks.support.command import run_command
+from benchmarks.support.report import Value, judge_summary, make_parser, write_report
 from tradewind.energy.power_model import CalibrationSample, FineModel, cross_validated, fit_cpu, fit_fine, fit_line
 
 PATTERN = "compare_cpu_load_and_RAPL-*.csv"
@@ -27,7 +27,7 @@ NOISE = 0.02
 
 def main(argv: Sequence[str]) -> int:
     """Fit, print where the goal is missed, and write ``var/bench/power_models.json``."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     started_at = datetime.now(UTC)
     files = sorted(path for folder in options.data for path in folder.rglob(PATTERN))
     results = [_measured(path) for path in files] or [_recovered(options.seed)]
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
             "within_goal": sum(error <= GOAL for error in errors),
             "sets": len(errors),
         }
-    write(
+    write_report(
         "power_models",
         quick=options.quick,
         smoke=options.smoke,
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     for result in results:
         if files and float(str(result["error"])) > GOAL:
             sys.stdout.write(f"above {GOAL:.2f}: {result['case']}: {result['why']}\n")
-    return 0 if options.smoke else judge(summary, {"cpu_error_worst": GOAL}, whole=bool(files))
+    return 0 if options.smoke else judge_summary(summary, {"cpu_error_worst": GOAL}, is_complete=bool(files))
 
 
 def _measured(path: Path) -> dict[str, Value]:
@@ -102,4 +102,4 @@ def _step(random: Random, number: int, truth: FineModel) -> CalibrationSample:
 
 
 if __name__ == "__main__":
-    sys.exit(told("power_models", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("power_models", lambda: main(sys.argv[1:])))

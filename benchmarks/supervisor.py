@@ -1,11 +1,11 @@
-"""Runs a benchmark and outlives it: when it has ended, however it ended, nothing that it started is left.
+"""Run a benchmark and outlive it, so that nothing that it started is left however it finished.
 
 `./run bench NAME` becomes this process. It starts the benchmark in a session of its own and passes signals on to it, so
-that an interrupted benchmark tidies up as it always does. Whatever the benchmark leaves behind is then handed to this
-process by the kernel, as the nearest subreaper above it (prctl(2), Linux), and ended here. If this process is killed
-itself, the kernel sends the benchmark SIGTERM, and the benchmark tidies up.
+that an interrupted benchmark cleans up as usual. The kernel then hands whatever the benchmark leaves behind to this
+process, as the nearest subreaper above it (prctl(2), Linux), and this process stops it. If this process itself is
+killed, the kernel sends the benchmark SIGTERM, and the benchmark cleans up.
 
-Standard library only, so that it starts at once and takes nothing of the machine while it waits.
+The module uses the standard library only, so that it starts at once and takes nothing of the machine while it waits.
 """
 
 import ctypes
@@ -23,19 +23,19 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-ORDERLY_END_S = 10.0
-"""Embedded servers notice that their last user has ended and stop in order: they are given so long to do so."""
+ORDERLY_STOP_S = 10.0
+"""Embedded servers notice that their last client has gone and stop in order; this is the time that they get for it."""
 
 POLL_S = 0.05
 SIGNAL_EXIT = 128
-"""Added to the number of the signal that ended a program, as shells report it."""
+"""Shells report a program that a signal ended by this number plus the signal's."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the benchmark that the first word names, with the rest as its arguments; return its exit code."""
     name, *rest = argv
     is_subreaper = _become_subreaper()
-    with _blocked(PASSED_ON):  # a signal that arrives before the benchmark can be named waits until it can
+    with _SignalsHeld(PASSED_ON):  # a signal that arrives before the benchmark can be named waits until it can
         benchmark = subprocess.Popen(
             [sys.executable, "-P", "-m", f"benchmarks.{name}", *rest],
             start_new_session=True,  # a terminal's Ctrl-C reaches this process, which passes it on once
@@ -45,11 +45,11 @@ def main(argv: Sequence[str]) -> int:
             signal.signal(number, lambda number, _: _pass_on(benchmark, number))
     code = benchmark.wait()
     if is_subreaper:
-        _end_orphans()
+        _stop_orphans()
     return code if code >= 0 else SIGNAL_EXIT - code
 
 
-class _blocked:  # noqa: N801 - reads as a statement
+class _SignalsHeld:
     """Hold signals back inside the block."""
 
     def __init__(self, numbers: Sequence[signal.Signals]) -> None:
@@ -81,21 +81,21 @@ def _pass_on(benchmark: "subprocess.Popen[bytes]", number: int) -> None:
         benchmark.send_signal(number)
 
 
-def _end_orphans() -> None:
+def _stop_orphans() -> None:
     """Wait until the orphans of the benchmark have ended; kill those that do not end by themselves.
 
     Killing one hands its own children over, so that the loop ends only when no descendant is left.
     """
-    deadline = time.monotonic() + ORDERLY_END_S
-    while _reap():
+    deadline = time.monotonic() + ORDERLY_STOP_S
+    while _collect_children():
         if time.monotonic() > deadline:
-            for process_id in _children():
+            for process_id in _list_children():
                 with suppress(ProcessLookupError):
                     os.kill(process_id, signal.SIGKILL)
         time.sleep(POLL_S)
 
 
-def _reap() -> bool:
+def _collect_children() -> bool:
     """Collect children that have ended; return whether others are left."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -104,7 +104,7 @@ def _reap() -> bool:
     return False
 
 
-def _children() -> list[int]:
+def _list_children() -> list[int]:
     """Return the children of this process, whose only thread has started or adopted them all."""
     me = os.getpid()
     return [int(word) for word in Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii").split()]

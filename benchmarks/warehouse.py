@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.ingest import api_process
-from benchmarks.support.command import told
-from benchmarks.support.processes import Shared, peak_rss_mb
-from benchmarks.support.report import Value, arguments, write
+from benchmarks.support.command import run_command
+from benchmarks.support.processes import ProcessorWatch, read_peak_rss_mb
+from benchmarks.support.report import Value, make_parser, write_report
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import register_tenant
 from services.application.logs.export import View, folder_of
@@ -53,7 +53,7 @@ SQL = "SELECT * FROM warehouse.transfers"
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/warehouse.json``."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     rows = SMOKE_ROWS if options.smoke else QUICK_ROWS if options.quick else FULL_ROWS
     rounds = SMOKE_ROUNDS if options.smoke else ROUNDS
     started_at = datetime.now(UTC)
@@ -71,12 +71,12 @@ def main(argv: Sequence[str]) -> int:
         ):
             assert process.pid is not None
             memory = list(memory_by_rows(client, process.pid, rows))
-            shared = Shared(psutil.Process())
+            shared = ProcessorWatch(psutil.Process())
             results = list(compare(client, Exports(Path(folder), logs, tenant_id), rows, rounds))
-            share = shared.until_now()
-            peak_mb = peak_rss_mb(process.pid)
+            share = shared.share()
+            peak_mb = read_peak_rss_mb(process.pid)
     summary = medians(results) | grown(memory, peak_mb) | {"others_share": share.others}
-    write(
+    write_report(
         "warehouse",
         quick=options.quick,
         smoke=options.smoke,
@@ -96,7 +96,7 @@ def memory_by_rows(client: Client, process_id: int, rows: int) -> Iterator[dict[
     for asked in (1, rows // 10, rows):
         read = client.warehouse.query(f"{SQL} LIMIT {asked}").arrow().num_rows
         assert read == asked
-        yield {"case": "memory of the server", "rows": asked, "peak_rss_mb": peak_rss_mb(process_id)}
+        yield {"case": "memory of the server", "rows": asked, "peak_rss_mb": read_peak_rss_mb(process_id)}
 
 
 def grown(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value]:
@@ -232,4 +232,4 @@ STORED = """
 
 
 if __name__ == "__main__":
-    sys.exit(told("warehouse", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("warehouse", lambda: main(sys.argv[1:])))

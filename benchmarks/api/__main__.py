@@ -21,8 +21,8 @@ from benchmarks.api.cases import DESTINATIONS, live_enquiries, log_lines, reques
 from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer
 from benchmarks.demo.stack import free_port
 from benchmarks.support import report
-from benchmarks.support.command import told
-from benchmarks.support.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
+from benchmarks.support.command import run_command
+from benchmarks.support.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, LoadResult
 from services.api_process import HTTP
 from services.application.limits.rate_limits import CallKind
 from services.bootstrap import build_container
@@ -59,7 +59,7 @@ HOST = "127.0.0.1"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = report.arguments(__doc__ or "").parse_args(argv)
+    options = report.make_parser(__doc__ or "").parse_args(argv)
     started_at = datetime.now(UTC)
     rounds, seconds = (QUICK_ROUNDS, QUICK_ROUND_S) if options.quick else (ROUNDS, ROUND_S)
     try:
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"api: {error}", file=sys.stderr)
         return 1
     found = summary(measured)
-    report.write(
+    report.write_report(
         "api",
         quick=options.quick,
         smoke=options.smoke,
@@ -79,12 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         summary=found,
         started_at=started_at,
     )
-    return 0 if options.quick else report.judge(found, {}, AT_LEAST)
+    return 0 if options.quick else report.judge_summary(found, {}, AT_LEAST)
 
 
 def run(
     rounds: int, seconds: int, seed: int, *, warm_up_s: int = WARM_UP_S, transfers: int | None = None
-) -> list[Mapping[str, Measured]]:
+) -> list[Mapping[str, LoadResult]]:
     """The routes in turn, again and again, so that a busy moment of the machine falls on all of them.
 
     ``transfers`` : whose heartbeats are sent; all by default.
@@ -99,7 +99,7 @@ def run(
             live = [begun(client, asked) for asked in live_enquiries()[:transfers]]
             heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
-        def measure(for_s: int) -> Mapping[str, Measured]:
+        def measure(for_s: int) -> Mapping[str, LoadResult]:
             found = {name: load.run(address + path, for_s) for name, path in ROUTES.items()}
             for name, route in HEARTBEAT_ROUTES.items():
                 found[name] = heartbeats.run(address, route, for_s)
@@ -108,11 +108,11 @@ def run(
 
         if warm_up_s:
             measure(warm_up_s)
-        measured: list[Mapping[str, Measured]] = []
+        measured: list[Mapping[str, LoadResult]] = []
         for number in range(rounds):
             measured.append(measure(seconds))
-            told = (f"{measured[-1][name].rps:,.0f} {name}s" for name in ("recommend", "heartbeat"))
-            print(f"round {number + 1} of {rounds}: {' and '.join(told)} a second", flush=True)
+            run_command = (f"{measured[-1][name].rps:,.0f} {name}s" for name in ("recommend", "heartbeat"))
+            print(f"round {number + 1} of {rounds}: {' and '.join(run_command)} a second", flush=True)
     return measured
 
 
@@ -140,7 +140,7 @@ def empty_journal(redis_url: str) -> None:
         store.delete(JOURNAL)
 
 
-def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, float]:
+def summary(rounds: Sequence[Mapping[str, LoadResult]]) -> dict[str, float]:
     """Medians over the rounds; ratios are taken round by round."""
     names = (*ROUTES, *HEARTBEAT_ROUTES)
     figures = {f"{name}_rps": statistics.median(each[name].rps for each in rounds) for name in names}
@@ -149,7 +149,7 @@ def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, float]:
     return figures | {f"{name}_p99_ms": statistics.median(each[name].p99_ms for each in rounds) for name in names}
 
 
-def _results(rounds: Sequence[Mapping[str, Measured]]) -> list[dict[str, report.Value]]:
+def _results(rounds: Sequence[Mapping[str, LoadResult]]) -> list[dict[str, report.Value]]:
     return [
         {"case": name, "round": number, "rps": found.rps, "p99_ms": found.p99_ms}
         for number, each in enumerate(rounds, start=1)
@@ -215,4 +215,4 @@ def _wait_for(reached: Any, what: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(told("api", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("api", lambda: main(sys.argv[1:])))

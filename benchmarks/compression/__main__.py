@@ -17,7 +17,7 @@ from benchmarks.compression.kept import Kept
 from benchmarks.compression.machines import Measured, read, unseen_machines
 from benchmarks.compression.transfers import Extent, transferred, transferred_in
 from benchmarks.support import report
-from benchmarks.support.command import told
+from benchmarks.support.command import run_command
 from benchmarks.wan.runs import RunLog
 
 AT_MOST = {
@@ -38,7 +38,7 @@ WRONG_USAGE = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = report.arguments((__doc__ or "").partition("\n")[0])
+    parser = report.make_parser((__doc__ or "").partition("\n")[0])
     parser.add_argument("--data-only", action="store_true", help="leave the transfers out")
     options = parser.parse_args(argv)
     measured = [each for folder in options.data for each in read(folder)]
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         wanted = "no measurements of other machines, without which a run in full is not judged"
         print(f"compression: {wanted}; name a folder of squash tables with --data, or --quick", file=sys.stderr)
         return WRONG_USAGE
-    return told("compression", partial(_run, options, measured), goes_on=True)
+    return run_command("compression", partial(_run, options, measured), is_resumable=True)
 
 
 def _run(options: argparse.Namespace, measured: Sequence[Measured]) -> int:
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace, measured: Sequence[Measured]) -> int:
     if not options.data_only:
         rows, found = _transfers(options)
         results, summary = results + rows, summary | found
-    report.write(
+    report.write_report(
         "compression",
         quick=options.quick,
         smoke=options.smoke,
@@ -67,13 +67,13 @@ def _run(options: argparse.Namespace, measured: Sequence[Measured]) -> int:
         summary=summary,
         started_at=started_at,
     )
-    return 0 if options.quick else report.judge(summary, AT_MOST, AT_LEAST, whole=not options.data_only)
+    return 0 if options.quick else report.judge_summary(summary, AT_MOST, AT_LEAST, is_complete=not options.data_only)
 
 
 def _transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Make the transfers; return a row for each cell, and the figures over all of them."""
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
-    with report.scratch_of("compression", RUNS.parent, smoke=options.smoke) as folder:
+    with report.open_scratch_folder("compression", RUNS.parent, smoke=options.smoke) as folder:
         kept = Kept.of(RunLog(folder / RUNS.name), quick=options.quick)
         if options.smoke:  # in no workspace that it would share with another run
             return figures(transferred_in(folder, kept, extent, seed=options.seed))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.compression.ends import processors_of_ends, running_on
 from benchmarks.support.sources import Sources
-from benchmarks.wan.runs import Row, RunLog, hashes
+from benchmarks.wan.runs import Row, RunLog, digest_sources
 from tradewind_agent.compression.sampling import cpu_class
 
 _CORE, _AGENT = "core/tradewind/compression", "clients/python/tradewind_agent"
@@ -49,7 +49,7 @@ class Kept:
             log,
             sources,
             packing=f"{machine}; {found['packing']}",
-            transfers=f"{told}; {machine}; {found['transfers']}; {hashes()['controller']}",
+            transfers=f"{told}; {machine}; {found['transfers']}; {digest_sources()['controller']}",
         )
 
     def packed(self, what: str, measure: Callable[[], Row]) -> Row:

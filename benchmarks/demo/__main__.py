@@ -19,8 +19,8 @@ from benchmarks.demo.comparison import Run, common_ends, compared
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import trials
-from benchmarks.support.command import told
-from benchmarks.support.report import ROOT, table
+from benchmarks.support.command import run_command
+from benchmarks.support.report import ROOT, format_table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
@@ -50,7 +50,7 @@ FOLDER = ROOT / "var" / "demo"
 
 
 def main() -> int:
-    return told("demo", _run)
+    return run_command("demo", _run)
 
 
 def _run() -> int:
@@ -211,7 +211,7 @@ class Demo:
             say(f"  {kind}{upto}: {format_settings(chunk.parameters)}")
         say("")
         say(
-            table(
+            format_table(
                 [
                     {
                         "median of": f"{len(each)} × {name}",

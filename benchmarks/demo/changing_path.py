@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import THUMBNAILS, write_folder
 from benchmarks.demo.stack import EmulatedPath, PathOptions
-from benchmarks.support.report import ROOT, Value, table
+from benchmarks.support.report import ROOT, Value, format_table
 from tradewind.errors import TradewindError
 from tradewind.tuning import DecisionKind
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
@@ -129,7 +129,7 @@ class Act:
 
     def timeline(self) -> str:
         """Samples and decisions, a line a tick."""
-        return table([self._row(tick) for tick in self.report.timeline])
+        return format_table([self._row(tick) for tick in self.report.timeline])
 
     def _row(self, tick: Tick) -> Mapping[str, Value]:
         return {
@@ -155,7 +155,7 @@ class Act:
             f"  {self.report.line()}",
             *self._early(),
             *(self._retuned() or [self._left_alone()]),
-            table(shown),
+            format_table(shown),
             f"  when the tuned copy was done, the same one not tuned had moved {behind}{gain}",
         ]
 

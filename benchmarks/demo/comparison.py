@@ -54,9 +54,9 @@ def compared(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
     figures = {name: _medians(each, ends) for name, each in runs.items()}
     duration = {name: figure["duration_s"] for name, figure in figures.items()}
     energy = {name: figure["energy_j"] for name, figure in figures.items()}
-    described = {name: figure | {"parameters": _parameters(runs[name][-1])} for name, figure in figures.items()}
+    describe = {name: figure | {"parameters": _parameters(runs[name][-1])} for name, figure in figures.items()}
     return {
-        **described,
+        **describe,
         "speedup": duration["untuned"] / duration["tuned"],
         "speedup_vs_default": duration["default"] / duration["tuned"],
         "energy_saving": 1 - energy["tuned"] / energy["untuned"],

@@ -13,7 +13,7 @@ SEND_BUFFER_BYTES = 256 * KIB
 
 @dataclass(slots=True)
 class Piece:
-    """Bytes of one flow on their way; none at all mark the end of the stream."""
+    """Bytes of one flow on the path; a piece without bytes marks the end of the stream."""
 
     flow: "Flow"
     data: bytearray
@@ -26,24 +26,24 @@ class Piece:
 
 
 class Ends(Protocol):
-    """What is at the two ends of a flow."""
+    """The two ends of a flow."""
 
     def arrive(self, data: bytearray) -> None:
-        """Bytes have reached the receiver; none mark the end of the stream."""
+        """Take bytes that have reached the receiver; no bytes mark the end of the stream."""
 
     def make_room(self) -> None:
-        """The sender's buffer has room again."""
+        """Tell the sender that its buffer has room again."""
 
 
 class Flow:
-    """Bytes from a sender to a receiver, as fast as the window lets them onto the path.
+    """Bytes from a sender to a receiver, sent as fast as the window allows.
 
     Parameters
     ----------
     chunk_bytes : largest piece.
     ready_s : end of the handshake, model time; nothing is sent before.
     transmit : puts a piece on the path; ``acknowledge`` is called when the receiver's answer is back.
-    at : runs an action at a model time.
+    schedule : runs an action at a model time.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Flow:
         chunk_bytes: int,
         ready_s: float,
         transmit: Callable[[Piece, float], None],
-        at: Callable[[float, Callable[[float], None]], None],
+        schedule: Callable[[float, Callable[[float], None]], None],
     ) -> None:
         self.number = number
         self.window = window
@@ -63,7 +63,7 @@ class Flow:
         self.last_arrival_s = 0.0
         self._chunk_bytes = chunk_bytes
         self._ready_s = ready_s
-        self._transmit, self._at = transmit, at
+        self._transmit, self._at = transmit, schedule
         self._backlog = bytearray()
         self._in_flight_bytes = 0
         self._window_limits = False
@@ -71,7 +71,7 @@ class Flow:
         self._withheld: list[Piece] | None = None
 
     def offer(self, data: bytes, now_s: float) -> bool:
-        """Take bytes that the sender wrote; False when it should wait for ``make_room`` before writing more."""
+        """Take bytes that the sender wrote; return False when it must wait for ``make_room`` before writing more."""
         if self._in_flight_bytes == 0 and not self._backlog:
             self.window.restart_if_idle(now_s)
         self._backlog += data
@@ -80,12 +80,12 @@ class Flow:
         return not self._awaiting_room
 
     def end(self, now_s: float) -> None:
-        """The sender has closed its direction."""
+        """Send the end of the stream, after the sender has closed its direction."""
         self._ending = True
         self._send_when_ready(now_s)
 
     def withhold_acknowledgements(self) -> None:
-        """The receiver does not read: its window closes."""
+        """Close the receiver's window: it does not read."""
         if self._withheld is None:
             self._withheld = []
 
@@ -95,7 +95,7 @@ class Flow:
             self.acknowledge(piece, now_s)
 
     def acknowledge(self, piece: Piece, now_s: float) -> None:
-        """The receiver's answer to a piece is back at the sender."""
+        """Handle the receiver's answer to a piece, which is back at the sender."""
         if self._withheld is not None:
             self._withheld.append(piece)
             return
@@ -116,7 +116,8 @@ class Flow:
 
     def _send(self, now_s: float) -> None:
         window_bytes = int(self.window.bytes)
-        # At least a quarter of a window at a time: few large pieces, and no silly windows.
+        # Send at least a quarter of a window at a time, which gives few large pieces and avoids the silly window
+        # syndrome.
         worthwhile_bytes = min(self._chunk_bytes, max(SEGMENT_BYTES, window_bytes // 4))
         while self._backlog:
             room_bytes = window_bytes - self._in_flight_bytes

@@ -1,4 +1,4 @@
-"""The path as a discrete-event model without sockets: bytes are offered, and come out when they would have arrived.
+"""Model the path as discrete events without sockets: bytes go in, and come out when they would have arrived.
 
 Events keep the instant they belong to even when they are processed later, so that a busy machine delays deliveries a
 little but changes neither windows nor rates.
@@ -46,17 +46,17 @@ class OneWay:
             self._serve(now_s)
 
     def _serve(self, now_s: float) -> None:
-        if self.bottleneck.idle:
+        if self.bottleneck.is_idle:
             self._serving = False
             return
         piece, left_s = self.bottleneck.serve(now_s)
         flow = piece.flow
-        # A lost piece is sent again a round trip later, and what follows waits for it: TCP delivers in order.
+        # A lost piece is sent again a round trip later, and later pieces wait for it: TCP delivers in order.
         arrives_s = left_s + self._rtt_s / 2 + (self._rtt_s if piece.lost else 0.0)
         flow.last_arrival_s = max(arrives_s, flow.last_arrival_s)
-        self._events.at(flow.last_arrival_s, lambda _: flow.ends.arrive(piece.data))
-        self._events.at(left_s + self._rtt_s, lambda at_s: flow.acknowledge(piece, at_s))
-        self._events.at(left_s, self._serve)
+        self._events.schedule(flow.last_arrival_s, lambda _: flow.ends.arrive(piece.data))
+        self._events.schedule(left_s + self._rtt_s, lambda at_s: flow.acknowledge(piece, at_s))
+        self._events.schedule(left_s, self._serve)
 
 
 class PathModel:
@@ -70,7 +70,7 @@ class PathModel:
         self._windows: WeakSet[CongestionWindow] = WeakSet()
 
     def change(self, profile: PathProfile) -> None:
-        """Another rate, round trip and loss from now on, for connections that are open too; all else stays."""
+        """Change rate, round trip and loss from now on, also for open connections; all else stays."""
         self.profile = replace(
             self.profile, rate_bps=profile.rate_bps, rtt_s=profile.rtt_s, loss_rate=profile.loss_rate
         )
@@ -80,7 +80,7 @@ class PathModel:
             window.change(rtt_s=profile.rtt_s, loss_rate=profile.loss_rate)
 
     def connect(self, now_s: float, up: Ends, down: Ends) -> dict[Direction, Flow]:
-        """A new connection, opened by the client at ``now_s``: its handshake costs a round trip before the first byte.
+        """Open a connection for a client at ``now_s``; its handshake costs a round trip before the first byte.
 
         The n-th connection meets the same losses in every run with the same seed.
         """
@@ -107,5 +107,5 @@ class PathModel:
             chunk_bytes=profile.chunk_bytes,
             ready_s=ready_s,
             transmit=self.ways[direction].transmit,
-            at=self.events.at,
+            schedule=self.events.schedule,
         )

@@ -1,7 +1,7 @@
 """An emulated network path as a TCP proxy, for hosts where the kernel cannot be asked to emulate one.
 
-It is an emulation in user space, not a packet-level simulation: what passes between two sockets is delayed, windowed
-and serialised as a model of TCP over a path would have it. Propagation, the handshake's round trip, slow start and
+It is an emulation in user space, not a packet-level simulation: a model of TCP over a path delays what passes between
+two sockets, limits it by a window and serialises it. Propagation, the handshake's round trip, slow start and
 linear growth per connection, seeded random loss, the receiver's buffer, and a fair drop-free bottleneck that all
 connections share are modelled; retransmission timeouts, queue overflow and acknowledgement traffic are not.
 
@@ -59,11 +59,11 @@ class EmulatedPath:
         return port
 
     def change(self, profile: PathProfile) -> None:
-        """Be another path from now on, under the connections that are open."""
+        """Become another path from now on, also for the open connections."""
         self.model.change(profile)
 
-    def moved(self) -> dict[str, object]:
-        """Connections so far and bytes in each direction."""
+    def count_moved(self) -> dict[str, object]:
+        """Return the number of connections so far, and the bytes in each direction."""
         moved_bytes = {f"{direction}_bytes": way.bottleneck.served_bytes for direction, way in self.model.ways.items()}
         return {"connections": self.model.connections, **moved_bytes}
 
@@ -80,7 +80,7 @@ class EmulatedPath:
         await self._listener.wait_closed()
 
     def _accept(self) -> Side:
-        relay = Relay(self.model, self._upstream, clock=self._loop.time, stir=self._arm, on_closed=self._forget)
+        relay = Relay(self.model, self._upstream, clock=self._loop.time, on_work=self._arm, on_closed=self._forget)
         self._relays.add(relay)
         return relay.client
 
@@ -115,8 +115,8 @@ async def emulate(
     return path
 
 
-def address_of(text: str) -> tuple[str, int]:
-    """``host:port`` or ``[v6]:port``.
+def parse_address(text: str) -> tuple[str, int]:
+    """Parse ``host:port`` or ``[v6]:port``.
 
     Raises
     ------
@@ -128,23 +128,25 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _fraction(text: str) -> float:
+def _parse_fraction(text: str) -> float:
     return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.emulation.path", description=__doc__.split("\n")[0])
-    parser.add_argument("--listen", type=address_of, default=("127.0.0.1", 0), metavar="HOST:PORT")
-    parser.add_argument("--upstream", type=address_of, required=True, metavar="HOST:PORT")
+    parser.add_argument("--listen", type=parse_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
+    parser.add_argument("--upstream", type=parse_address, required=True, metavar="HOST:PORT")
     parser.add_argument("--rate", type=parse_bps, required=True, help="of the bottleneck, such as 80Mbps")
     parser.add_argument("--rtt", type=parse_seconds, required=True, help="such as 60ms")
-    parser.add_argument("--loss", type=_fraction, default=0.0, help="random loss of segments, such as 0.02%%")
+    parser.add_argument("--loss", type=_parse_fraction, default=0.0, help="random loss of segments, such as 0.02%%")
     parser.add_argument("--receive-buffer", type=parse_bytes, default=4 * MIB, help="of one connection, such as 4MiB")
-    parser.add_argument("--cross-traffic", type=_fraction, default=0.0, help="mean share of others, such as 20%%")
+    parser.add_argument(
+        "--cross-traffic", type=_parse_fraction, default=0.0, help="mean share of other traffic, such as 20%%"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--then-rate", type=parse_bps, help="after SIGUSR1")
     parser.add_argument("--then-rtt", type=parse_seconds, help="after SIGUSR1")
-    parser.add_argument("--then-loss", type=_fraction, help="after SIGUSR1")
+    parser.add_argument("--then-loss", type=_parse_fraction, help="after SIGUSR1")
     return parser.parse_args(argv)
 
 
@@ -159,16 +161,16 @@ async def _run(arguments: argparse.Namespace) -> None:
     )
     then = {"rate_bps": arguments.then_rate, "rtt_s": arguments.then_rtt, "loss_rate": arguments.then_loss}
     changed = replace(profile, **{name: value for name, value in then.items() if value is not None})
-    told = asyncio.Event()
+    stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     path = await emulate(profile, arguments.upstream, host=arguments.listen[0], port=arguments.listen[1])
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, path.change, changed)
-    _print_line({"port": path.port, "pid": os.getpid(), **profile.described()})
-    await told.wait()
+    _print_line({"port": path.port, "pid": os.getpid(), **profile.describe()})
+    await stopping.wait()
     await path.close()
     times = os.times()
-    _print_line({**path.moved(), "cpu_s": round(times.user + times.system, 3)})
+    _print_line({**path.count_moved(), "cpu_s": round(times.user + times.system, 3)})
 
 
 def _print_line(value: dict[str, object]) -> None:
@@ -177,9 +179,9 @@ def _print_line(value: dict[str, object]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the path until SIGINT or SIGTERM; 2 for a path that cannot be."""
+    """Run the path until SIGINT or SIGTERM; return 2 for a path that cannot exist."""
     try:
-        asyncio.run(_run(_arguments(argv)))
+        asyncio.run(_run(_parse_arguments(argv)))
     except (InvalidValue, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,4 +1,4 @@
-"""What an emulated path is like."""
+"""The properties of an emulated path."""
 
 from dataclasses import asdict, dataclass
 
@@ -17,12 +17,12 @@ class PathProfile:
 
     Attributes
     ----------
-    rate_bps : bottleneck, each direction.
+    rate_bps : rate of the bottleneck, each direction.
     rtt_s : propagation there and back.
     loss_rate : probability that a segment is lost by something other than congestion, 0..1.
     receive_buffer_bytes : most that one connection may have in flight, each direction.
-    cross_traffic : mean fraction of the bottleneck that others take, 0..1; its level changes every second.
-    seed : of the losses and of the cross traffic's level.
+    cross_traffic : mean fraction of the bottleneck that other traffic takes, 0..1; its level changes every second.
+    seed : seed of the losses and of the cross traffic's level.
     """
 
     rate_bps: float
@@ -49,6 +49,6 @@ class PathProfile:
         """Unit in which bytes are moved: 2 ms of the bottleneck, within 16 KiB and 256 KiB, so that events stay few."""
         return round(min(max(0.002 * self.rate_bps / BITS_PER_BYTE, 16 * KIB), 256 * KIB))
 
-    def described(self) -> dict[str, object]:
-        """The profile as it is printed and kept beside a result."""
+    def describe(self) -> dict[str, object]:
+        """Return the profile as it is printed and stored next to a result."""
         return {"emulation": NATURE, **asdict(self)}

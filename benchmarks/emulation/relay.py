@@ -12,13 +12,13 @@ from tradewind.units import KIB
 if TYPE_CHECKING:
     from benchmarks.emulation.flow import Flow
 
-# Small kernel buffers, so that waiting happens in the model and a sender feels it.
+# Small kernel buffers, so that bytes wait in the model, where the sender notices it.
 SOCKET_BUFFER_BYTES = 256 * KIB
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # struct linger: on, 0 seconds
 
 
 class Side(asyncio.Protocol):
-    """One socket: what it sends goes into ``outgoing``, what ``incoming`` brings is written to it.
+    """One socket: what it sends goes into ``outgoing``, and what arrives on ``incoming`` is written to it.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ class Side(asyncio.Protocol):
     def __init__(
         self,
         clock: Callable[[], float],
-        stir: Callable[[], None],
+        on_work: Callable[[], None],
         on_made: Callable[[], None],
         on_lost: Callable[[Exception | None], None],
     ) -> None:
         self.outgoing: Flow
         self.incoming: Flow
-        self._clock, self._stir, self._on_made, self._on_lost = clock, stir, on_made, on_lost
+        self._clock, self._on_work, self._on_made, self._on_lost = clock, on_work, on_made, on_lost
         self._transport: asyncio.Transport | None = None
-        self._ended_in = self._ended_out = False
+        self._is_input_finished = self._is_output_finished = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -46,12 +46,12 @@ class Side(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self.outgoing.offer(data, self._clock()) and self._transport is not None:
             self._transport.pause_reading()
-        self._stir()
+        self._on_work()
 
     def eof_received(self) -> bool:
-        self._ended_in = True
+        self._is_input_finished = True
         self.outgoing.end(self._clock())
-        self._stir()
+        self._on_work()
         self._close_if_done()
         return True
 
@@ -64,16 +64,16 @@ class Side(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.incoming.release_acknowledgements(self._clock())
-        self._stir()
+        self._on_work()
 
     def write(self, data: bytearray) -> None:
-        """Bytes that came over the path; none mark the end of the stream."""
+        """Write bytes that came over the path; no bytes mark the end of the stream."""
         if self._transport is None or self._transport.is_closing():
             return
         if data:
             self._transport.write(data)
             return
-        self._ended_out = True
+        self._is_output_finished = True
         self._transport.write_eof()
         self._close_if_done()
 
@@ -86,19 +86,19 @@ class Side(asyncio.Protocol):
             self._transport.resume_reading()
 
     def abort(self) -> None:
-        """Reset the connection: a mere end could be taken for the end of the data."""
+        """Reset the connection: an orderly close could be taken for the end of the data."""
         if self._transport is not None:
             sock = self._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self._transport.abort()
 
     def _close_if_done(self) -> None:
-        if self._ended_in and self._ended_out and self._transport is not None:
+        if self._is_input_finished and self._is_output_finished and self._transport is not None:
             self._transport.close()
 
 
 class _Ends:
-    """The ends of a flow are two sockets."""
+    """The sockets at the two ends of a flow."""
 
     def __init__(self, sender: Side, receiver: Side) -> None:
         self.arrive = receiver.write
@@ -114,13 +114,13 @@ class Relay:
         upstream: tuple[str, int],
         *,
         clock: Callable[[], float],
-        stir: Callable[[], None],
+        on_work: Callable[[], None],
         on_closed: Callable[["Relay"], None],
     ) -> None:
-        self.client = Side(clock, stir, self._open, lambda error: self._lost(self.server, error))
-        self.server = Side(clock, stir, lambda: None, lambda error: self._lost(self.client, error))
+        self.client = Side(clock, on_work, self._open, lambda error: self._lost(self.server, error))
+        self.server = Side(clock, on_work, lambda: None, lambda error: self._lost(self.client, error))
         self._model, self._upstream = model, upstream
-        self._clock, self._stir, self._on_closed = clock, stir, on_closed
+        self._clock, self._on_work, self._on_closed = clock, on_work, on_closed
         self._open_sides = 1
         self._connecting: asyncio.Task[None]
 
@@ -130,7 +130,7 @@ class Relay:
         self.server.abort()
 
     def _open(self) -> None:
-        self.client.hold()  # until there is somebody to send to
+        self.client.hold()  # until the upstream is connected
         to_server, to_client = _Ends(self.client, self.server), _Ends(self.server, self.client)
         flows = self._model.connect(self._clock(), up=to_server, down=to_client)
         self.client.outgoing = self.server.incoming = flows[Direction.UP]
@@ -155,11 +155,11 @@ class Relay:
         self.client.resume()
 
     def _lost(self, other: Side, error: Exception | None) -> None:
-        """A socket is closed: the other one learns of a reset half a round trip later."""
+        """Handle a closed socket: the other one learns of a reset half a round trip later."""
         self._open_sides -= 1
         if self._open_sides == 0:
             self._connecting.cancel()
             self._on_closed(self)
         elif error is not None:
-            self._model.events.at(self._clock() + self._model.profile.rtt_s / 2, lambda _: other.abort())
-            self._stir()
+            self._model.events.schedule(self._clock() + self._model.profile.rtt_s / 2, lambda _: other.abort())
+            self._on_work()

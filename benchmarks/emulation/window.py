@@ -1,8 +1,8 @@
 """Congestion window of one sender: slow start, then a segment a round trip, halved by loss (RFC 5681).
 
-Slow start ends at the first loss, or when a whole round has been delayed by a queue, as HyStart does in Linux (Ha &
-Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks"): the bottleneck drops nothing, so that without
-it every window would grow to the receiver's buffer.
+Slow start ends at the first loss, or when a queue has delayed a complete round, as HyStart does in Linux (Ha & Rhee,
+"Hybrid Slow Start for High-Bandwidth and Long-Distance Networks"): the bottleneck drops nothing, so that without it
+every window would grow to the receiver's buffer.
 """
 
 import math
@@ -37,16 +37,16 @@ class CongestionWindow:
         self._window_bytes = float(INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES)
         self._slow_start_until_bytes = math.inf
         self._recovers_until_s = -math.inf
-        self._round_began_s = -math.inf
+        self._round_started_s = -math.inf
         self._round_shortest_s = math.inf
-        self._delayed_from_s = _delayed_from_s(rtt_s)
+        self._delay_threshold_s = _delay_threshold_s(rtt_s)
         self._last_sent_s = -math.inf
         self._segments_until_loss = self._draw()
 
     def change(self, *, rtt_s: float, loss_rate: float) -> None:
-        """Go on with another path under the same connection."""
+        """Continue over another path with the same connection."""
         self._rtt_s, self._loss_rate = rtt_s, loss_rate
-        self._delayed_from_s = _delayed_from_s(rtt_s)
+        self._delay_threshold_s = _delay_threshold_s(rtt_s)
         self._segments_until_loss = self._draw()
 
     @property
@@ -54,7 +54,7 @@ class CongestionWindow:
         return min(self._window_bytes, self._limit_bytes)
 
     def send(self, count_bytes: int, now_s: float) -> bool:
-        """Count ``count_bytes`` as sent; whether one of their segments is lost."""
+        """Count ``count_bytes`` as sent; return whether one of their segments is lost."""
         self._last_sent_s = now_s
         self._segments_until_loss -= math.ceil(count_bytes / SEGMENT_BYTES)
         if self._segments_until_loss > 0:
@@ -68,7 +68,7 @@ class CongestionWindow:
             self._window_bytes = min(self._window_bytes, float(INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES))
 
     def acknowledge(self, count_bytes: int, *, sent_s: float, now_s: float, was_limiting: bool) -> None:
-        """Grow, but only when the window was what held the sender back (RFC 7661)."""
+        """Grow, but only when the window was what limited the sender (RFC 7661)."""
         if self._window_bytes < self._slow_start_until_bytes:
             self._watch_delay(sent_s, now_s)
         if not was_limiting or self._window_bytes >= self._limit_bytes:
@@ -79,7 +79,7 @@ class CongestionWindow:
             self._window_bytes += SEGMENT_BYTES * count_bytes / self._window_bytes
 
     def lose(self, now_s: float) -> None:
-        """Halve, once a round trip however many segments are lost in it."""
+        """Halve the window, once a round trip however many segments are lost in it."""
         if now_s < self._recovers_until_s:
             return
         self.losses += 1
@@ -88,20 +88,20 @@ class CongestionWindow:
         self._slow_start_until_bytes = self._window_bytes
 
     def _watch_delay(self, sent_s: float, now_s: float) -> None:
-        """End slow start after a round of which not even the quickest answer came in time."""
-        if sent_s >= self._round_began_s:
-            if self._delayed_from_s <= self._round_shortest_s < math.inf:
+        """End slow start after a round in which even the quickest answer came late."""
+        if sent_s >= self._round_started_s:
+            if self._delay_threshold_s <= self._round_shortest_s < math.inf:
                 self._slow_start_until_bytes = self._window_bytes
-            self._round_began_s, self._round_shortest_s = now_s, math.inf
+            self._round_started_s, self._round_shortest_s = now_s, math.inf
         self._round_shortest_s = min(self._round_shortest_s, now_s - sent_s)
 
     def _draw(self) -> float:
-        """Segments until the next loss, geometric with mean 1/loss_rate."""
+        """Draw the number of segments until the next loss, geometric with mean 1/loss_rate."""
         if self._loss_rate <= 0:
             return math.inf
         return 1 + math.floor(math.log(1 - self._random.random()) / math.log1p(-self._loss_rate))
 
 
-def _delayed_from_s(rtt_s: float) -> float:
-    """Round trip from which on a round counts as delayed."""
+def _delay_threshold_s(rtt_s: float) -> float:
+    """Return the round trip from which on a round counts as delayed, s."""
     return rtt_s + min(max(DELAY_FRACTION * rtt_s, DELAY_BOUNDS_S[0]), DELAY_BOUNDS_S[1])

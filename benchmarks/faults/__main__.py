@@ -28,13 +28,13 @@ from benchmarks.faults.disk import disk
 from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, run
 from benchmarks.faults.ledger import Ledger, ledger_of
 from benchmarks.faults.network import Network, network
-from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
+from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
 from benchmarks.faults.waiting import until
 from benchmarks.faults.watching import Asking, Publications
-from benchmarks.support.background import beside
-from benchmarks.support.command import told
-from benchmarks.support.precedence import precedence
-from benchmarks.support.report import ROOT, Value, arguments, write
+from benchmarks.support.background import run_in_background
+from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.report import ROOT, Value, make_parser, write_report
 from services.bootstrap import build_container
 from services.processes import NICENESS
 from services.serve import PYTHON, ensure_first_key
@@ -77,7 +77,7 @@ class Course:
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/faults.json``; 1 where something that must hold did not."""
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
     parser.add_argument("--api-processes", type=int, default=2, help="that answer, of which one is killed; else 2")
     options = parser.parse_args(argv)
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
     started_at = datetime.now(UTC)
     only = options.only or (SMOKE_KIND if options.smoke else "")
     with (
-        nullcontext(False) if options.smoke else precedence() as ahead,
+        nullcontext(False) if options.smoke else take_precedence() as prioritised,
         stage(options.seed, options.api_processes, smoke=options.smoke) as (scene, asking),
     ):
         course = Course()
@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> int:
             agent.finish()
         uploaded = [agent.stop() for agent in scene.agents]
         with psycopg.connect(scene.service.postgres.url()) as admin:
-            told = ledger_of(admin, scene.agents)
+            run_command = ledger_of(admin, scene.agents)
             published = {release for (release,) in admin.execute(_PUBLISHED)}
         wrong = failures(scene, uploaded)
         wrong += [f"{part} ended by itself" for part in course.ended]
@@ -107,10 +107,10 @@ def main(argv: Sequence[str]) -> int:
             wrong.append(f"no fault has {only!r} in its name")
         half = scene.publications.half
         half += [f"release {each} answered and is none" for each in sorted(_answered(asking) - published)]
-        for each in (*told.wrong, *wrong, *half[:10]):
+        for each in (*run_command.wrong, *wrong, *half[:10]):
             print(f"WRONG  {each}", flush=True)
-        found = summary(course, told, scene, half) | {"went_ahead_of_others": ahead}
-    write(
+        found = summary(course, run_command, scene, half) | {"went_ahead_of_others": prioritised}
+    write_report(
         "faults",
         quick=options.quick,
         smoke=options.smoke,
@@ -118,7 +118,7 @@ def main(argv: Sequence[str]) -> int:
         summary=found,
         started_at=started_at,
     )
-    return 1 if told.wrong or wrong or half else 0
+    return 1 if run_command.wrong or wrong or half else 0
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene
         SERVICE_LOG.parent.mkdir(parents=True, exist_ok=True)
         output = stack.enter_context(SERVICE_LOG.open("wb"))
         whole = stack.enter_context(
-            service(
+            run_service(
                 own.folder,
                 parts=(API, WORKERS, JOURNAL, SCHEDULE),
                 api_processes=api_processes,
@@ -146,9 +146,9 @@ def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene
         _publish(whole, key, seed)
         agents = stack.enter_context(_agents(folder, whole, key, between, SMOKE_AGENTS if smoke else AGENTS))
         publications = Publications(whole.postgres.url)
-        stack.enter_context(beside("publications", publications.run))
+        stack.enter_context(run_in_background("publications", publications.run))
         asking = Asking(whole.address, key, _question(), between)
-        stack.enter_context(beside("asking", asking.run))
+        stack.enter_context(run_in_background("asking", asking.run))
         until(lambda: asking.asked and asking.asked[-1].release is not None, "the first recommendation")
         yield Scene(whole, agents, between, own, publications), asking
 
@@ -210,10 +210,13 @@ def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
     course.kills += fault.is_kill
     course.results.append({"case": fault.kind, "lasted_s": ended_s - began_s, "missed": len(missed), "back_s": back_s})
     reasons = Counter(each.reason for each in missed).most_common(2)
-    told = f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
+    run_command = (
+        f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
+    )
     copies = sum(len(agent.copies) for agent in scene.agents)
     print(
-        f"{sum(course.kinds.values()):3} {fault.kind}, {ended_s - began_s:.1f} s: {told}; {copies} copies", flush=True
+        f"{sum(course.kinds.values()):3} {fault.kind}, {ended_s - began_s:.1f} s: {run_command}; {copies} copies",
+        flush=True,
     )
     if ended := scene.service.ended():
         print(f"    ended by themselves: {', '.join(ended)}; see {SERVICE_LOG.relative_to(ROOT)}", flush=True)
@@ -252,11 +255,11 @@ def late(results: Sequence[Mapping[str, Value]]) -> list[str]:
 
 def back_after(course: Course, *kinds: str) -> list[float]:
     """When recommendations were back after each fault of these kinds, s."""
-    told = (each["back_s"] for each in course.results if each["case"] in kinds)
-    return [each for each in told if isinstance(each, float)]
+    run_command = (each["back_s"] for each in course.results if each["case"] in kinds)
+    return [each for each in run_command if isinstance(each, float)]
 
 
-def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
+def summary(course: Course, run_command: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
     """The figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
     back = back_after(course, *course.kinds)
@@ -265,14 +268,14 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "kills": course.kills,
         "faults_by_kind": dict(course.kinds),
         "skipped": scene.skipped(),
-        "acked_rows": told.acked_rows,
-        "lost_rows": told.lost_rows,
-        "duplicate_rows": told.duplicate_rows,
-        "miscounted_rows": told.miscounted_rows,
-        "quarantined_rows": told.quarantined_rows,
-        "heartbeats": told.heartbeats,
-        "lost_heartbeats": told.lost_heartbeats,
-        "duplicate_heartbeats": told.duplicate_heartbeats,
+        "acked_rows": run_command.acked_rows,
+        "lost_rows": run_command.lost_rows,
+        "duplicate_rows": run_command.duplicate_rows,
+        "miscounted_rows": run_command.miscounted_rows,
+        "quarantined_rows": run_command.quarantined_rows,
+        "heartbeats": run_command.heartbeats,
+        "lost_heartbeats": run_command.lost_heartbeats,
+        "duplicate_heartbeats": run_command.duplicate_heartbeats,
         "ended_by_themselves": len(course.ended),
         "transfers": len(copies),
         "transfers_interrupted": sum(not copied.is_good for copied in copies),
@@ -294,4 +297,4 @@ _PUBLISHED = "SELECT id FROM releases WHERE published_at IS NOT NULL"
 
 
 if __name__ == "__main__":
-    sys.exit(told("faults", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("faults", lambda: main(sys.argv[1:])))

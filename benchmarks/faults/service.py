@@ -164,7 +164,7 @@ def _kill(processes: Sequence[psutil.Process]) -> None:
 
 
 @contextmanager
-def service(
+def run_service(
     folder: Path,
     *,
     parts: Sequence[str],

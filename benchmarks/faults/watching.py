@@ -11,7 +11,7 @@ import psycopg
 
 from benchmarks.faults.network import Network
 from benchmarks.faults.waiting import until
-from benchmarks.support.background import turns
+from benchmarks.support.background import repeat_until_stopped
 
 ASK_EVERY_S = 0.1
 LOOK_EVERY_S = 0.1
@@ -100,7 +100,7 @@ class Publications:
             try:
                 with psycopg.connect(self.url(), autocommit=True, connect_timeout=CONNECT_PATIENCE_S) as admin:
                     admin.execute(f"SET statement_timeout = '{STATEMENT_PATIENCE}'")
-                    for _ in turns(stopping, LOOK_EVERY_S):
+                    for _ in repeat_until_stopped(stopping, LOOK_EVERY_S):
                         self._look(admin)
             except (psycopg.Error, OSError, IndexError):  # the database, or the file that tells where it is, is away
                 stopping.wait(LOOK_EVERY_S)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from benchmarks.fuzz.readers import AT_ONCE, fed, targets
 from benchmarks.fuzz.whole_api import Extent, requested
 from benchmarks.support import report
-from benchmarks.support.command import told
+from benchmarks.support.command import run_command
 
 MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
 SMOKE_AT_ONCE = 20
@@ -17,7 +17,7 @@ SMOKE_AT_ONCE = 20
 
 def main(argv: Sequence[str]) -> int:
     """Feed all, print and write ``var/bench/fuzz.json``; 1 if anything failed."""
-    parser = report.arguments(__doc__)
+    parser = report.make_parser(__doc__)
     parser.add_argument(
         "--minutes", type=float, help=f"for the readers, in all; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick"
     )
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
         "failures": sum(len(each.failures) for each in found),
     }
     results = [each.row() for each in found]
-    report.write(
+    report.write_report(
         "fuzz",
         quick=options.quick,
         smoke=options.smoke,
@@ -77,4 +77,4 @@ def asked(extent: Extent, *, seed: int) -> Iterator[Fed]:
 
 
 if __name__ == "__main__":
-    sys.exit(told("fuzz", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("fuzz", lambda: main(sys.argv[1:])))

@@ -23,15 +23,15 @@ import psutil
 
 from benchmarks.api.app import ECHO, ECHO_REDIS, REALLY_ANSWERED
 from benchmarks.api.cases import log_lines
-from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
+from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
 from benchmarks.faults.waiting import until
 from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site
 from benchmarks.load.memory import Memory
 from benchmarks.support import report
-from benchmarks.support.background import beside
-from benchmarks.support.command import told
-from benchmarks.support.precedence import precedence
-from benchmarks.support.processes import Shared, cpu_s
+from benchmarks.support.background import run_in_background
+from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.processes import ProcessorWatch, measure_cpu_s
 from services.bootstrap import build_container
 from services.processes import NICENESS
 from services.serve import PYTHON, ensure_first_key, list_commands
@@ -105,7 +105,7 @@ SETTLED_SHARE = 1 / 3
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/load.json``; 1 where a bound was missed."""
-    parser = report.arguments(__doc__.partition("\n")[0])
+    parser = report.make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--agents", type=int, help="simulated; else 1,000, or 200 with --quick")
     parser.add_argument("--seconds", type=float, help="measured; else 600, or 30 with --quick")
     parser.add_argument("--api-processes", type=int, help="that answer; else 2, or one with --smoke")
@@ -115,20 +115,20 @@ def main(argv: Sequence[str]) -> int:
     started_at = datetime.now(UTC)
     api_processes = options.api_processes or (1 if options.smoke else API_PROCESSES)
     with (
-        nullcontext(False) if options.smoke else precedence() as ahead,
+        nullcontext(False) if options.smoke else take_precedence() as prioritised,
         at_work(options.seed, api_processes, sites=scale.sites, niceness={} if options.smoke else NICENESS) as (
-            whole,
+            service,
             key,
         ),
     ):
         print(f"{agents} agents for {seconds:.0f} s", flush=True)
-        memory = Memory(lambda: parts_of(whole))
-        with beside("memory", memory.run):
-            loaded, used = crowd(whole, key, agents, scale.warm_s, seconds, sites=scale.sites)
+        memory = Memory(lambda: parts_of(service))
+        with run_in_background("memory", memory.run):
+            loaded, used = crowd(service, key, agents, scale.warm_s, seconds, sites=scale.sites)
             ended_at_s = time.monotonic()
         growth = memory.growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
         steady = memory.steady_growth(ended_at_s - STEADY_S)
-        echoed = echo(whole, key, agents, scale)
+        echoed = echo(service, key, agents, scale)
     results = [*rows("service", loaded), *rows("echo", echoed)]
     results += [
         {
@@ -140,13 +140,17 @@ def main(argv: Sequence[str]) -> int:
         }
         for name in memory.looks[-1].by_part
     ]
-    found = summary(agents, loaded, echoed, memory) | grown(growth, steady) | {"went_ahead_of_others": ahead}
+    found = summary(agents, loaded, echoed, memory) | grown(growth, steady) | {"went_ahead_of_others": prioritised}
     for reason, count in [*loaded["reasons"].items(), *echoed["reasons"].items()]:
         print(f"{count} times {reason}")
-    report.write(
+    report.write_report(
         "load", quick=options.quick, smoke=options.smoke, results=results, summary=found, started_at=started_at
     )
-    return 0 if options.smoke else report.judge(found, AT_MOST | (STEADY_AT_MOST if seconds >= 2 * STEADY_S else {}))
+    return (
+        0
+        if options.smoke
+        else report.judge_summary(found, AT_MOST | (STEADY_AT_MOST if seconds >= 2 * STEADY_S else {}))
+    )
 
 
 @contextmanager
@@ -158,8 +162,8 @@ def at_work(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-load-")))
         folder.chmod(0o755)
         output = stack.enter_context((folder / "service.log").open("ab"))
-        whole = stack.enter_context(
-            service(
+        service = stack.enter_context(
+            run_service(
                 folder / "service",
                 parts=(API, WORKERS, JOURNAL, SCHEDULE),
                 api_processes=api_processes,
@@ -167,13 +171,13 @@ def at_work(
                 niceness=niceness,
             )
         )
-        with build_container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+        with build_container(database_url=service.database_url, redis_url=service.valkey.url()) as parts:
             key = ensure_first_key(parts, folder / "key")
-        with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+        with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
             named = [site(number, sites) for number in range(sites)]
             client.post("/v1/logs", content=b"".join(log_lines(seed, named))).raise_for_status()
             until(lambda: _released(client) == sites, "a release of all links", patience_s=RELEASE_PATIENCE_S)
-        yield whole, key
+        yield service, key
 
 
 def _released(client: httpx.Client) -> int:
@@ -181,11 +185,11 @@ def _released(client: httpx.Client) -> int:
 
 
 def crowd(
-    whole: Service, key: str, agents: int, warm_s: float, seconds: float, **more: Any
+    service: Service, key: str, agents: int, warm_s: float, seconds: float, **more: Any
 ) -> tuple[dict[str, Any], Mapping[str, float]]:
     """What the agents measured; and the share of a processor that each part of the service took meanwhile."""
     order = {
-        "host": whole.settings.host, "port": whole.settings.port, "key": key, "routes": ROUTES, "agents": agents,
+        "host": service.settings.host, "port": service.settings.port, "key": key, "routes": ROUTES, "agents": agents,
         "warm_s": warm_s, "seconds": seconds, "fast_ticks": 0, "fast_tick_s": 0.0,
     }  # fmt: skip
     command = [*PYTHON, "benchmarks.load.crowd", json.dumps(order | more)]
@@ -193,40 +197,40 @@ def crowd(
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "warm\n", "the crowd ended before it was at work"
-            shared, before, began_s = Shared(psutil.Process()), _cpu(whole), time.monotonic()
-            told = process.stdout.readline()
-            lasted_s, after, share = time.monotonic() - began_s, _cpu(whole), shared.until_now()
+            shared, before, began_s = ProcessorWatch(psutil.Process()), _cpu(service), time.monotonic()
+            run_command = process.stdout.readline()
+            lasted_s, after, share = time.monotonic() - began_s, _cpu(service), shared.share()
         finally:
             process.kill()
-    found: dict[str, Any] = json.loads(told)
+    found: dict[str, Any] = json.loads(run_command)
     found |= {"others_share": share.others, "stolen_share": share.stolen}
     return found, {name: (after[name] - before[name]) / lasted_s for name in before if name in after}
 
 
-def _cpu(whole: Service) -> dict[str, float]:
-    return {name: cpu_s(psutil.Process(first)) for name, first in parts_of(whole).items()}
+def _cpu(service: Service) -> dict[str, float]:
+    return {name: measure_cpu_s(psutil.Process(first)) for name, first in parts_of(service).items()}
 
 
-def parts_of(whole: Service) -> dict[str, int]:
+def parts_of(service: Service) -> dict[str, int]:
     """The first process of every part; each of the API's that answers is one."""
-    (valkey,) = psutil.Process(int((whole.valkey.folder / "keeper.lock").read_text())).children()
-    processes = {name: process.pid for name, process in whole.processes.items()}
+    (valkey,) = psutil.Process(int((service.valkey.folder / "keeper.lock").read_text())).children()
+    processes = {name: process.pid for name, process in service.processes.items()}
     answering = psutil.Process(processes.pop(API)).children()
     processes |= {f"{API} {number}": each.pid for number, each in enumerate(answering, 1)}
-    return processes | {"postgres": whole.postgres.process_id, "valkey": valkey.pid}
+    return processes | {"postgres": service.postgres.process_id, "valkey": valkey.pid}
 
 
-def echo(whole: Service, key: str, agents: int, scale: Scale) -> dict[str, Any]:
+def echo(service: Service, key: str, agents: int, scale: Scale) -> dict[str, Any]:
     """The same agents on the echo, in place of the API and without workers."""
-    for part in list(whole.processes):
-        whole.kill(part)
-    as_served = list_commands(replace(whole.settings, api_workers=1))[API]
-    whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
-    whole.instead = {API: [*as_served, "--app=benchmarks.api.app:app"]}
-    whole.bring_back(API)
+    for part in list(service.processes):
+        service.kill(part)
+    as_served = list_commands(replace(service.settings, api_workers=1))[API]
+    service.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
+    service.instead = {API: [*as_served, "--app=benchmarks.api.app:app"]}
+    service.bring_back(API)
     warm_s = scale.echo_warm_s + REALLY_ANSWERED * scale.fast_tick_s
     found, _ = crowd(
-        whole, key, agents, warm_s, scale.echo_s,
+        service, key, agents, warm_s, scale.echo_s,
         sites=scale.sites, routes=ECHO_ROUTES, fast_ticks=REALLY_ANSWERED, fast_tick_s=scale.fast_tick_s,
     )  # fmt: skip
     return found
@@ -283,4 +287,4 @@ def grown(growth: Mapping[str, float], steady: Mapping[str, float]) -> dict[str,
 
 
 if __name__ == "__main__":
-    sys.exit(told("load", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("load", lambda: main(sys.argv[1:])))

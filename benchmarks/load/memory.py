@@ -10,7 +10,7 @@ from typing import NamedTuple
 import psutil
 from scipy.stats import theilslopes
 
-from benchmarks.support.background import turns
+from benchmarks.support.background import repeat_until_stopped
 from tradewind.units import KIB, MIB
 
 LOOK_EVERY_S = 5.0
@@ -57,7 +57,7 @@ class Memory:
 
     def run(self, stopping: threading.Event) -> None:
         """Until told to stop."""
-        for _ in turns(stopping, LOOK_EVERY_S):
+        for _ in repeat_until_stopped(stopping, LOOK_EVERY_S):
             with suppress(psutil.NoSuchProcess):
                 found = {name: of_family(first) for name, first in self._parts().items()}
                 self.looks.append(Look(time.monotonic(), found))

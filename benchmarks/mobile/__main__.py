@@ -40,9 +40,9 @@ from benchmarks.mobile.lessons import Contest, Fresh, contests
 from benchmarks.mobile.pricing import as_published, energy_j
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import PARTS, Ground, ground
-from benchmarks.support.command import told
-from benchmarks.support.precedence import precedence
-from benchmarks.support.report import ROOT, arguments, judge, scratch_of, write
+from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.report import ROOT, judge_summary, make_parser, open_scratch_folder, write_report
 from benchmarks.support.sources import Sources
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import Row, RunLog
@@ -58,11 +58,11 @@ def main(argv: Sequence[str]) -> int:
     if options.sets and not set(options.sets) <= set(offered):
         parser.error(f"a quick run has {' and '.join(offered)} alone")
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.mobile", *argv])
-    return told("mobile", partial(_run, options), goes_on=True)
+    return run_command("mobile", partial(_run, options), is_resumable=True)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--paths", nargs="+", choices=tuple(PATHS), help="only these")
     parser.add_argument("--sets", nargs="+", choices=tuple(DATA_SETS), help="only these data sets")
     parser.add_argument("--cut", type=float, metavar="SECONDS", help="stop each run then; it is scored by its bytes")
@@ -76,12 +76,12 @@ def _run(options: argparse.Namespace) -> int:
     sources = Sources.of(PARTS)
     options.scratch.mkdir(parents=True, exist_ok=True)
     with (
-        nullcontext(False) if options.quick else precedence() as ahead,
-        scratch_of("mobile", VAR, smoke=options.smoke) as kept,
+        nullcontext(False) if options.quick else take_precedence() as prioritised,
+        open_scratch_folder("mobile", VAR, smoke=options.smoke) as kept,
     ):
-        measured = _measured(options, RunLog(kept / "mobile-runs.ndjson"), sources, ahead=ahead)
+        measured = _measured(options, RunLog(kept / "mobile-runs.ndjson"), sources, prioritised=prioritised)
     summary = summary_of(measured)
-    write(
+    write_report(
         "mobile",
         quick=options.quick,
         smoke=options.smoke,
@@ -94,11 +94,11 @@ def _run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"\n{radio}, Galaxy S5, screen on; energy is modelled, per 100 MB{runs}:\n")
         for lesson in lessons_of(measured, radio):
             sys.stdout.write(f"  {lesson.line()}\n")
-    whole = not (options.paths or options.sets)
-    return 0 if options.quick else judge(summary, {}, AT_LEAST, whole=whole)
+    is_complete = not (options.paths or options.sets)
+    return 0 if options.quick else judge_summary(summary, {}, AT_LEAST, is_complete=is_complete)
 
 
-def _measured(options: argparse.Namespace, log: RunLog, sources: Sources, *, ahead: bool) -> Measured:
+def _measured(options: argparse.Namespace, log: RunLog, sources: Sources, *, prioritised: bool) -> Measured:
     sets = SMOKE_DATA_SETS if options.smoke else QUICK_DATA_SETS if options.quick else DATA_SETS
     cut_s = options.cut or (SMOKE_CUT_S if options.smoke else QUICK_CUT_S if options.quick else CUT_S)
     turns = SMOKE_TURNS if options.smoke else TURNS
@@ -119,7 +119,7 @@ def _measured(options: argparse.Namespace, log: RunLog, sources: Sources, *, ahe
                 seed=options.seed,
                 folder=options.scratch,
                 cut_s=cut_s,
-                ahead=ahead,
+                prioritised=prioritised,
                 sources=sources,
                 judged=not options.smoke,
             ) as standing:

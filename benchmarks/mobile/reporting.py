@@ -135,8 +135,8 @@ def summary_of(measured: Measured) -> dict[str, Value]:
 
 
 def _judged(measured: Measured, constants: Constants) -> list[Verdict]:
-    whole, dynamic = (partial(energy, constants=constants) for energy in (energy_j, dynamic_j))
-    return list(verdicts(measured.grounds, measured.fresh, whole, dynamic))
+    total, dynamic = (partial(energy, constants=constants) for energy in (energy_j, dynamic_j))
+    return list(verdicts(measured.grounds, measured.fresh, total, dynamic))
 
 
 def _held(measured: Measured, constants: Sequence[Constants]) -> str:

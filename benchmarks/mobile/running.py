@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mobile.cells import Setting
-from benchmarks.support.report import here
+from benchmarks.support.report import name_machine
 from benchmarks.support.sources import Sources
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
-from benchmarks.testbed.measured_run import MeasuredRun, measured_run
+from benchmarks.testbed.measured_run import MeasuredRun, run_measured
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.testbed.peers import environment
-from benchmarks.testbed.soundness import complaint, undisturbed
+from benchmarks.testbed.peers import clean_environment
+from benchmarks.testbed.soundness import find_disturbance, repeat_until_undisturbed
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row, RunLog
 
@@ -36,7 +36,7 @@ PARTS = {
 class Ground:
     """A path with one data set behind it.
 
-    ``ahead`` : whether runs go ahead of whatever else this machine does.
+    ``prioritised`` : whether runs go ahead of whatever else this machine does.
     ``sources`` : as the benchmark began with them.
     ``judged`` : whether runs that other programs disturbed are made again.
     """
@@ -47,7 +47,7 @@ class Ground:
     total_bytes: int
     folder: Path
     cut_s: float
-    ahead: bool
+    prioritised: bool
     sources: Sources
     judged: bool = True
 
@@ -86,7 +86,7 @@ class Ground:
     def key(self, setting: Setting, turn: int = 0) -> str:
         """What a run's figures depend on, this machine and its kernel too."""
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s"]
-        parts += [here(), self.sources.digests[_PART]]
+        parts += [name_machine(), self.sources.digests[_PART]]
         return "; ".join([*parts, *([f"turn {turn}"] if turn else [])])
 
     def _sound(self, setting: Setting) -> MeasuredRun:
@@ -95,22 +95,22 @@ class Ground:
             return self._measured(setting)
 
         def wrong(ran: MeasuredRun) -> str | None:
-            return complaint(ran.path, ran.share, rtt_s=self.bed.path.rtt_s, ahead=self.ahead)
+            return find_disturbance(ran.path, ran.share, rtt_s=self.bed.path.rtt_s, prioritised=self.prioritised)
 
-        return undisturbed(f"{self.name}, {setting.name}", lambda: self._measured(setting), wrong)
+        return repeat_until_undisturbed(f"{self.name}, {setting.name}", lambda: self._measured(setting), wrong)
 
     def _measured(self, setting: Setting) -> MeasuredRun:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             got, scratch = Path(name) / "got", Path(name) / "scratch"
             got.mkdir()
             scratch.mkdir()
-            ran = measured_run(
+            ran = run_measured(
                 self.bed,
                 self.bed.clients[0],
                 _command(self.url, got, setting),
                 got,
                 cut_s=self.cut_s,
-                environment=environment(scratch),
+                environment=clean_environment(scratch),
                 log=scratch.with_name("log"),
             )
             ran.require_moved(f"{self.name}, {setting.name}", scratch.with_name("log"))
@@ -134,7 +134,7 @@ def ground(
     seed: int,
     folder: Path,
     cut_s: float,
-    ahead: bool,
+    prioritised: bool,
     sources: Sources,
     judged: bool = True,
 ) -> Iterator[Ground]:
@@ -143,7 +143,7 @@ def ground(
         Path(work).chmod(0o755)  # nginx may run as another account
         served = Path(work) / "served"
         write_files(served, sizes, seed)
-        with Testbed(path, seed=seed) as bed, origins.nginx(bed, served) as url:
+        with Testbed(path, seed=seed) as bed, origins.run_nginx(bed, served) as url:
             yield Ground(
                 bed=bed,
                 url=url,
@@ -151,7 +151,7 @@ def ground(
                 total_bytes=sum(sizes),
                 folder=Path(work),
                 cut_s=cut_s,
-                ahead=ahead and bed.link.is_ahead,
+                prioritised=prioritised and bed.link.is_real_time,
                 sources=sources,
                 judged=judged,
             )

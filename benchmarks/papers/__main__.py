@@ -27,9 +27,9 @@ from benchmarks.papers.measuring import RECORDS, Bench
 from benchmarks.papers.pages import PAGE, page_of
 from benchmarks.papers.smoke import smallest_findings
 from benchmarks.papers.summary import judged, summary_of
-from benchmarks.support.command import told
-from benchmarks.support.precedence import precedence
-from benchmarks.support.report import ROOT, Value, arguments, here, scratch_of, write
+from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.report import ROOT, Value, make_parser, name_machine, open_scratch_folder, write_report
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import RunLog
 
@@ -39,7 +39,7 @@ SCRATCH = ROOT / "var" / "bench"
 
 def main(argv: Sequence[str]) -> int:
     """Check every claim, print the table and write ``var/bench/facts.json``."""
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--markdown", action="store_true", help="write docs/results/papers.md too")
     parser.add_argument("--measure", nargs="*", metavar="ID", help="make the transfers of these results, or of all")
     parser.add_argument("--cut", type=float, default=CUT_S, metavar="SECONDS", help="of a run; it stands for its bytes")
@@ -51,13 +51,13 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"nothing to measure of {', '.join(sorted(unknown))}; there is of {', '.join(FORMS)}")
     if options.measure is not None or options.smoke:
         become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.facts", *argv])
-    return told("papers", partial(_run, options), goes_on=True)
+    return run_command("papers", partial(_run, options), is_resumable=True)
 
 
 def _run(options: argparse.Namespace) -> int:
-    started_at, machine = datetime.now(UTC), here()
+    started_at, machine = datetime.now(UTC), name_machine()
     findings = _smallest_findings(machine) if options.smoke else _findings(options)
-    write(
+    write_report(
         "papers",
         quick=options.quick,
         smoke=options.smoke,
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _smallest_findings(machine: str) -> Sequence[tuple[Fact, Finding]]:
     require_permission()
-    with scratch_of("papers", SCRATCH, smoke=True) as folder:
+    with open_scratch_folder("papers", SCRATCH, smoke=True) as folder:
         return smallest_findings(folder, machine)
 
 
@@ -82,9 +82,9 @@ def _findings(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:
     if options.measure is not None:
         require_permission()
         SCRATCH.mkdir(parents=True, exist_ok=True)
-        with nullcontext(False) if options.quick else precedence() as ahead:
+        with nullcontext(False) if options.quick else take_precedence() as prioritised:
             asked = options.measure or list(FORMS)
-            replace(bench, ahead=ahead).measure(run for id_ in asked for run in FORMS[id_].runs)
+            replace(bench, prioritised=prioritised).measure(run for id_ in asked for run in FORMS[id_].runs)
     return list(findings(facts, every_check(), bench))
 
 

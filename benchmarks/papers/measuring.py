@@ -18,7 +18,7 @@ from benchmarks.papers.form import Measurable, Rows, mbps
 from benchmarks.papers.grounds import SEED, Run, path_of
 from benchmarks.papers.transfers import Ground, on_testbed
 from benchmarks.papers.trial import SOURCES, Yard
-from benchmarks.support.report import ROOT, here
+from benchmarks.support.report import ROOT, name_machine
 from benchmarks.support.sources import Sources, SourcesChanged
 from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.wan.runs import Row, RunLog
@@ -51,9 +51,9 @@ class Bench:
     log: RunLog
     folder: Path
     cut_s: float
-    ahead: bool = False
+    prioritised: bool = False
     ground: Ground = on_testbed
-    machine: str = field(default_factory=here)
+    machine: str = field(default_factory=name_machine)
     sources: Sources = field(default_factory=partial(Sources.of, SOURCES))
 
     def rows(self, runs: Iterable[Measurable]) -> Rows:
@@ -89,7 +89,7 @@ class Bench:
         done = self.rows(runs := list(dict.fromkeys(runs)))
         left = [run for run in runs if run not in done]
         due = sorted((run for run in left if isinstance(run, Run)), key=lambda run: (run.path, run.files))
-        yard = Yard(facts=self.facts, folder=self.folder, seed=SEED, ahead=self.ahead)
+        yard = Yard(facts=self.facts, folder=self.folder, seed=SEED, prioritised=self.prioritised)
         for (path, files), same in groupby(due, key=lambda run: (run.path, run.files)):
             self._on_one_path(path, files, list(same), yard)
         for trial in left:

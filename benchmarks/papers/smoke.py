@@ -40,7 +40,7 @@ def smallest_findings(folder: Path, machine: str) -> Sequence[tuple[Fact, Findin
     judged = _claims({id_: {} for id_ in JUDGED})
     found = list(findings(judged, {id_: checks[id_] for id_ in JUDGED}))
     ground = _claims(GROUND)
-    yard = Yard(facts=ground, folder=folder, seed=SEED, ahead=False)
+    yard = Yard(facts=ground, folder=folder, seed=SEED, prioritised=False)
     with on_testbed(RUN.path, RUN.files, yard, CUT_S) as made:
         row = made(RUN)
     moved = property_of("a transfer of ours moves bytes", mbps(row) > 0, by=By.TESTBED)

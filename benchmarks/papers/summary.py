@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from benchmarks.papers.catalogue import Fact
 from benchmarks.papers.finding import Finding, Verdict
-from benchmarks.support.report import Value, judge
+from benchmarks.support.report import Value, judge_summary
 
 Told = Sequence[tuple[Fact, Finding]]
 
@@ -54,4 +54,4 @@ def judged(told: Told, machine: str, *, quick: bool) -> int:
     """Tell what is missing and which bounds are missed: an exit code, that of a quick run always 0."""
     if missing := what_is_missing(told):
         print(f"\n{missing}")
-    return 0 if quick else judge(summary_of(told, machine), AT_MOST, AT_LEAST)
+    return 0 if quick else judge_summary(summary_of(told, machine), AT_MOST, AT_LEAST)

@@ -10,9 +10,9 @@ from benchmarks.papers.grounds import Run, path_of, sizes_of
 from benchmarks.papers.trial import Yard
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
-from benchmarks.testbed.measured_run import MeasuredRun, measured_run
-from benchmarks.testbed.peers import environment
-from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.measured_run import MeasuredRun, run_measured
+from benchmarks.testbed.peers import clean_environment
+from benchmarks.testbed.soundness import find_disturbance
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row
 
@@ -28,12 +28,12 @@ def on_testbed(path: str, files: str, yard: Yard, cut_s: float) -> Iterator[Make
         Path(work).chmod(0o755)  # nginx may run as another account
         served = Path(work) / "served"
         write_files(served, sizes, yard.seed)
-        with Testbed(path_of(path, yard.facts), seed=yard.seed) as bed, origins.nginx(bed, served) as url:
+        with Testbed(path_of(path, yard.facts), seed=yard.seed) as bed, origins.run_nginx(bed, served) as url:
 
             def made(run: Run) -> Row:
                 with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
                     ran = _ran(run, bed, url, Path(name), cut_s)
-                return _row(ran, bed, total_bytes=sum(sizes), ahead=yard.ahead)
+                return _row(ran, bed, total_bytes=sum(sizes), prioritised=yard.prioritised)
 
             yield made
 
@@ -42,14 +42,14 @@ def _ran(run: Run, bed: Testbed, url: str, folder: Path, cut_s: float) -> Measur
     got, scratch, log = folder / "got", folder / "scratch", folder / "log"
     got.mkdir()
     scratch.mkdir()
-    surroundings = environment(scratch)
+    surroundings = clean_environment(scratch)
     command = _command(run, url, got)
-    ran = measured_run(bed, bed.clients[0], command, got, cut_s=cut_s, environment=surroundings, log=log)
+    ran = run_measured(bed, bed.clients[0], command, got, cut_s=cut_s, environment=surroundings, log=log)
     ran.require_moved(run.name, log)
     return ran
 
 
-def _row(ran: MeasuredRun, bed: Testbed, *, total_bytes: int, ahead: bool) -> Row:
+def _row(ran: MeasuredRun, bed: Testbed, *, total_bytes: int, prioritised: bool) -> Row:
     return {
         "duration_s": ran.duration_s,
         "bytes_done": ran.bytes_done,
@@ -57,7 +57,9 @@ def _row(ran: MeasuredRun, bed: Testbed, *, total_bytes: int, ahead: bool) -> Ro
         "cpu_s": ran.cpu_s,
         "energy_j": ran.modelled_energy_j(),
         "cut": ran.cut,
-        "disturbed": complaint(ran.path, ran.share, rtt_s=bed.path.rtt_s, ahead=ahead and bed.link.is_ahead),
+        "disturbed": find_disturbance(
+            ran.path, ran.share, rtt_s=bed.path.rtt_s, prioritised=prioritised and bed.link.is_real_time
+        ),
     }
 
 

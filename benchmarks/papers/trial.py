@@ -74,12 +74,12 @@ Ours beside other tools plans and tunes by itself; its controller beside cross t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yard:
-    """Where a trial is made. ``ahead`` : whether it goes ahead of whatever else this machine does."""
+    """Where a trial is made. ``prioritised`` : whether it goes ahead of whatever else this machine does."""
 
     facts: Facts
     folder: Path
     seed: int
-    ahead: bool
+    prioritised: bool
 
 
 class Trial(Protocol):

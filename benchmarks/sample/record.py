@@ -59,7 +59,7 @@ def _moved(name: str, site: Site, files: FileClass, count: int, to: Path, *, see
         Path(work).chmod(0o755)
         served = Path(work) / "served"
         write_folder(served / "set", {files: count}, random.Random(seed))
-        with Testbed(site.path, seed=seed) as bed, origins.serve_files(bed, served) as url:
+        with Testbed(site.path, seed=seed) as bed, origins.run_serve_files(bed, served) as url:
             if then is not None:
                 changing = threading.Timer(CHANGES_AFTER_S, bed.change, (then,))
                 changing.start()

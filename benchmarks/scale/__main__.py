@@ -21,9 +21,9 @@ from benchmarks.scale.costs import LOAD, SMALLEST_LOAD, unit_costs
 from benchmarks.scale.growth import measured, summary
 from benchmarks.scale.hosts import LAYOUT, SMALLEST_LAYOUT, cut_off
 from benchmarks.scale.stored import FOLDER, Size
-from benchmarks.support.command import told
-from benchmarks.support.kept_database import tell
-from benchmarks.support.report import arguments, judge, scratch_of, write
+from benchmarks.support.command import run_command
+from benchmarks.support.report import judge_summary, make_parser, open_scratch_folder, write_report
+from benchmarks.support.stored_database import print_now
 from benchmarks.testbed.errors import CannotEmulate
 from services.processes import NICENESS
 
@@ -37,7 +37,7 @@ AT_MOST = {"growth_exponent": 1.05, "peak_rss_mb": 2_048.0, "incremental_share":
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/scale.json``; 1 where a bound was missed or a link lost."""
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", help="sizes, instead of the usual ones")
     parser.add_argument("--rows-a-link", type=int, default=ROWS_A_LINK)
     parser.add_argument(
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     started_at = datetime.now(UTC)
     usual = SMOKE if options.smoke else QUICK if options.quick else FULL
     sizes = [Size(rows, max(rows // options.rows_a_link, 1)) for rows in options.rows or usual]
-    with scratch_of("scale", FOLDER, smoke=options.smoke) as folder:
+    with open_scratch_folder("scale", FOLDER, smoke=options.smoke) as folder:
         work = partial(measured, seed=options.seed, patience_s=60 * options.minutes, folder=folder)
         niceness = {} if options.smoke else NICENESS
         results = [work(size, niceness=niceness) for size in sizes]
@@ -55,12 +55,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         hosts.append(cut_off(SMALLEST_LAYOUT if options.smoke else LAYOUT, seed=options.seed))
     except CannotEmulate as reason:
-        tell(f"no hosts: {reason}")
-    whole, new_logs = zip(*results, strict=True)
-    found = summary(whole, new_logs)
+        print_now(f"no hosts: {reason}")
+    full, new_logs = zip(*results, strict=True)
+    found = summary(full, new_logs)
     cases = [each for both in results for each in both if each is not None]
     costs = unit_costs(SMALLEST_LOAD if options.smoke else LOAD, seed=options.seed)
-    write(
+    write_report(
         "scale",
         quick=options.quick,
         smoke=options.smoke,
@@ -70,8 +70,8 @@ def main(argv: Sequence[str]) -> int:
     )
     is_whole = all(host["published_once"] and host["links_with_model"] == host["links"] for host in hosts)
     bounds = {} if options.quick or options.rows else AT_MOST
-    return judge(found, bounds) or int(not is_whole)
+    return judge_summary(found, bounds) or int(not is_whole)
 
 
 if __name__ == "__main__":
-    sys.exit(told("scale", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("scale", lambda: main(sys.argv[1:])))

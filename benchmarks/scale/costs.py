@@ -22,9 +22,9 @@ from benchmarks.api.cases import live_enquiries, requests
 from benchmarks.api.live_transfers import SETTLING_TICKS
 from benchmarks.scale.stored import Stored
 from benchmarks.support.http_load import HeartbeatLoad, Load
-from benchmarks.support.processes import cpu_s
+from benchmarks.support.processes import measure_cpu_s
 from benchmarks.support.report import Value
-from benchmarks.support.workload import ndjson_lines
+from benchmarks.support.workload import draw_ndjson_lines
 from services.application.logs.export import View
 from services.observability.telemetry import create_logger
 from services.persistence.lake import Folder, ParquetLake
@@ -65,7 +65,7 @@ def unit_costs(asked: UnitLoad = LOAD, *, seed: int) -> list[dict[str, Value]]:
                 return asked.seconds * heartbeats.run(address, HEARTBEAT, asked.seconds).rps
 
             def uploaded() -> float:
-                lines = b"".join(ndjson_lines(asked.uploaded_rows, links=10, seed=seed))
+                lines = b"".join(draw_ndjson_lines(asked.uploaded_rows, links=10, seed=seed))
                 client.post("/v1/logs", content=lines).raise_for_status()
                 return asked.uploaded_rows
 
@@ -91,9 +91,9 @@ def processes(environment: Mapping[str, str]) -> dict[str, psutil.Process]:
 
 def cost(work: Callable[[], float], parts: Mapping[str, psutil.Process]) -> dict[str, Value]:
     """Of each of the requests or rows that ``work`` says it has done."""
-    before = {name: cpu_s(each) for name, each in parts.items()}
+    before = {name: measure_cpu_s(each) for name, each in parts.items()}
     count = work()
-    spent = {name: cpu_s(each) - before[name] for name, each in parts.items()}
+    spent = {name: measure_cpu_s(each) - before[name] for name, each in parts.items()}
     return {"count": round(count)} | {f"{name}_us": 1e6 * spent_s / count for name, spent_s in spent.items()}
 
 

@@ -15,9 +15,9 @@ import psutil
 from benchmarks.pipeline import growth_exponent, workers
 from benchmarks.scale.costs import kept_bytes
 from benchmarks.scale.stored import Size, Stored, add_new_logs, kept_as, stored
-from benchmarks.support.kept_database import tell
-from benchmarks.support.processes import cpu_s, peak_rss_mb
-from benchmarks.support.report import DIRTY, UNKNOWN, Value, commit
+from benchmarks.support.processes import measure_cpu_s, read_peak_rss_mb
+from benchmarks.support.report import DIRTY, UNKNOWN, Value, read_commit
+from benchmarks.support.stored_database import print_now
 from services.application.shared.jobs import RefreshModels
 from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
@@ -42,8 +42,8 @@ def measured(
     The second are absent where the first was not done in time. ``folder`` : where they and the rows are kept.
     """
     kept = folder / f"{kept_as(size, seed)}.json"
-    if (found := kept_figures(kept, of=commit())) is not None:
-        tell(f"{size}: measured before, see {kept}")
+    if (found := kept_figures(kept, of=read_commit())) is not None:
+        print_now(f"{size}: measured before, see {kept}")
         return found["whole"], found["new_logs"]
     with (
         stored(size, seed=seed, folder=folder) as data,
@@ -52,19 +52,19 @@ def measured(
         workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
     ):
         watch = Watch(worker, psutil.Process(data.server.process_id))
-        whole: Figures = {"case": f"{size.links} links", "rows": size.rows}
-        whole |= refreshed(parts, data, watch, patience_s) | kept_bytes(data)
+        full: Figures = {"case": f"{size.links} links", "rows": size.rows}
+        full |= refreshed(parts, data, watch, patience_s) | kept_bytes(data)
         new_logs: Figures | None = None
-        if whole["done"] == 1.0:
-            tell(f"{size}: {whole['seconds']:.0f} s")
+        if full["done"] == 1.0:
+            print_now(f"{size}: {full['seconds']:.0f} s")
             links = some_links(data, seed)
             add_new_logs(data, links, max(round(size.rows / size.links * NEW_ROWS), 1) * len(links), seed=seed + 1)
             watch = Watch(worker, psutil.Process(data.server.process_id))
             new_logs = {"case": f"new logs on {len(links)} of {size.links} links", "rows": size.rows}
             new_logs |= refreshed(parts, data, watch, patience_s)
-    if whole["done"] == 1.0:
-        kept.write_text(json.dumps({"commit": commit(), "whole": whole, "new_logs": new_logs}), encoding="utf-8")
-    return whole, new_logs
+    if full["done"] == 1.0:
+        kept.write_text(json.dumps({"commit": read_commit(), "whole": full, "new_logs": new_logs}), encoding="utf-8")
+    return full, new_logs
 
 
 def kept_figures(file: Path, *, of: str) -> Mapping[str, Any] | None:
@@ -89,12 +89,12 @@ class Watch:
     peak_rss_mb: float = 0.0
 
     def __post_init__(self) -> None:
-        self._workers_s, self._database_s = cpu_s(self.worker), cpu_s(self.database)
+        self._workers_s, self._database_s = measure_cpu_s(self.worker), measure_cpu_s(self.database)
 
     def look(self) -> None:
         for each in self.worker.children():
             with suppress(OSError, ValueError):  # it was replaced a moment ago
-                self.peak_rss_mb = max(self.peak_rss_mb, peak_rss_mb(each.pid))
+                self.peak_rss_mb = max(self.peak_rss_mb, read_peak_rss_mb(each.pid))
 
     @property
     def seconds(self) -> float:
@@ -104,8 +104,8 @@ class Watch:
         self.look()
         return {
             "seconds": self.seconds,
-            "workers_cpu_s": cpu_s(self.worker) - self._workers_s,
-            "database_cpu_s": cpu_s(self.database) - self._database_s,
+            "workers_cpu_s": measure_cpu_s(self.worker) - self._workers_s,
+            "database_cpu_s": measure_cpu_s(self.database) - self._database_s,
             "peak_rss_mb": self.peak_rss_mb,
         }
 
@@ -127,7 +127,7 @@ def refreshed(parts: Container, data: Stored, watch: Watch, patience_s: float) -
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
                 watch.look()
-                tell(f"{progress(uow)} links fitted in {watch.seconds:.0f} s")
+                print_now(f"{progress(uow)} links fitted in {watch.seconds:.0f} s")
         time.sleep(POLL_S)
     with parts.store.unit_of_work(data.tenant_id) as uow:
         done, total = progress(uow)
@@ -140,13 +140,13 @@ def progress(uow: Any) -> tuple[int, int]:
     return (0, 0) if release_id is None else tuple(uow.release_work.progress(release_id))
 
 
-def summary(whole: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:
+def summary(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:
     """Growth is the exponent b of seconds = a · rows^b, over the sizes that were done in time.
 
     ``incremental_share`` : of the largest of them, what a refresh after new logs on 2 % of the links took of a whole
     one; in processor time, too, which other programs of the machine touch less.
     """
-    done = [(each, later) for each, later in zip(whole, new_logs, strict=True) if later is not None]
+    done = [(each, later) for each, later in zip(full, new_logs, strict=True) if later is not None]
     if not done:
         return {"rows": []}
     rows = [each["rows"] for each, _ in done]
@@ -162,7 +162,7 @@ def summary(whole: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, 
         **grown,
         "rows_per_s": rows[-1] / seconds[-1],
         "cpu_us_a_row": [1e6 * each / count for each, count in zip(cpu, rows, strict=True)],
-        "peak_rss_mb": max(each["peak_rss_mb"] for each in whole),
+        "peak_rss_mb": max(each["peak_rss_mb"] for each in full),
         "incremental_share": later["seconds"] / largest["seconds"],
         "incremental_cpu_share": _cpu_s(later) / _cpu_s(largest),
     }

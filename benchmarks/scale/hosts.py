@@ -21,11 +21,11 @@ from uuid import UUID, uuid4
 import redis
 
 from benchmarks.pipeline import store_logs
-from benchmarks.support.kept_database import tell
 from benchmarks.support.report import Value
-from benchmarks.support.workload import ndjson_lines
+from benchmarks.support.stored_database import print_now
+from benchmarks.support.workload import draw_ndjson_lines
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, raise_device, remove_namespace
+from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, remove_namespace, set_up_device
 from benchmarks.testbed.permissions import require_permission
 from services.application.shared.jobs import RefreshModels
 from services.bootstrap import Container, build_container
@@ -77,7 +77,7 @@ def cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
         password, tenant_id = secrets.token_hex(), uuid4()
         database_url = prepare_database(postgres.url(tcp=True), app_password=password)
         rows = layout.links * layout.rows_a_link
-        store_logs(database_url, tenant_id, ndjson_lines(rows, links=layout.links, seed=seed))
+        store_logs(database_url, tenant_id, draw_ndjson_lines(rows, links=layout.links, seed=seed))
         parts = stack.enter_context(build_container(database_url=database_url, redis_url=valkey.url()))
         logs = {each.namespace: folder / each.namespace for each in hosts}
         stack.enter_context(workers(hosts, logs, database_url, valkey.url(), layout.sweep_s))
@@ -97,7 +97,7 @@ def course(
     wait_until(lambda: fitted(parts, tenant_id) >= links * CUT_AT and len(fits(logs[lost.namespace])) > 0)
     ip("-n", lost.namespace, "link", "set", DEVICE, "down")
     cut = time.perf_counter()
-    tell(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {links} links are fitted")
+    print_now(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {links} links are fitted")
     wait_until(lambda: current(parts, tenant_id) is not None)
     ended = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
@@ -146,7 +146,7 @@ def host(number: int) -> Iterator[Host]:
     make_namespace(there)
     try:
         ip("link", "add", here, "type", "veth", "peer", "name", DEVICE, "netns", name)
-        raise_device(there)
+        set_up_device(there)
         ip("addr", "add", f"198.18.{number}.1/24", "dev", here)
         ip("link", "set", here, "up")
         yield there

@@ -18,9 +18,15 @@ from psycopg import sql
 
 from benchmarks.pipeline import Unsent
 from benchmarks.scale.rows import COLUMNS, Span, csv_blocks
-from benchmarks.support.kept_database import is_made, kept_server, makers_of, note_made, tell
 from benchmarks.support.report import ROOT
-from benchmarks.support.workload import FIRST_START, SPAN, LinkLaw, link_laws
+from benchmarks.support.stored_database import (
+    digest_row_sources,
+    has_rows,
+    open_stored_server,
+    print_now,
+    record_row_sources,
+)
+from benchmarks.support.workload import FIRST_START, SPAN, LinkLaw, draw_link_laws
 from services.application.logs.rows import NewRows
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
@@ -67,17 +73,17 @@ def stored(size: Size, *, seed: int, folder: Path) -> Iterator[Stored]:
     ------
     SystemExit : there is no room, or another run is at it.
     """
-    folder, makers = folder / kept_as(size, seed), makers_of(MAKERS, f"{seed}")
-    with kept_server(folder, makers) as server:
+    folder, makers = folder / kept_as(size, seed), digest_row_sources(MAKERS, f"{seed}")
+    with open_stored_server(folder, makers) as server:
         database_url = prepare_database(server.url())
         with psycopg.connect(server.url(), autocommit=True) as admin:
-            if not is_made(server):
+            if not has_rows(server):
                 require_room(folder, size.rows)
                 fill(admin, database_url, size, seed)
-                note_made(server, makers)
+                record_row_sources(server, makers)
             tenant_id, link_ids = known(admin)
             forget_models(admin)
-            yield Stored(server, admin, database_url, tenant_id, link_laws(size.links, seed), link_ids)
+            yield Stored(server, admin, database_url, tenant_id, draw_link_laws(size.links, seed), link_ids)
 
 
 def kept_as(size: Size, seed: int) -> str:
@@ -93,7 +99,7 @@ def require_room(folder: Path, rows: int) -> None:
 
 def fill(admin: psycopg.Connection, database_url: str, size: Size, seed: int) -> None:
     """Make a tenant, its links and their rows."""
-    tenant_id, laws, began = uuid4(), link_laws(size.links, seed), time.monotonic()
+    tenant_id, laws, began = uuid4(), draw_link_laws(size.links, seed), time.monotonic()
     keys = [LinkKey(law.source, law.destination, law.network, "tradewind") for law in laws]
     with Store(database_url, Unsent()) as store, store.unit_of_work(tenant_id) as uow:
         uow.tenants.add("benchmark")
@@ -112,7 +118,7 @@ def fill(admin: psycopg.Connection, database_url: str, size: Size, seed: int) ->
     admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
     admin.execute("CHECKPOINT")
     (bytes_,) = admin.execute("SELECT pg_database_size(current_database())").fetchone() or (0,)
-    tell(f"{size.rows:,} rows in {time.monotonic() - began:.0f} s; the database has {bytes_ / GB:.1f} GB")
+    print_now(f"{size.rows:,} rows in {time.monotonic() - began:.0f} s; the database has {bytes_ / GB:.1f} GB")
 
 
 def add_rows(
@@ -136,7 +142,7 @@ def add_rows(
             copied += block.count(b"\n")
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
-                tell(f"{copied:,} of {rows:,} rows copied")
+                print_now(f"{copied:,} of {rows:,} rows copied")
 
 
 TELL_EVERY_S = 30.0

@@ -1,4 +1,4 @@
-"""What goes on beside a benchmark, in a thread of its own."""
+"""Run work in a thread beside a benchmark."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """``work`` is called once, with the event that tells it to return at the end of the context."""
+def run_in_background(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Call ``work`` once in a thread, with the event that tells it to return at the end of the context."""
     stopping = threading.Event()
     thread = threading.Thread(target=work, args=(stopping,), name=name)
     thread.start()
@@ -18,7 +18,7 @@ def beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]
         thread.join()
 
 
-def turns(stopping: threading.Event, every_s: float) -> Iterator[None]:
-    """A turn after each pause, until the event is set."""
+def repeat_until_stopped(stopping: threading.Event, every_s: float) -> Iterator[None]:
+    """Yield after each pause, until the event is set."""
     while not stopping.wait(every_s):
         yield

@@ -1,4 +1,4 @@
-"""How a benchmark's command ends: what goes wrong is one line; interrupted or told to end, it tidies up."""
+"""Run a benchmark as a command: an error is one line, and an interrupted benchmark cleans up."""
 
 import signal
 import sys
@@ -9,11 +9,14 @@ from tradewind.errors import TradewindError
 FAILED, INTERRUPTED = 1, 130
 
 
-def told(name: str, work: Callable[[], int], *, goes_on: bool = False) -> int:
-    """Exit code of ``work``; ``goes_on`` : what an interrupted run has measured is kept for the next."""
-    for ending in (signal.SIGINT, signal.SIGTERM):  # a shell starts what is not in front with the first ignored
-        signal.signal(ending, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1) asks to go on without a terminal
+def run_command(name: str, work: Callable[[], int], *, is_resumable: bool = False) -> int:
+    """Run ``work`` and return the exit code.
+
+    ``is_resumable`` : an interrupted run keeps what it has measured for the next.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts a background job with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1) asks to continue without a terminal
         signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         return work()
@@ -21,5 +24,5 @@ def told(name: str, work: Callable[[], int], *, goes_on: bool = False) -> int:
         sys.stderr.write(f"{name}: {error}\n")
         return FAILED
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{name}: interrupted{'; the next start goes on from here' if goes_on else ''}\n")
+        sys.stderr.write(f"\n{name}: interrupted{'; the next start continues from here' if is_resumable else ''}\n")
         return INTERRUPTED

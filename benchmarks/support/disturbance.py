@@ -1,4 +1,4 @@
-"""Whether other work of this machine spoiled what was measured on a testbed during a block, or during several."""
+"""Tell whether other work on this machine disturbed what was measured on a testbed, in one block or several."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -6,57 +6,57 @@ from contextlib import contextmanager
 
 import psutil
 
-from benchmarks.support.processes import Share, Shared
+from benchmarks.support.processes import ProcessorShare, ProcessorWatch
 from benchmarks.testbed.path_spec import PathCounters
-from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.soundness import find_disturbance
 from benchmarks.testbed.testbed import Testbed
 
 
-class Watched:
-    """Judges the machine by what path and processors saw of it while something was measured, and at no other time.
+class DisturbanceWatch:
+    """Watches path and processors while something is measured, and at no other time.
 
-    ``ahead`` : of whatever else the machine does.
+    ``prioritised`` : whether the measured programs run before whatever else the machine does.
     """
 
-    def __init__(self, bed: Testbed, *, ahead: bool) -> None:
-        self._bed, self._ahead = bed, ahead and bed.link.is_ahead
+    def __init__(self, bed: Testbed, *, prioritised: bool) -> None:
+        self._bed, self._prioritised = bed, prioritised and bed.link.is_real_time
         self._carried: PathCounters | None = None
-        self._shares: list[tuple[float, Share]] = []
+        self._shares: list[tuple[float, ProcessorShare]] = []
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Of this block it is told, too; of one that fails nothing is."""
-        shared, began_s = Shared(psutil.Process()), time.monotonic()
+        """Watch during this block too; a block that fails is not counted."""
+        shared, started_s = ProcessorWatch(psutil.Process()), time.monotonic()
         before = self._bed.counters()
         yield
-        lasted_s = time.monotonic() - began_s
+        lasted_s = time.monotonic() - started_s
         now = self._bed.counters()
-        # What was carried before counts as if it had been carried since: the pause between falls out.
+        # Shift the earlier counters to the start of this block, so that the pause between the blocks drops out.
         self._carried = now.since(before if self._carried is None else before.since(self._carried))
-        self._shares.append((lasted_s, shared.until_now()))
+        self._shares.append((lasted_s, shared.share()))
 
     @property
-    def wrong(self) -> str | None:
-        """What was wrong with the machine; ``None`` where it was good enough, or nothing was measured."""
+    def disturbance(self) -> str | None:
+        """Why the measurement does not count; ``None`` where the machine was good enough, or nothing was measured."""
         if self._carried is None:
             return None
-        share = _together(self._shares)
-        return complaint(self._carried, share, rtt_s=self._bed.path.rtt_s, ahead=self._ahead)
+        share = _weighted_mean(self._shares)
+        return find_disturbance(self._carried, share, rtt_s=self._bed.path.rtt_s, prioritised=self._prioritised)
 
 
 @contextmanager
-def watched(bed: Testbed, *, ahead: bool) -> Iterator[Watched]:
-    """All of a block."""
-    told = Watched(bed, ahead=ahead)
-    with told.measuring():
-        yield told
+def watch_disturbance(bed: Testbed, *, prioritised: bool) -> Iterator[DisturbanceWatch]:
+    """Watch all of a block."""
+    watch = DisturbanceWatch(bed, prioritised=prioritised)
+    with watch.measuring():
+        yield watch
 
 
-def _together(shares: Sequence[tuple[float, Share]]) -> Share:
-    """Shares of several times, each by how long it was."""
-    whole_s = sum(lasted_s for lasted_s, _ in shares)
+def _weighted_mean(shares: Sequence[tuple[float, ProcessorShare]]) -> ProcessorShare:
+    """Return the mean of several shares, weighted by how long each lasted."""
+    total_s = sum(lasted_s for lasted_s, _ in shares)
 
     def mean(name: str) -> float:
-        return sum(lasted_s * float(getattr(share, name)) for lasted_s, share in shares) / whole_s
+        return sum(lasted_s * float(getattr(share, name)) for lasted_s, share in shares) / total_s
 
-    return Share(waited=mean("waited"), others=mean("others"), stolen=mean("stolen"))
+    return ProcessorShare(waited=mean("waited"), others=mean("others"), stolen=mean("stolen"))

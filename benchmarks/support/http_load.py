@@ -1,4 +1,4 @@
-"""Load on one route by wrk: one thread, so that the server has the other core to itself."""
+"""Load one route with wrk, on one thread, so that the server has the other core to itself."""
 
 import json
 import math
@@ -35,7 +35,7 @@ local paths, first_sequence, sequence, turn = {{}}, 0, 0, 0
 function init(arguments)
   wrk.headers["Content-Type"] = "application/json"
   wrk.headers["Authorization"] = {authorization}
-  for i, each in ipairs(transfers) do paths[i] = arguments[1] .. each.id .. arguments[2] end
+  for i, transfer in ipairs(transfers) do paths[i] = arguments[1] .. transfer.id .. arguments[2] end
   first_sequence = tonumber(arguments[3])
 end
 
@@ -69,8 +69,8 @@ class LoadError(Exception):
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One round."""
+class LoadResult:
+    """Requests per second and 99th percentile of the latency in one round."""
 
     rps: float
     p99_ms: float
@@ -78,29 +78,32 @@ class Measured:
 
 @dataclass(frozen=True)
 class LiveTransfer:
-    """A transfer that goes on: its heartbeat with marks such as ``"@sequence@"`` and ``"@rate 1e8@"`` to fill in."""
+    """A running transfer: its heartbeat with marks such as ``"@sequence@"`` and ``"@rate 1e8@"`` to fill in."""
 
     id: str
     body: str
 
 
 class Load:
-    """Posts ``bodies`` in turn with a key, always the same ones in the same order; a folder for wrk's script."""
+    """Posts ``bodies`` in a cycle with a key, always in the same order; wrk's script goes to ``folder``."""
 
     def __init__(self, folder: Path, bodies: Sequence[bytes], secret: str) -> None:
         self._wrk = _Wrk(folder / "load.lua")
-        quoted = ",\n".join(_lua(body.decode()) for body in bodies)
-        self._wrk.script.write_text(_SCRIPT.format(bodies=quoted, authorization=_lua(f"Bearer {secret}"), done=_DONE))
+        quoted = ",\n".join(_quote_for_lua(body.decode()) for body in bodies)
+        self._wrk.script.write_text(
+            _SCRIPT.format(bodies=quoted, authorization=_quote_for_lua(f"Bearer {secret}"), done=_DONE)
+        )
 
-    def run(self, url: str, seconds: int) -> Measured:
-        """Load one route; every answer must be a good one."""
+    def run(self, url: str, seconds: int) -> LoadResult:
+        """Load one route; raise an error unless every answer is successful."""
         return self._wrk.run(url, seconds)[0]
 
 
 class HeartbeatLoad:
-    """Posts heartbeats of live transfers in turn, each with the next sequence number and a rate that swings a little.
+    """Posts heartbeats of live transfers in a cycle, each with the next sequence number and a rate that varies a
+    little.
 
-    A transfer has more time between two heartbeats than an answer takes, because there are more than connections.
+    There are more transfers than connections, so that a transfer's next heartbeat comes after its last answer.
     """
 
     def __init__(self, folder: Path, transfers: Sequence[LiveTransfer], secret: str, *, first_sequence: int) -> None:
@@ -109,12 +112,17 @@ class HeartbeatLoad:
         self._first_sequence = first_sequence
         self._next: dict[str, int] = {}
         self._wrk = _Wrk(folder / "heartbeats.lua")
-        quoted = ",\n".join(f"{{ id = {_lua(each.id)}, body = {_lua(each.body)} }}" for each in transfers)
-        script = _HEARTBEATS.format(transfers=quoted, authorization=_lua(f"Bearer {secret}"), done=_DONE)
+        quoted = ",\n".join(
+            f"{{ id = {_quote_for_lua(transfer.id)}, body = {_quote_for_lua(transfer.body)} }}"
+            for transfer in transfers
+        )
+        script = _HEARTBEATS.format(transfers=quoted, authorization=_quote_for_lua(f"Bearer {secret}"), done=_DONE)
         self._wrk.script.write_text(script)
 
-    def run(self, address: str, route: str, seconds: int) -> Measured:
-        """Load the ``route`` with a place for the transfer in it, going on where its last run ended."""
+    def run(self, address: str, route: str, seconds: int) -> LoadResult:
+        """Load the ``route``, which has a place for the transfer's id, from the sequence number where its last run
+        stopped.
+        """
         first = self._next.get(route, self._first_sequence)
         measured, answered = self._wrk.run(address, seconds, *route.split("{transfer_id}"), str(first))
         self._next[route] = first + math.ceil((answered + CONNECTIONS) / self._count) + 1
@@ -131,23 +139,27 @@ class _Wrk:
         self._program = program
         self.script = script
 
-    def run(self, url: str, seconds: int, *arguments: str) -> tuple[Measured, int]:
-        """What was measured, and how many requests were answered; every answer must be a good one."""
+    def run(self, url: str, seconds: int, *arguments: str) -> tuple[LoadResult, int]:
+        """Return what was measured and the number of answered requests; raise an error unless every answer is
+        successful.
+        """
         command = [self._program, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(self.script), url]
         command += ["--", *arguments]
         with tempfile.TemporaryFile("w+") as output:
-            ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
+            finished = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
             output.seek(0)
-            told = output.read()
-        line = next((line for line in told.splitlines() if line.startswith("measured ")), None)
-        if ended.returncode or line is None:
-            raise LoadError(f"wrk failed: {told.strip()}")
+            printed = output.read()
+        line = next((line for line in printed.splitlines() if line.startswith("measured ")), None)
+        if finished.returncode or line is None:
+            raise LoadError(f"wrk failed: {printed.strip()}")
         answered, duration_us, p99_us, failed = map(int, line.split()[1:])
         if failed:
             raise LoadError(f"{failed} of {answered} requests to {url} failed")
-        return Measured(1e6 * answered / duration_us, p99_us / 1e3), answered
+        return LoadResult(1e6 * answered / duration_us, p99_us / 1e3), answered
 
 
-def _lua(text: str) -> str:
-    """A Lua string literal: JSON's escapes are Lua's, but for those of control characters, which bodies do not have."""
+def _quote_for_lua(text: str) -> str:
+    """Return a Lua string literal: Lua has JSON's escapes, except those of control characters, which bodies do not
+    have.
+    """
     return json.dumps(text)

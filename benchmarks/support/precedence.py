@@ -1,8 +1,8 @@
-"""A benchmark ahead of whatever else this machine does: in a control group of its own, where the host permits one.
+"""Run a benchmark before whatever else this machine does: in a control group of its own, where the host permits one.
 
-Niceness would not do: with autogroups (sched(7)) it counts within one session only. All that a benchmark starts is born
-into its group. The agent's ledger of changed hosts says which groups a killed benchmark has left; the next start
-removes them.
+Niceness does not suffice: with autogroups (sched(7)) it counts within one session only. All processes that a benchmark
+starts are born into its group. The agent's ledger of changed hosts says which groups a killed benchmark has left; the
+next start removes them.
 """
 
 import os
@@ -23,46 +23,50 @@ from tradewind_agent.resources.target import Target
 NOTES = ROOT / "var" / "bench" / "groups"
 
 MOST_SHARES, MOST_WEIGHT = 262_144, 10_000
-"""The most that the kernel takes, of version 1 and 2: 256 and 100 times an ordinary group's."""
+"""The kernel's maximum in version 1 and 2 of control groups: 256 and 100 times that of an ordinary group."""
 
 REAL_TIME_US = 300_000
-"""Of each second that real-time processes of the group may run: without any, version 1 refuses them in groups.
+"""Time of each second that real-time processes of the group may run; version 1 refuses them in groups without any.
 
-All groups together may have 0.95 s, so that three benchmarks can be measured side by side. An emulated link takes
-0.09 s for 100 Mbit/s."""
+All groups together may have 0.95 s, so that three benchmarks can be measured side by side. An emulated link takes 0.09
+s for 100 Mbit/s.
+"""
 
 
 @contextmanager
-def precedence(notes: Path = NOTES) -> Iterator[bool]:
-    """Go ahead of everybody else on processors that stay awake until the end of the block; whether it is permitted."""
+def take_precedence(notes: Path = NOTES) -> Iterator[bool]:
+    """Take the processors before all other programs and keep them awake until the end of the block.
+
+    The value is whether the host permits it.
+    """
     host = HostFolders()
     ledger = Ledger(notes, host.proc)
     here = identify(os.getpid(), host.proc)
     assert here is not None, "this process runs"
     loops = Loops()
     with ledger.locked():
-        for left in tuple(ledger.abandoned()):
-            _remove_groups(_target(left, ledger, host), here)
-        # The loops first, which are to stay outside the group that goes ahead.
-        aside = _target(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
-        if aside.pid == loops.pid and _grouped(aside, _give_way):
-            loops.begin()
-        target = _target(ledger.begin(here, here), ledger, host)
-        permitted = _grouped(target, _go_ahead)
+        for entry in tuple(ledger.abandoned()):
+            _remove_groups(_target_of(entry, ledger, host), here)
+        # The loops first: they stay outside the group that has precedence.
+        idle_target = _target_of(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
+        if idle_target.pid == loops.pid and _set_up_group(idle_target, _make_idle):
+            loops.start()
+        target = _target_of(ledger.begin(here, here), ledger, host)
+        permitted = _set_up_group(target, _give_highest_weight)
     try:
         yield permitted
     finally:
         with ledger.locked():
-            _remove_groups(aside, here)
+            _remove_groups(idle_target, here)
             _remove_groups(target, here)
-        loops.end()
+        loops.stop()
 
 
-def _target(entry: Entry, ledger: Ledger, host: HostFolders) -> Target:
+def _target_of(entry: Entry, ledger: Ledger, host: HostFolders) -> Target:
     return Target(pid=entry.target.pid, folders=(), host=host, files=KernelFiles(), ledger=ledger, entry=entry)
 
 
-def _grouped(target: Target, set_up: Callable[[Target, Group], None]) -> bool:
+def _set_up_group(target: Target, set_up: Callable[[Target, Group], None]) -> bool:
     try:
         ControlGroups(target).limit("cpu", partial(set_up, target))
     except ResourceRefused:
@@ -70,7 +74,7 @@ def _grouped(target: Target, set_up: Callable[[Target, Group], None]) -> bool:
     return True
 
 
-def _go_ahead(target: Target, group: Group) -> None:
+def _give_highest_weight(target: Target, group: Group) -> None:
     if group.unified:
         target.files.write(group.folder / "cpu.weight", str(MOST_WEIGHT))
         return
@@ -79,13 +83,16 @@ def _go_ahead(target: Target, group: Group) -> None:
         target.files.write(group.folder / "cpu.rt_runtime_us", str(REAL_TIME_US))
 
 
-def _give_way(target: Target, group: Group) -> None:
-    """To all other groups, whatever their weight: the scheduling policy of idle processes, for a group."""
+def _make_idle(target: Target, group: Group) -> None:
+    """Let all other groups run first, whatever their weight: the scheduling policy of idle processes, for a group."""
     target.files.write(group.folder / "cpu.idle", "1")
 
 
 def _remove_groups(target: Target, here: ProcessIdentity) -> None:
-    """Remove an entry's groups; one that resists stays noted, and one from before the machine's last start is gone."""
+    """Remove an entry's groups.
+
+    A group that cannot be removed stays recorded; a group from before the machine's last start is gone.
+    """
     entry = target.entry
     gone = [claim for claim in entry.groups if entry.owner.boot != here.boot or dissolve(claim, target) is None]
     entry.groups = [claim for claim in entry.groups if claim not in gone]

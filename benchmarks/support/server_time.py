@@ -1,6 +1,6 @@
-"""Processor time of the service for a request: of the API's process and of the database's backends that serve it.
+"""Measure the service's processor time for a request: of the API's process and of its database backends.
 
-It tells what a request costs whatever else the machine does, beside the time that passes, which grows with that.
+Unlike the wall time, it does not depend on what else the machine does.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,30 +17,30 @@ NS_A_SECOND = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
-    """s that passed, and s of processors."""
+class ServerTime:
+    """Wall time and processor time, s."""
 
     wall_s: float
     cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceProcesses:
     """The API's process, and the server of its database."""
 
     api_id: int
     database_id: int
 
-    def timed(self, work: Callable[[], object]) -> Took:
-        """What the work took of the service, of which nobody else asks anything meanwhile."""
-        before, began = self._ran_ns(), perf_counter()
+    def measure(self, work: Callable[[], object]) -> ServerTime:
+        """Return what ``work`` took of the service; nobody else may use the service meanwhile."""
+        before, started = self._ran_ns(), perf_counter()
         work()
-        wall_s = perf_counter() - began
+        wall_s = perf_counter() - started
         after = self._ran_ns()
-        return Took(wall_s, sum(ran - before.get(thread, 0) for thread, ran in after.items()) / NS_A_SECOND)
+        return ServerTime(wall_s, sum(ran - before.get(thread, 0) for thread, ran in after.items()) / NS_A_SECOND)
 
     def _ran_ns(self) -> dict[int, int]:
-        """Of each thread: how long it ran."""
+        """Return how long each thread ran, ns."""
         return {
             int(schedule.parent.name): int(schedule.read_text(encoding="ascii").split()[0])
             for process_id in (self.api_id, *self._backends())
@@ -48,8 +48,8 @@ class Service:
         }
 
     def _backends(self) -> Iterator[int]:
-        """Of the application alone: those that vacuum, write and checkpoint go on with what was before."""
-        for each in psutil.Process(self.database_id).children():
+        """Yield the application's backends only: vacuum, writer and checkpointer also work off earlier requests."""
+        for backend in psutil.Process(self.database_id).children():
             with suppress(psutil.NoSuchProcess):  # it ended since it was listed
-                if f": {APP} " in " ".join(each.cmdline()):
-                    yield each.pid
+                if f": {APP} " in " ".join(backend.cmdline()):
+                    yield backend.pid

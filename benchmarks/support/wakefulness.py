@@ -1,7 +1,7 @@
-"""Loops that keep processors from halting, and give way to everybody.
+"""Loops that keep processors from halting, and give way to all other processes.
 
-A virtual machine whose processors halt while nothing is to do gets them back late from a busy host. Of wake-ups at
-real-time priority on an otherwise idle machine 0.05 % were more than 5 ms late, up to 25 ms; beside these loops none
+A virtual machine whose processors halt while nothing is to do gets them back late from a busy host. On an otherwise
+idle machine, 0.05 % of the wake-ups at real-time priority were more than 5 ms late, up to 25 ms. With these loops none
 was, and the host kept 1 % of the processors instead of 12 %.
 """
 
@@ -28,7 +28,7 @@ while not select.select([0], [], [], 0)[0]:
     for _ in range(10_000):
         pass
 """
-"""Waits for a byte, then loops on each processor until the end of its input: it outlives no owner."""
+"""Wait for a byte, then loop on each processor until the end of the input, so that the loops outlive no owner."""
 
 
 class Loops:
@@ -41,20 +41,22 @@ class Loops:
     def pid(self) -> int:
         return self._process.pid
 
-    def begin(self) -> None:
+    def start(self) -> None:
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # without it, nothing is worse than before
+        with suppress(BrokenPipeError):  # without the loops nothing is worse than before
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()
 
-    def end(self) -> None:
-        """Let them end, at ordinary priority: as they are, a busy machine would not even let them do that."""
+    def stop(self) -> None:
+        """Let the loops end, at ordinary priority: on a busy machine they would not even get the time for that as they
+        are.
+        """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         with suppress(psutil.NoSuchProcess):
-            one = psutil.Process(self.pid)
-            for each in (one, *one.children(recursive=True)):
+            leader = psutil.Process(self.pid)
+            for process in (leader, *leader.children(recursive=True)):
                 with suppress(OSError):
-                    os.sched_setscheduler(each.pid, os.SCHED_OTHER, os.sched_param(0))
+                    os.sched_setscheduler(process.pid, os.SCHED_OTHER, os.sched_param(0))
         self._process.wait()

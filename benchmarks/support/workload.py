@@ -1,4 +1,4 @@
-"""Transfer records as a busy tenant would log them, drawn from a law that is known, so that a fit can be judged by it.
+"""Transfer records as a busy tenant would log them, drawn from a known law, so that a fit can be judged by it.
 
 T = BW · (1 − ℓ) · (1 − e^(−s/s₀)) · (1 − c · max(0, log₂(s/s_k))²) · f · e^ε,   s = cc · p
 f = m / (m + r · RTT / max(pp, 1)),   P = P_idle + P_net · T/BW + P_stream · s
@@ -43,7 +43,7 @@ class LinkLaw:
     def throughput_bps(
         self, concurrency: int, parallelism: int, pipelining: int, mean_file_bytes: float, load: float
     ) -> float:
-        """The law without its noise."""
+        """Return the law's throughput without its noise, bit/s."""
         streams = concurrency * parallelism
         filled = 1 - math.exp(-streams / self.filling_streams)
         suffering = 1 - 0.03 * max(0.0, math.log2(streams / self.suffering_streams)) ** 2
@@ -53,8 +53,8 @@ class LinkLaw:
         return self.bandwidth_bps * (1 - load) * filled * max(suffering, 0.2) * moving
 
 
-def link_laws(links: int, seed: int) -> list[LinkLaw]:
-    """The links of a workload; endpoints are shared, so that transfers of one link load another."""
+def draw_link_laws(links: int, seed: int) -> list[LinkLaw]:
+    """Return the links of a workload; they share endpoints, so that transfers of one link load another."""
     draw = random.Random(seed)
     endpoints = max(2, links // LINKS_AN_ENDPOINT)
     laws = []
@@ -74,14 +74,14 @@ def link_laws(links: int, seed: int) -> list[LinkLaw]:
     return laws
 
 
-def ndjson_lines(rows: int, *, links: int, seed: int) -> Iterator[bytes]:
-    """``rows`` records over ``links`` links in the order of their start, each a line of NDJSON with its newline."""
-    laws = link_laws(links, seed)
+def draw_ndjson_lines(rows: int, *, links: int, seed: int) -> Iterator[bytes]:
+    """Yield ``rows`` records over ``links`` links in the order of their start, each a line of NDJSON."""
+    laws = draw_link_laws(links, seed)
     draw = random.Random(seed + 1)
     step = SPAN / rows
     for n in range(rows):
         started_at = FIRST_START + n * step
-        yield _line(laws[draw.randrange(links)], started_at, draw)
+        yield _draw_line(laws[draw.randrange(links)], started_at, draw)
 
 
 _TEMPLATE = (
@@ -97,7 +97,7 @@ _TEMPLATE = (
 )
 
 
-def _line(law: LinkLaw, started_at: datetime, draw: random.Random) -> bytes:
+def _draw_line(law: LinkLaw, started_at: datetime, draw: random.Random) -> bytes:
     concurrency = draw.choice(CONCURRENCIES)
     parallelism = draw.choice(PARALLELISMS)
     pipelining = draw.choice(PIPELININGS)

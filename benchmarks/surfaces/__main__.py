@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.support import report
-from benchmarks.support.command import told
+from benchmarks.support.command import run_command
 from benchmarks.surfaces.measures import (
     choice_regret,
     cross_fit_ratio,
@@ -47,7 +47,7 @@ RECORDED = Path(__file__).resolve().parents[1] / "records"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = report.arguments(__doc__ or "", seed=0).parse_args(argv)
+    options = report.make_parser(__doc__ or "", seed=0).parse_args(argv)
     started_at = datetime.now(UTC)
     sets = read_sets(options.data or [RECORDED])
     if options.smoke:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not document["results"]:
         print("surfaces: no transfers to learn from; name a folder of logs with --data", file=sys.stderr)
         return 2
-    report.write(
+    report.write_report(
         "surfaces",
         quick=options.quick,
         smoke=options.smoke,
@@ -139,4 +139,4 @@ def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(told("surfaces", lambda: main(sys.argv[1:])))
+    sys.exit(run_command("surfaces", lambda: main(sys.argv[1:])))

@@ -17,17 +17,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.support.command import told
-from benchmarks.support.report import Value, table
+from benchmarks.support.command import run_command
+from benchmarks.support.report import Value, format_table
 from benchmarks.testbed import calibration
 from benchmarks.testbed.emulator import LinkControl
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.leftovers import State, remove_leftovers, states
+from benchmarks.testbed.leftovers import State, list_states, remove_leftovers
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
-from benchmarks.testbed.schedule import Step, scheduled
+from benchmarks.testbed.schedule import Step, run_schedule
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.testbed.traces import read_traces, replayed
+from benchmarks.testbed.traces import read_traces, replay
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import parse_bps, parse_bytes, parse_seconds
 
@@ -38,47 +38,47 @@ _POLL_S = 0.05
 
 def main(argv: Sequence[str]) -> int:
     if not argv or argv[0].startswith("-"):
-        return told("testbed", lambda: calibration.main(argv))
+        return run_command("testbed", lambda: calibration.main(argv))
     options = _parser().parse_args(argv)
-    return told("testbed", lambda: options.run(options))
+    return run_command("testbed", lambda: options.run(options))
 
 
-def up(options: argparse.Namespace) -> int:
-    """Stand until Ctrl-C, SIGTERM or `down`."""
+def set_up(options: argparse.Namespace) -> int:
+    """Keep a testbed up until Ctrl-C, SIGTERM or `take_down`."""
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *sys.argv[1:]])
-    path = _path(options)
-    steps = _recorded(options, path) if options.trace is not None else []
+    path = _parse_path(options)
+    steps = _read_steps(options, path) if options.trace is not None else []
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with suppress(KeyboardInterrupt), Testbed(path, clients=options.clients, seed=options.seed, purpose=UP) as bed:
         sys.stdout.write(f"{path}; TCP: {bed.tcp()}\n")
-        sys.stdout.write(table([{"host": host.namespace, "address": host.address} for host in bed.hosts]) + "\n")
+        sys.stdout.write(format_table([{"host": host.namespace, "address": host.address} for host in bed.hosts]) + "\n")
         sys.stdout.write(f"run a program there: ip netns exec {bed.clients[0].namespace} PROGRAM\nup; Ctrl-C ends it\n")
         sys.stdout.flush()
 
-        def change(path: PathSpec) -> None:
+        def apply(path: PathSpec) -> None:
             bed.change(path)
             sys.stdout.write(f"{path}\n")
             sys.stdout.flush()
 
-        with scheduled(change, steps):
+        with run_schedule(apply, steps):
             signal.pause()
     return 0
 
 
-def _recorded(options: argparse.Namespace, path: PathSpec) -> list[Step]:
-    """The path with the rate of a recorded transfer."""
+def _read_steps(options: argparse.Namespace, path: PathSpec) -> list[Step]:
+    """Return the steps of the path whose rate follows a recorded transfer."""
     traces = read_traces(options.trace)
     if not 1 <= options.row <= len(traces):
-        raise InvalidValue("row", f"{options.trace} has whole records 1 to {len(traces)}, got {options.row}")
-    return replayed(traces[options.row - 1], path, interval_s=parse_seconds(options.interval))
+        raise InvalidValue("row", f"{options.trace} has complete records 1 to {len(traces)}, got {options.row}")
+    return replay(traces[options.row - 1], path, interval_s=parse_seconds(options.interval))
 
 
-def down(_: argparse.Namespace) -> int:
-    """End every testbed of this machine that was set up by `up` or left over."""
+def take_down(_: argparse.Namespace) -> int:
+    """Take down every testbed of this machine that `set_up` has set up or a killed one has left."""
     require_permission()
     for name in remove_leftovers():
         sys.stdout.write(f"{name}: leftovers removed\n")
-    for state in states():
+    for state in list_states():
         if state.purpose != UP:
             sys.stdout.write(f"{state.name}: in use by process {state.owner}, left alone\n")
             continue
@@ -92,24 +92,24 @@ def down(_: argparse.Namespace) -> int:
     return 0
 
 
-def show(_: argparse.Namespace) -> int:
-    """Testbeds of this machine and what their links carried."""
-    rows = [_row(state) for state in states()]
-    sys.stdout.write((table(rows) if rows else "no testbed is up") + "\n")
+def list_testbeds(_: argparse.Namespace) -> int:
+    """List the testbeds of this machine and what their links carried."""
+    rows = [_row_of_state(state) for state in list_states()]
+    sys.stdout.write((format_table(rows) if rows else "no testbed is up") + "\n")
     return 0
 
 
-def change(options: argparse.Namespace) -> int:
+def change_path(options: argparse.Namespace) -> int:
     """Change the path of the one testbed that is up, or of the one named."""
-    path = _path(options)
-    with LinkControl(_chosen(options.name).folder / "link") as control:
+    path = _parse_path(options)
+    with LinkControl(_choose_state(options.name).folder / "link") as control:
         control.apply(path)
     sys.stdout.write(f"{path}\n")
     return 0
 
 
-def _chosen(name: str | None) -> State:
-    live = [state for state in states() if state.is_alive and name in (None, state.name)]
+def _choose_state(name: str | None) -> State:
+    live = [state for state in list_states() if state.is_alive and name in (None, state.name)]
     if not live:
         raise NotFound("no testbed is up")
     if len(live) > 1:
@@ -117,11 +117,11 @@ def _chosen(name: str | None) -> State:
     return live[0]
 
 
-def _row(state: State) -> dict[str, Value]:
+def _row_of_state(state: State) -> dict[str, Value]:
     row: dict[str, Value] = {
         "testbed": state.name,
         "owner": state.owner,
-        "state": "standing" if state.is_alive else "left over",
+        "state": "up" if state.is_alive else "left over",
         "hosts": len(state.namespaces),
     }
     with suppress(EmulationBroke), LinkControl(state.folder / "link") as control:
@@ -133,23 +133,23 @@ def _row(state: State) -> dict[str, Value]:
     return row
 
 
-def _path(options: argparse.Namespace) -> PathSpec:
+def _parse_path(options: argparse.Namespace) -> PathSpec:
     return PathSpec(
         rate_bps=parse_bps(options.rate),
         rtt_s=parse_seconds(options.rtt),
-        loss_rate=_loss(options.loss),
+        loss_rate=_parse_loss(options.loss),
         queue_bytes=parse_bytes(options.queue) if options.queue is not None else None,
     )
 
 
-def _loss(text: str) -> float:
+def _parse_loss(text: str) -> float:
     return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./run bench testbed", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
-    about = {"up": up, "down": down, "show": show, "set": change}
+    about = {"up": set_up, "down": take_down, "show": list_testbeds, "set": change_path}
     for name, run in about.items():
         command = commands.add_parser(name, help=(run.__doc__ or "").partition("\n")[0])
         command.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""What the emulation delivers beside what it promises, and what it costs: ``var/bench/testbed.json``."""
+"""Measure what the emulation delivers against what it promises, and what it costs: ``var/bench/testbed.json``."""
 
 import statistics
 import sys
@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from benchmarks.support.report import Value, arguments, write
-from benchmarks.testbed.cross_traffic import PORT, CrossTraffic, cross_traffic, received, traffic_source
+from benchmarks.support.report import Value, make_parser, write_report
+from benchmarks.testbed.cross_traffic import PORT, CrossTraffic, read_report, run_cross_traffic, run_traffic_source
 from benchmarks.testbed.namespaces import MTU_BYTES
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace
@@ -23,44 +23,44 @@ FLOWS = (1, 4)
 SETTLE_S, SMOKE_SETTLE_S = 5.0, 1.0
 MEASURE_S, QUICK_MEASURE_S, SMOKE_MEASURE_S = 10.0, 4.0, 2.0
 HEADERS_BYTES = 52
-"""IPv4 and TCP with time stamps, of each full packet."""
+"""IPv4 and TCP headers with time stamps, in each full packet."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/testbed.json``."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *argv])
     started_at = datetime.now(UTC)
     measure_s = SMOKE_MEASURE_S if options.smoke else QUICK_MEASURE_S if options.quick else MEASURE_S
     settle_s = SMOKE_SETTLE_S if options.smoke else SETTLE_S
     paths = PATHS[1:2] if options.quick else PATHS
     results = [
-        measure(path, count, settle_s, measure_s, options.seed)
+        measure_path(path, count, settle_s, measure_s, options.seed)
         for path in paths
         for count in (FLOWS[:1] if options.smoke else FLOWS)
     ]
-    write(
+    write_report(
         "testbed",
         quick=options.quick,
         smoke=options.smoke,
         results=results,
-        summary=summary(results),
+        summary=summarise(results),
         started_at=started_at,
     )
     return 0
 
 
-def measure(path: PathSpec, flows: int, settle_s: float, measure_s: float, seed: int) -> dict[str, Value]:
-    """Bulk flows over a path: after slow start, what arrives, and the processor time of the link."""
+def measure_path(path: PathSpec, flows: int, settle_s: float, measure_s: float, seed: int) -> dict[str, Value]:
+    """Send bulk flows over a path; return what arrives after slow start, and the processor time of the link."""
     with Testbed(path, seed=seed) as bed:
-        rtt_s = quiet_round_trip_s(bed)
-        with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
+        rtt_s = measure_quiet_round_trip_s(bed)
+        with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
             time.sleep(settle_s)
-            before, cpu_before_s, began_s = bed.counters(), bed.link.cpu_s(), time.monotonic()
+            before, cpu_before_s, started_s = bed.counters(), bed.link.cpu_s(), time.monotonic()
             time.sleep(measure_s)
             carried = bed.counters().since(before)
-            elapsed_s, cpu_s = time.monotonic() - began_s, bed.link.cpu_s() - cpu_before_s
-        goodput_bps = statistics.mean(bps for at_s, bps in received(report) if at_s > settle_s)
+            elapsed_s, cpu_s = time.monotonic() - started_s, bed.link.cpu_s() - cpu_before_s
+        goodput_bps = statistics.mean(bps for at_s, bps in read_report(report) if at_s > settle_s)
         possible_bps = path.rate_bps * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
         return {
             "case": f"{path}, {flows} flow{'s' if flows > 1 else ''}",
@@ -76,15 +76,15 @@ def measure(path: PathSpec, flows: int, settle_s: float, measure_s: float, seed:
         }
 
 
-def quiet_round_trip_s(bed: Testbed) -> float:
-    """The round trip while nothing else is on the path."""
-    with traffic_source(bed):
+def measure_quiet_round_trip_s(bed: Testbed) -> float:
+    """Return the round trip while nothing else is on the path, s."""
+    with run_traffic_source(bed):
         command = [sys.executable, "-P", "-m", "benchmarks.testbed.round_trip", bed.server.address, str(PORT)]
         return float(bed.run(bed.clients[0], command))
 
 
-def summary(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
-    """The worst of each."""
+def summarise(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Return the worst value of each figure."""
     return {
         "goodput_share_min": min(_number(row, "goodput_share") for row in results),
         "rtt_error_ms_max": max(abs(_number(row, "rtt_error_ms")) for row in results),

@@ -1,4 +1,4 @@
-"""Other people's traffic: plain TCP downloads that compete for the bottleneck, all the time or on and off.
+"""Other traffic on the path: plain TCP downloads that compete for the bottleneck, all the time or on and off.
 
     python -m benchmarks.testbed.cross_traffic serve ADDRESS PORT
     python -m benchmarks.testbed.cross_traffic fetch ADDRESS PORT --flows 2 --on 5 --off 5
@@ -44,12 +44,12 @@ class CrossTraffic:
 
 
 @contextmanager
-def cross_traffic(bed: Testbed, client: Host, traffic: CrossTraffic) -> Iterator[Path]:
-    """Run it during the block; the value is the file that its reports go to, see `received`."""
+def run_cross_traffic(bed: Testbed, client: Host, traffic: CrossTraffic) -> Iterator[Path]:
+    """Run the traffic during the block; the value is the file that its reports go to, see `read_report`."""
     report = bed.folder / f"cross-traffic-{client.namespace}.ndjson"
     options = ["--flows", traffic.flows, "--on", traffic.on_s, "--off", traffic.off_s, "--seed", traffic.seed]
     fetch = [sys.executable, "-P", "-m", _MODULE, "fetch", bed.server.address, PORT, *options]
-    with traffic_source(bed):
+    with run_traffic_source(bed):
         fetcher = bed.start(client, [str(part) for part in fetch], log=report)
         try:
             yield report
@@ -59,8 +59,8 @@ def cross_traffic(bed: Testbed, client: Host, traffic: CrossTraffic) -> Iterator
 
 
 @contextmanager
-def traffic_source(bed: Testbed) -> Iterator[None]:
-    """A program on the server that sends without end to whoever connects to `PORT`."""
+def run_traffic_source(bed: Testbed) -> Iterator[None]:
+    """Run a program on the server that sends without end to any client that connects to `PORT`."""
     command = [sys.executable, "-P", "-m", _MODULE, "serve", bed.server.address, str(PORT)]
     with bed.start(bed.server, command, stdout=subprocess.PIPE) as source:
         try:
@@ -71,14 +71,16 @@ def traffic_source(bed: Testbed) -> Iterator[None]:
             source.terminate()
 
 
-def received(report: Path) -> list[tuple[float, float]]:
-    """Throughput of the flows together: seconds since their start, and bit/s in the interval that ended then."""
+def read_report(report: Path) -> list[tuple[float, float]]:
+    """Return the throughput of all flows together: seconds since their start, and bit/s in the interval that ended
+    then.
+    """
     rows = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     return [(row["at_s"], row["throughput_bps"]) for row in rows]
 
 
 def serve(address: str, port: int) -> None:
-    """Send without end to whoever connects."""
+    """Send without end to every client that connects."""
     block = bytes(BLOCK_BYTES)
     with selectors.DefaultSelector() as selector, socket.create_server((address, port), backlog=256) as listener:
         selector.register(listener, selectors.EVENT_READ)
@@ -102,7 +104,7 @@ def serve(address: str, port: int) -> None:
 
 
 def fetch(address: str, port: int, traffic: CrossTraffic) -> None:
-    """Receive over ``traffic.flows`` connections, busy and quiet by turns, and report."""
+    """Receive over ``traffic.flows`` connections, alternately busy and quiet, and report."""
     draw = random.Random(traffic.seed)
     counter = _Counter()
     while True:
@@ -112,10 +114,10 @@ def fetch(address: str, port: int, traffic: CrossTraffic) -> None:
 
 
 class _Counter:
-    """Bytes received, reported once an interval, in quiet times too."""
+    """Counts received bytes and reports them once an interval, in quiet times too."""
 
     def __init__(self) -> None:
-        self._began_s = self._since_s = time.monotonic()
+        self._started_s = self._since_s = time.monotonic()
         self._bytes = 0
 
     def add(self, nbytes: int) -> None:
@@ -123,7 +125,7 @@ class _Counter:
         now = time.monotonic()
         if now - self._since_s >= REPORT_S:
             bps = BITS_PER_BYTE * self._bytes / (now - self._since_s)
-            sys.stdout.write(json.dumps({"at_s": now - self._began_s, "throughput_bps": bps}) + "\n")
+            sys.stdout.write(json.dumps({"at_s": now - self._started_s, "throughput_bps": bps}) + "\n")
             sys.stdout.flush()
             self._since_s, self._bytes = now, 0
 
@@ -156,14 +158,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--on", type=float, default=10.0)
     parser.add_argument("--off", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with suppress(KeyboardInterrupt):
-        if asked.what == "serve":
-            serve(asked.address, asked.port)
+        if options.what == "serve":
+            serve(options.address, options.port)
         else:
-            traffic = CrossTraffic(flows=asked.flows, on_s=asked.on, off_s=asked.off, seed=asked.seed)
-            fetch(asked.address, asked.port, traffic)
+            traffic = CrossTraffic(flows=options.flows, on_s=options.on, off_s=options.off, seed=options.seed)
+            fetch(options.address, options.port, traffic)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What is moved: files whose sizes are drawn from real lists, of pages, photos, videos and a mixture."""
+"""The files that benchmarks move: their sizes are drawn from real lists, of pages, photos, videos and a mixture."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ TUNED_S = 25.0
 """Even a transfer that fills the path lasts this long, so that starting up is a small part of it."""
 
 TUNED_SHARE = 0.965
-"""Of the path's rate that files can have at most: the rest is headers."""
+"""Share of the path's rate that files can have at most: the rest is headers."""
 
 LEAST_FILES = 2
 """With one file alone, concurrency could not matter."""
@@ -60,15 +60,15 @@ def _read_sizes(path: Path) -> list[int]:
     return sizes
 
 
-def needed_bytes(path: PathSpec, tuned_s: float = TUNED_S) -> float:
-    """Bytes that keep a well-tuned transfer busy for so long."""
+def bytes_to_fill(path: PathSpec, tuned_s: float = TUNED_S) -> float:
+    """Return the bytes that keep a well-tuned transfer busy for ``tuned_s``."""
     return tuned_s * TUNED_SHARE * path.rate_bps / BITS_PER_BYTE
 
 
 def draw_sizes(kind: Kind, lists: SizeLists, at_least_bytes: float, seed: int) -> list[int]:
-    """Sizes of a data set, each part filled up to its share of the bytes: the same for the same seed.
+    """Draw the sizes of a data set, each part filled up to its share of the bytes: the same for the same seed.
 
-    A part has one file at least, and the whole `LEAST_FILES`: with few bytes a mixture is mostly its one video.
+    A part has one file at least, and the data set `LEAST_FILES`: with few bytes a mixture is mostly its one video.
     """
     draw = random.Random(f"{kind} {seed}")
     sizes: list[int] = []
@@ -83,10 +83,10 @@ def draw_sizes(kind: Kind, lists: SizeLists, at_least_bytes: float, seed: int) -
 
 
 def write_files(folder: Path, sizes: Sequence[int], seed: int) -> int:
-    """Fill ``folder`` with files of these sizes, named by number; the bytes written.
+    """Fill ``folder`` with files of these sizes, named by number; return the bytes written.
 
-    Contents come from one block of random bytes, begun at another place for each file: they cannot be compressed,
-    no two files are alike, and nothing is computed a byte at a time.
+    Contents come from one block of random bytes, started at another place for each file: they cannot be compressed, no
+    two files are equal, and nothing is computed a byte at a time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)

@@ -1,4 +1,4 @@
-"""The program of `link/`: compiled once for its sources, started, changed and read while it runs."""
+"""Run the program of `link/`: compile it once for its sources, start it, change it and read its counters."""
 
 import hashlib
 import os
@@ -21,8 +21,8 @@ ANSWER_BYTES = 16_384
 PATIENCE_S = 10.0
 
 
-def compiled_link(folder: Path = ROOT / "var" / "testbed") -> Path:
-    """The program, from ``folder`` if these sources were compiled before.
+def compile_link(folder: Path = ROOT / "var" / "testbed") -> Path:
+    """Return the program; take it from ``folder`` if these sources were compiled before.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def compiled_link(folder: Path = ROOT / "var" / "testbed") -> Path:
             raise CannotEmulate(
                 f"the emulator does not compile: {(done.stderr.strip() or 'cc failed').splitlines()[0]}"
             )
-        fresh.replace(program)  # two checkouts or processes may do this at once: the last one wins, both are whole
+        fresh.replace(program)  # two checkouts or processes may do this at once: the last one wins, both are complete
     return program
 
 
@@ -70,12 +70,12 @@ class LinkControl:
     def apply(self, path: PathSpec) -> None:
         """Set both directions, from the next packet on."""
         for direction in ("down", "up"):
-            self._ask(f"set {direction} {path.settings()}")
+            self._send_command(f"set {direction} {path.format_settings()}")
 
     def counters(self) -> PathCounters:
-        return PathCounters.parse(self._ask("counters"))
+        return PathCounters.parse(self._send_command("counters"))
 
-    def _ask(self, command: str) -> str:
+    def _send_command(self, command: str) -> str:
         try:
             self._socket.send(command.encode())
             answer = self._socket.recv(ANSWER_BYTES).decode()
@@ -86,7 +86,7 @@ class LinkControl:
         return answer
 
 
-def _put_ahead(process_id: int) -> bool:
+def _give_real_time_priority(process_id: int) -> bool:
     """Give a process real-time priority, where this account and its control group may."""
     try:
         os.sched_setscheduler(process_id, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
@@ -102,44 +102,46 @@ class Link:
 
     Attributes
     ----------
-    is_ahead : whether the machine lets it run before all ordinary processes: a late link is another path.
+    is_real_time : whether the machine runs it before all ordinary processes: a late link is another path.
     """
 
     def __init__(self, server: Host, clients: Sequence[Host], *, socket_path: Path, seed: int) -> None:
-        command = [compiled_link(), socket_path, seed, DEVICE, server.path]
+        command = [compile_link(), socket_path, seed, DEVICE, server.path]
         command += [f"{client.path}={client.address}" for client in clients]
         self.process = subprocess.Popen(
             [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         try:
-            self.is_ahead = _put_ahead(self.process.pid)
+            self.is_real_time = _give_real_time_priority(self.process.pid)
             self._wait_until_ready()
             self.control = LinkControl(socket_path)
         except BaseException:
-            self._end()
+            self._stop()
             raise
 
     def cpu_s(self) -> float:
-        """Processor time so far: of the emulation, and of the receiving kernel, which works on its account."""
+        """Return the processor time so far, s: of the emulation, and of the receiving kernel, which counts on its
+        account.
+        """
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         self.control.close()
-        self._end()
+        self._stop()
 
     def _wait_until_ready(self) -> None:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         if not ready or self.process.stdout.readline() != b"ready\n":
-            raise EmulationBroke(self._end().strip() or "the link did not start")
+            raise EmulationBroke(self._stop().strip() or "the link did not start")
 
-    def _end(self) -> str:
-        """Stop it; what it said on its standard error."""
+    def _stop(self) -> str:
+        """Stop the link; return what it wrote to its standard error."""
         self.process.terminate()
         try:
-            _, said = self.process.communicate(timeout=PATIENCE_S)
+            _, output = self.process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            _, said = self.process.communicate()
-        return said.decode(errors="replace")
+            _, output = self.process.communicate()
+        return output.decode(errors="replace")

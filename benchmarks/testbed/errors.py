@@ -1,4 +1,4 @@
-"""What can keep a testbed from standing."""
+"""Errors of a testbed."""
 
 from tradewind.errors import TradewindError
 
@@ -8,8 +8,8 @@ class CannotEmulate(TradewindError):
 
 
 class NothingMoved(TradewindError):
-    """A program failed, or moved nothing until it was cut: its run says nothing of what was to be measured."""
+    """A program failed, or moved nothing before it was cut: its run measures nothing."""
 
 
 class EmulationBroke(TradewindError):
-    """A part of a standing testbed failed or refused a command."""
+    """A part of a running testbed failed or refused a command."""

@@ -1,4 +1,4 @@
-"""How late the link let packets go: a count by lateness, which runs are told apart by and summed from."""
+"""Count packets by how late the link sent them; counts of runs can be subtracted and added."""
 
 import math
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from typing import Self
 
 _US_PER_S = 1e6
 _EXACT_BUCKETS = 4
-"""Of whole microseconds; from there on there are as many to each octave (link/direction.h)."""
+"""Buckets of one microsecond each; above them there are as many to each doubling (link/direction.h)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Packets by bucket of lateness; quantiles are told to a quarter at worst, never too low.
+    """Packets by bucket of lateness; quantiles are exact to a quarter, rounded up.
 
     While packets move the link wakes up every quarter of a millisecond at most: up to half of that is its own doing,
-    and what is beyond the machine's.
+    and the rest is the machine's.
     """
 
     counts: Mapping[int, int]
@@ -27,27 +27,27 @@ class Lateness:
         return cls({int(bucket): int(packets) for bucket, _, packets in pairs})
 
     def since(self, earlier: Self) -> Self:
-        """Of the packets that left after ``earlier``."""
+        """Return the lateness of the packets that left after ``earlier``."""
         fresh = {bucket: packets - earlier.counts.get(bucket, 0) for bucket, packets in self.counts.items()}
         return type(self)({bucket: packets for bucket, packets in fresh.items() if packets})
 
-    def plus(self, other: Self) -> Self:
+    def add(self, other: Self) -> Self:
         buckets = sorted(self.counts.keys() | other.counts.keys())
         return type(self)({bucket: self.counts.get(bucket, 0) + other.counts.get(bucket, 0) for bucket in buckets})
 
     def quantile_s(self, share: float) -> float:
-        """What a share of the packets was at most late, s; 0 without packets."""
-        wanted, passed = math.ceil(share * sum(self.counts.values())), 0
+        """Return how late ``share`` of the packets were at most, s; 0 without packets."""
+        needed, passed = math.ceil(share * sum(self.counts.values())), 0
         for bucket, packets in sorted(self.counts.items()):
             passed += packets
-            if passed >= wanted:
+            if passed >= needed:
                 return _end_us(bucket) / _US_PER_S
         return 0.0
 
 
 def _end_us(bucket: int) -> int:
-    """Where a bucket ends, µs; the first one means in time."""
-    octave, quarter = divmod(bucket, _EXACT_BUCKETS)
-    if octave == 0:
+    """Return where a bucket ends, µs; the first bucket holds the packets in time."""
+    doubling, quarter = divmod(bucket, _EXACT_BUCKETS)
+    if doubling == 0:
         return quarter + 1 if quarter else 0
-    return (_EXACT_BUCKETS + quarter + 1) << (octave - 1)
+    return (_EXACT_BUCKETS + quarter + 1) << (doubling - 1)

@@ -1,4 +1,4 @@
-"""What testbeds note of themselves, so that what a killed one leaves can be told from a live one and removed."""
+"""Record which testbeds exist, so that what a killed one leaves can be told from a live one and removed."""
 
 import json
 import os
@@ -17,17 +17,17 @@ PREFIX = "tw"
 _STATE = "state.json"
 
 
-def unique_name() -> str:
-    """A name that no other testbed of this machine has; it starts with the id of this process."""
+def make_unique_name() -> str:
+    """Return a name that no other testbed of this machine has; it starts with the id of this process."""
     return f"{PREFIX}{os.getpid()}-{secrets.token_hex(2)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """A standing testbed as other processes see it.
+    """A testbed as other processes see it.
 
-    ``owner``, ``owner_started`` : process id and start time in clock ticks, which together never come again.
-    ``purpose`` : what it stands for.
+    ``owner``, ``owner_started`` : process id and start time in clock ticks, a pair that is never used again.
+    ``purpose`` : why it was set up.
     """
 
     name: str
@@ -43,10 +43,10 @@ class State:
 
     @property
     def is_alive(self) -> bool:
-        return started(self.owner) == self.owner_started
+        return read_start_ticks(self.owner) == self.owner_started
 
     def write(self) -> None:
-        """Note it; whoever reads meanwhile sees the old state or the new one."""
+        """Record the state; a reader sees the old state or the new one, never half of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = self.folder / f".{_STATE}"
         partial.write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -60,29 +60,29 @@ class State:
             return None
 
     def remove(self) -> None:
-        """End all that runs in its namespaces, remove them, then the folder."""
+        """Stop all processes in its namespaces, remove the namespaces, then the folder."""
         for namespace in self.namespaces:
             remove_namespace(namespace)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def states() -> list[State]:
-    """All testbeds of this machine that were noted, standing or left over."""
+def list_states() -> list[State]:
+    """Return all recorded testbeds of this machine, live or left over."""
     with suppress(FileNotFoundError):
         return [state for folder in sorted(FOLDER.iterdir()) if (state := State.read(folder)) is not None]
     return []
 
 
 def remove_leftovers() -> list[str]:
-    """Remove testbeds whose process is gone; their names."""
-    dead = [state for state in states() if not state.is_alive]
+    """Remove testbeds whose process is gone; return their names."""
+    dead = [state for state in list_states() if not state.is_alive]
     for state in dead:
         state.remove()
     return [state.name for state in dead]
 
 
-def started(process_id: int) -> int | None:
-    """When a process started, clock ticks since boot; ``None`` when it has ended."""
+def read_start_ticks(process_id: int) -> int | None:
+    """Return when a process started, clock ticks since boot; ``None`` when it has ended."""
     try:
         status = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""One program moving files on a testbed: time, bytes, processor time of its whole tree, and what the path did to it."""
+"""Measure one program that moves files on a testbed: time, bytes, processor time of all its processes, and the path."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.support.processes import Share, Shared, cpu_s
+from benchmarks.support.processes import ProcessorShare, ProcessorWatch, measure_cpu_s
 from benchmarks.testbed.errors import NothingMoved
 from benchmarks.testbed.namespaces import Host
 from benchmarks.testbed.path_spec import PathCounters
@@ -24,29 +24,29 @@ from tradewind_agent.meters.cpu_model import modelled_energy_j
 CUT_S = 60.0
 """A run that is not done by then is stopped and scored over the bytes it has."""
 
-TOLD_CHARACTERS = 300
-"""Of what a run that failed has said, its end."""
+REPORTED_CHARACTERS = 300
+"""Length of the end of a failed run's output that is reported."""
 
 GRACE_S = 5.0
 _LOOK_S = 0.1
 
 Judge = Callable[[float, PathCounters], bool]
-"""Whether a run need not go on, by its age in s and what the link has carried since it began."""
+"""Returns whether a run need not continue, by its age in s and what the link has carried since it started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """How one run went.
+    """The result of one run.
 
     Attributes
     ----------
     duration_s : from the start of the program to its end, or to the cut.
-    bytes_done : in the destination, of files begun and not finished too; see `bytes_in`.
+    bytes_done : bytes in the destination, unfinished files included; see `count_bytes_in`.
     cpu_s : user and system time of the program and all its descendants.
-    cut : stopped at the time limit, or before by its judge.
+    cut : whether it was stopped at the time limit, or before by its judge.
     exit_code : of the program; negative for a signal, ``None`` when it was cut.
     path : what the link carried, dropped and lost meanwhile, other traffic included; and how late it was.
-    share : how the processors were shared between program, servers and link on one side and everybody else.
+    share : how the processors were shared between program, servers and link on one side and all others.
     """
 
     duration_s: float
@@ -55,44 +55,46 @@ class MeasuredRun:
     cut: bool
     exit_code: int | None
     path: PathCounters
-    share: Share
+    share: ProcessorShare
 
     @property
     def throughput_bps(self) -> float:
         return BITS_PER_BYTE * self.bytes_done / self.duration_s
 
     def modelled_energy_j(self) -> float:
-        """By the agent's CPU model at its assumed constants, for the client alone."""
+        """Return the energy by the agent's CPU model at its assumed constants, for the client alone, J."""
         return self._modelled_j(self.duration_s, self.cpu_s)
 
     def modelled_dynamic_energy_j(self) -> float:
-        """What the idle client would not have taken anyway."""
+        """Return the energy that the idle client would not have taken, J."""
         return self._modelled_j(0.0, self.cpu_s)
 
     def per_gb(self, energy_j: float) -> float | None:
-        """Energy by the bytes done, which runs that were cut can be compared by; ``None`` when nothing was done."""
+        """Return the energy by the bytes done, which makes cut runs comparable; ``None`` when nothing was done."""
         return 1e9 * energy_j / self.bytes_done if self.bytes_done else None
 
     def require_moved(self, name: str, log: Path) -> None:
-        """Whether the run says something: it moved bytes, and ended well or was cut.
+        """Check that the run moved bytes, and ended well or was cut.
 
         Raises
         ------
-        NothingMoved : it does not; the message has the end of its output in ``log``.
+        NothingMoved : it did not; the message has the end of its output in ``log``.
         """
         if self.bytes_done and self.exit_code in (0, None):
             return
         how = "was cut before it moved anything" if self.exit_code is None else f"ended with {self.exit_code}"
-        told = log.read_text(encoding="utf-8", errors="replace")[-TOLD_CHARACTERS:].strip() if log.exists() else ""
-        raise NothingMoved(f"{name} {how}: {told}")
+        output = (
+            log.read_text(encoding="utf-8", errors="replace")[-REPORTED_CHARACTERS:].strip() if log.exists() else ""
+        )
+        raise NothingMoved(f"{name} {how}: {output}")
 
     @staticmethod
-    def _modelled_j(duration_s: float, cpu_s: float) -> float:
+    def _modelled_j(duration_s: float, measure_cpu_s: float) -> float:
         cpus = psutil.cpu_count() or 1
-        return modelled_energy_j(assumed_profile(cpus), duration_s, cpu_s, cpus)
+        return modelled_energy_j(assumed_profile(cpus), duration_s, measure_cpu_s, cpus)
 
 
-def measured_run(
+def run_measured(
     bed: Testbed,
     client: Host,
     argv: Sequence[str | Path],
@@ -103,29 +105,31 @@ def measured_run(
     log: Path | None = None,
     enough: Judge | None = None,
 ) -> MeasuredRun:
-    """Run a program on ``client`` until it ends, ``cut_s`` have passed or it is ``enough``.
+    """Run a program on ``client`` until it ends, ``cut_s`` have passed or ``enough`` returns True.
 
     Parameters
     ----------
     destination : the folder that it fills; empty before.
-    environment : the program's whole environment; this process's by default.
+    environment : the program's entire environment; this process's by default.
     log : where its output goes; nowhere by default.
     """
-    before, shared = bed.counters(), Shared(psutil.Process())
-    began_s = time.monotonic()
-    # In a session of its own, so that its descendants can be stopped with it.
+    before, shared = bed.counters(), ProcessorWatch(psutil.Process())
+    started_s = time.monotonic()
+    # A session of its own lets its descendants be stopped with it.
     program = bed.start(client, argv, log=log, env=environment, start_new_session=True)
     try:
-        ended = _ends(program.pid, began_s, cut_s, None if enough is None else _looking(bed, before, enough))
-        duration_s = time.monotonic() - began_s
-        if not ended:
-            # Stopped first, so that nothing tidies up or goes on while it is being measured.
+        has_ended = _ends_by_itself(
+            program.pid, started_s, cut_s, None if enough is None else _judge_by_counters(bed, before, enough)
+        )
+        duration_s = time.monotonic() - started_s
+        if not has_ended:
+            # Stop it first, so that nothing cleans up or continues while it is measured.
             os.killpg(program.pid, signal.SIGSTOP)
-            used_s = cpu_s(psutil.Process(program.pid))
-            done = bytes_in(destination)
-        path, share = bed.counters().since(before), shared.until_now()
-        if not ended:
-            # Then asked to end, so that a log of what it did may be written.
+            used_s = measure_cpu_s(psutil.Process(program.pid))
+            done = count_bytes_in(destination)
+        path, share = bed.counters().since(before), shared.share()
+        if not has_ended:
+            # Then ask it to end, so that it can still write its log.
             os.killpg(program.pid, signal.SIGTERM)
             os.killpg(program.pid, signal.SIGCONT)
             ends_within(program.pid, GRACE_S)
@@ -134,37 +138,37 @@ def measured_run(
             os.killpg(program.pid, signal.SIGKILL)
         _, status, usage = os.wait4(program.pid, 0)
         program.returncode = os.waitstatus_to_exitcode(status)
-    if ended:
-        used_s, done = usage.ru_utime + usage.ru_stime, bytes_in(destination)
+    if has_ended:
+        used_s, done = usage.ru_utime + usage.ru_stime, count_bytes_in(destination)
     return MeasuredRun(
         duration_s=duration_s,
         bytes_done=done,
         cpu_s=used_s,
-        cut=not ended,
-        exit_code=program.returncode if ended else None,
+        cut=not has_ended,
+        exit_code=program.returncode if has_ended else None,
         path=path,
         share=share,
     )
 
 
-def _looking(bed: Testbed, before: PathCounters, enough: Judge) -> Callable[[float], bool]:
+def _judge_by_counters(bed: Testbed, before: PathCounters, enough: Judge) -> Callable[[float], bool]:
     return lambda age_s: enough(age_s, bed.counters().since(before))
 
 
-def _ends(process_id: int, began_s: float, cut_s: float, enough: Callable[[float], bool] | None) -> bool:
-    """Whether a child ends by itself, before the cut and before its judge has seen enough."""
+def _ends_by_itself(process_id: int, started_s: float, cut_s: float, enough: Callable[[float], bool] | None) -> bool:
+    """Return whether a child ends by itself, before the cut and before its judge has seen enough."""
     if enough is None:
         return ends_within(process_id, cut_s)
-    while (age_s := time.monotonic() - began_s) < cut_s:
+    while (age_s := time.monotonic() - started_s) < cut_s:
         if ends_within(process_id, min(_LOOK_S, cut_s - age_s)):
             return True
-        if enough(time.monotonic() - began_s):
+        if enough(time.monotonic() - started_s):
             return False
     return False
 
 
 def ends_within(process_id: int, patience_s: float) -> bool:
-    """Wait for a child's end without collecting it, to the millisecond."""
+    """Return whether a child ends within ``patience_s``, to the millisecond; do not collect it."""
     descriptor = os.pidfd_open(process_id)
     try:
         poller = select.poll()
@@ -174,16 +178,16 @@ def ends_within(process_id: int, patience_s: float) -> bool:
         os.close(descriptor)
 
 
-def bytes_in(folder: Path) -> int:
-    """Bytes written to the files below a folder.
+def count_bytes_in(folder: Path) -> int:
+    """Return the bytes written to the files below a folder.
 
-    Of a file that a tool has made as large as it is going to be, only what has been written counts: the rest is a hole
-    or was reserved, which file systems tell apart (SEEK_DATA), in steps of their blocks.
+    A tool may reserve a file's final size: only what has been written counts, because the rest is a hole or was
+    reserved. File systems tell them apart (SEEK_DATA), in steps of their blocks.
     """
-    return sum(_written(path) for path in folder.rglob("*") if path.is_file())
+    return sum(_count_written(path) for path in folder.rglob("*") if path.is_file())
 
 
-def _written(path: Path) -> int:
+def _count_written(path: Path) -> int:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         end = os.fstat(descriptor).st_size

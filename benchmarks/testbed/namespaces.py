@@ -1,4 +1,4 @@
-"""Network namespaces by name: made, entered by programs, removed with all that runs in them."""
+"""Named network namespaces: make them, run programs in them, and remove them with all that runs in them."""
 
 import os
 import signal
@@ -12,10 +12,10 @@ from pathlib import Path
 from benchmarks.testbed.errors import CannotEmulate, EmulationBroke
 
 FOLDER = Path("/run/netns")
-"""Where ``ip netns`` keeps them."""
+"""The folder in which ``ip netns`` keeps them."""
 
 CONGESTION_CONTROL = "cubic"
-"""What the figures are about, whatever this machine's default is."""
+"""The figures are measured with it, whatever this machine's default is."""
 
 MTU_BYTES = 1500
 DEVICE_QUEUE_PACKETS = 10_000
@@ -41,42 +41,44 @@ class Host:
         return FOLDER / self.namespace
 
     def command(self, argv: Sequence[str | Path]) -> list[str]:
-        """The command that runs ``argv`` there; it becomes the program, so that its process id is the program's."""
+        """Return the command that runs ``argv`` there; it becomes the program, so that its process id is the same."""
         return ["nsenter", f"--net={self.path}", "--", *map(str, argv)]
 
 
 def make_namespace(host: Host) -> None:
-    """Make a namespace whose TCP is the one that the figures are about.
+    """Make a namespace whose TCP has the settings that the figures are measured with.
 
     Raises
     ------
     CannotEmulate : namespaces or CUBIC are not permitted here.
     """
-    made = _ip("netns", "add", host.namespace)
+    made = _run_ip("netns", "add", host.namespace)
     if made.returncode:
         raise CannotEmulate(f"network namespaces are not permitted here: {made.stderr.strip()}")
-    _ip("-n", host.namespace, "link", "set", "lo", "up")
-    _set(host, "ipv6/conf/all/disable_ipv6", "1")  # the link carries IPv4; neighbour discovery would only add noise
+    _run_ip("-n", host.namespace, "link", "set", "lo", "up")
+    _write_setting(
+        host, "ipv6/conf/all/disable_ipv6", "1"
+    )  # the link carries IPv4; neighbour discovery would only add noise
     # Windows remembered from one run would make the next one of the same pair of addresses start higher.
-    _set(host, "ipv4/tcp_no_metrics_save", "1")
-    if tcp_settings(host)["tcp_congestion_control"] != CONGESTION_CONTROL:
+    _write_setting(host, "ipv4/tcp_no_metrics_save", "1")
+    if read_tcp_settings(host)["tcp_congestion_control"] != CONGESTION_CONTROL:
         _permit_congestion_control()
-        _set(host, "ipv4/tcp_congestion_control", CONGESTION_CONTROL)
+        _write_setting(host, "ipv4/tcp_congestion_control", CONGESTION_CONTROL)
 
 
-def raise_device(host: Host) -> None:
+def set_up_device(host: Host) -> None:
     """Give the link's device in a namespace its address and switch it on."""
     for arguments in (
         ("addr", "add", f"{host.address}/24", "dev", DEVICE),
         ("link", "set", DEVICE, "mtu", str(MTU_BYTES), "txqueuelen", str(DEVICE_QUEUE_PACKETS), "up"),
     ):
-        done = _ip("-n", host.namespace, *arguments)
+        done = _run_ip("-n", host.namespace, *arguments)
         if done.returncode:
             raise EmulationBroke(f"ip {' '.join(arguments)} in {host.namespace}: {done.stderr.strip()}")
 
 
-def tcp_settings(host: Host) -> Mapping[str, str]:
-    """The settings of TCP there that a figure depends on, as the kernel prints them, single spaces between numbers."""
+def read_tcp_settings(host: Host) -> Mapping[str, str]:
+    """Return the settings of TCP there that figures depend on, as the kernel prints them, with single spaces."""
     shown = subprocess.run(
         host.command(["cat", *(_NET / "ipv4" / name for name in _REPORTED)]), capture_output=True, text=True, check=True
     )
@@ -84,28 +86,28 @@ def tcp_settings(host: Host) -> Mapping[str, str]:
 
 
 def remove_namespace(name: str) -> None:
-    """End what runs in a namespace, and remove it; nothing to do where there is none."""
+    """Stop what runs in a namespace, and remove it; do nothing where there is none."""
     deadline = time.monotonic() + _GRACE_S
-    ending = signal.SIGTERM
-    while inside := _processes(name):
+    number = signal.SIGTERM
+    while inside := _list_processes(name):
         for process_id in inside:
             with suppress(ProcessLookupError):
-                os.kill(process_id, ending)
+                os.kill(process_id, number)
         time.sleep(_POLL_S)
         if time.monotonic() > deadline:
-            ending = signal.SIGKILL
+            number = signal.SIGKILL
         if time.monotonic() > deadline + _GRACE_S:
             break
-    _ip("netns", "del", name)
+    _run_ip("netns", "del", name)
 
 
-def _processes(name: str) -> list[int]:
-    """Processes in a namespace; those that have ended and only wait to be collected by their parent do not count."""
-    listed = _ip("netns", "pids", name)
-    return [int(text) for text in listed.stdout.split() if not _ended(int(text))]
+def _list_processes(name: str) -> list[int]:
+    """Return the processes in a namespace, without those that have ended and wait to be collected by their parent."""
+    listed = _run_ip("netns", "pids", name)
+    return [int(text) for text in listed.stdout.split() if not _has_ended(int(text))]
 
 
-def _ended(process_id: int) -> bool:
+def _has_ended(process_id: int) -> bool:
     try:
         status = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -116,7 +118,7 @@ def _ended(process_id: int) -> bool:
 def _permit_congestion_control() -> None:
     """Let namespaces choose CUBIC: only what the machine allows everyone may be chosen inside.
 
-    The permission is added to the others and stays: it changes nothing for who does not ask for CUBIC.
+    The permission is added to the others and stays: it changes nothing for programs that do not ask for CUBIC.
     """
     allowed = (_NET / _ALLOWED).read_text(encoding="ascii").split()
     if CONGESTION_CONTROL not in allowed:
@@ -129,8 +131,8 @@ def _permit_congestion_control() -> None:
             ) from None
 
 
-def _set(host: Host, setting: str, value: str) -> None:
-    """Write a setting from inside: /proc/sys/net shows the namespace of who looks."""
+def _write_setting(host: Host, setting: str, value: str) -> None:
+    """Write a setting from inside: /proc/sys/net shows the namespace of the process that looks."""
     script = f'[ ! -e "$1" ] || echo {value} > "$1"'
     done = subprocess.run(
         host.command(["sh", "-c", script, "sh", _NET / setting]), capture_output=True, text=True, check=False
@@ -139,5 +141,5 @@ def _set(host: Host, setting: str, value: str) -> None:
         raise CannotEmulate(f"{setting} = {value} is not permitted in a namespace: {done.stderr.strip()}")
 
 
-def _ip(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _run_ip(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)

@@ -15,7 +15,7 @@ HTTP_PORT = 80
 GRIDFTP_PORT = 2811
 PATIENCE_S = 15.0
 NGINX_KEEPALIVE_REQUESTS = 1000
-"""nginx's own default: a connection is closed after so many."""
+"""nginx's own default: it closes a connection after so many requests."""
 
 _HOSTS = Path("/etc/hosts")
 _WITH_HOSTS = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
@@ -50,8 +50,8 @@ http {{
 
 
 @contextmanager
-def nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE_REQUESTS) -> Iterator[str]:
-    """Debian's nginx serves ``root``; the value is its URL, with a slash at the end."""
+def run_nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE_REQUESTS) -> Iterator[str]:
+    """Serve ``root`` by Debian's nginx; the value is its URL, with a slash at the end."""
     _require_free(bed, HTTP_PORT)
     configuration = bed.folder / "nginx.conf"
     configuration.write_text(
@@ -66,27 +66,27 @@ def nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE
     )
     log = bed.folder / "nginx.err"
     program = bed.start(bed.server, ["nginx", "-c", configuration, "-e", bed.folder / "nginx.log"], log=log)
-    with _serving(bed, program, HTTP_PORT, log):
+    with _run_until_end(bed, program, HTTP_PORT, log):
         yield f"http://{bed.server.address}/"
 
 
 @contextmanager
-def serve_files(bed: Testbed, root: Path) -> Iterator[str]:
-    """Our own server of files serves ``root``; the value is its URL, with a slash at the end."""
+def run_serve_files(bed: Testbed, root: Path) -> Iterator[str]:
+    """Serve ``root`` by our own server of files; the value is its URL, with a slash at the end."""
     _require_free(bed, HTTP_PORT)
     log = bed.folder / "serve-files.log"
     command = [sys.executable, "-P", "-m", "tradewind_agent", "serve-files", str(root)]
     command += ["--host", bed.server.address, "--port", str(HTTP_PORT)]
     program = bed.start(bed.server, command, log=log)
-    with _serving(bed, program, HTTP_PORT, log):
+    with _run_until_end(bed, program, HTTP_PORT, log):
         yield f"http://{bed.server.address}/"
 
 
 @contextmanager
-def gridftp(bed: Testbed, root: Path) -> Iterator[str]:
-    """A Globus GridFTP server serves ``root`` to anyone; the value is its URL of that folder, with a slash."""
+def run_gridftp(bed: Testbed, root: Path) -> Iterator[str]:
+    """Serve ``root`` to anyone by a Globus GridFTP server; the value is its URL of that folder, with a slash."""
     _require_free(bed, GRIDFTP_PORT)
-    # The server asks for the name of its own address; a name server that cannot be reached would keep it waiting.
+    # The server looks up the name of its own address; an unreachable name server would keep it waiting.
     hosts = bed.folder / "hosts"
     hosts.write_text(_HOSTS.read_text(encoding="utf-8") + f"\n{bed.server.address} {bed.server.namespace}\n")
     command: list[str | Path] = [
@@ -104,12 +104,12 @@ def gridftp(bed: Testbed, root: Path) -> Iterator[str]:
     command += ["-control-interface", bed.server.address, "-data-interface", bed.server.address]
     command += ["-aa", "-anonymous-user", root.owner(), "-allow-root"]
     program = bed.start(bed.server, command, log=bed.folder / "gridftp.err")
-    with _serving(bed, program, GRIDFTP_PORT, bed.folder / "gridftp.err"):
+    with _run_until_end(bed, program, GRIDFTP_PORT, bed.folder / "gridftp.err"):
         yield f"ftp://{bed.server.address}:{GRIDFTP_PORT}{root}/"
 
 
 @contextmanager
-def _serving(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> Iterator[None]:
+def _run_until_end(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> Iterator[None]:
     """Wait until a server accepts connections; stop it at the end."""
     try:
         _wait_until_listening(bed, program, port, log)
@@ -127,8 +127,8 @@ def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: 
     deadline = time.monotonic() + PATIENCE_S
     while not _is_listening(bed, port):
         if program.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text(errors="replace").strip().splitlines() or ["nothing said"]
-            raise EmulationBroke(f"the server on port {port} did not start: {said[-1]}")
+            output = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
+            raise EmulationBroke(f"the server on port {port} did not start: {output[-1]}")
         time.sleep(_POLL_S)
 
 
@@ -140,5 +140,7 @@ def _require_free(bed: Testbed, port: int) -> None:
 
 def _is_listening(bed: Testbed, port: int) -> bool:
     """Look at the sockets of the server's namespace, where the link lives: no connection disturbs the path."""
-    wanted = f":{port:04X} 00000000:0000 0A"  # of /proc/net/tcp: any address, this port, no peer, state LISTEN
-    return wanted in Path(f"/proc/{bed.link.process.pid}/net/tcp").read_text(encoding="ascii")
+    listening_socket = (
+        f":{port:04X} 00000000:0000 0A"  # in /proc/net/tcp: any address, this port, no peer, state LISTEN
+    )
+    return listening_socket in Path(f"/proc/{bed.link.process.pid}/net/tcp").read_text(encoding="ascii")

@@ -15,7 +15,7 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathSpec:
-    """A path, each direction alike.
+    """A path with the same properties in both directions.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class PathSpec:
         return self.queue_bytes if self.queue_bytes is not None else max(round(self.bdp_bytes), LEAST_QUEUE_BYTES)
 
     def with_rate(self, rate_bps: float) -> Self:
-        """The path at another rate behind the same queue: buffers of routers do not change with the load."""
+        """Return the path at another rate behind the same queue: buffers of routers do not change with the load."""
         return replace(self, rate_bps=rate_bps, queue_bytes=self.queue_limit_bytes)
 
-    def settings(self) -> str:
-        """One direction as the link's control socket takes it."""
+    def format_settings(self) -> str:
+        """Return one direction as the link's control socket takes it."""
         one_way_ns = round(self.rtt_s / 2 * _NS_PER_S)
         return f"{self.rate_bps:.0f} {one_way_ns} {self.loss_rate:.9f} {self.queue_limit_bytes}"
 
@@ -76,7 +76,7 @@ class LinkCounters:
     lost : packets taken by random loss.
     refused : packets that the emulation itself failed to carry; not 0 means that the machine was too slow.
     queued_bytes, queued_peak_bytes : in the queue now, and at most since the counters were last read.
-    late : how late packets left against their due time, the emulation's own fault too.
+    late : how late packets left against their due time, which includes the emulation's own delay.
     """
 
     forwarded: int
@@ -89,7 +89,7 @@ class LinkCounters:
     late: Lateness
 
     def since(self, earlier: Self) -> Self:
-        """What was carried after ``earlier``; the queue as it is now."""
+        """Return what was carried after ``earlier``; the queue is as it is now."""
         return replace(
             self,
             forwarded=self.forwarded - earlier.forwarded,
@@ -112,18 +112,18 @@ class PathCounters:
     def parse(cls, line: str) -> Self:
         """Read the link's answer, ``down key=value … up key=value …``."""
         head, _, up = line.partition(" up ")
-        return cls(down=_counters(head.removeprefix("down ")), up=_counters(up))
+        return cls(down=_parse_counters(head.removeprefix("down ")), up=_parse_counters(up))
 
     def since(self, earlier: Self) -> Self:
         return replace(self, down=self.down.since(earlier.down), up=self.up.since(earlier.up))
 
     @property
     def late(self) -> Lateness:
-        """Of all packets, either way."""
-        return self.down.late.plus(self.up.late)
+        """Lateness of all packets, either way."""
+        return self.down.late.add(self.up.late)
 
 
-def _counters(text: str) -> LinkCounters:
+def _parse_counters(text: str) -> LinkCounters:
     values = {key: value for key, _, value in (pair.partition("=") for pair in text.split())}
     late = Lateness.parse(values.pop("late"))
     return LinkCounters(**{key: int(value) for key, value in values.items()}, late=late)

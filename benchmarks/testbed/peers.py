@@ -1,4 +1,4 @@
-"""Tools that people move files with today, at their defaults and at a static setting, and our own engine as a tool."""
+"""Tools in common use for moving files, at their defaults and at a static setting, and our own engine as a tool."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from pathlib import Path
 from tradewind.parameters import Parameters
 
 DEFAULTS: Parameters | None = None
-"""As the tool comes: no setting is given."""
+"""The tool runs without any setting."""
 
 _MULTI_THREAD_CUTOFF = "10M"
-"""From what size rclone splits a file when it is asked for streams; at its default of 250M few files would be."""
+"""The size from which rclone splits a file that is to have streams; at its default of 250M few files would be split."""
 
 _LEAST_SPLIT = "1M"
 """The smallest piece that aria2 permits; at its default of 20M, files below 40 MB would never be split."""
@@ -24,10 +24,11 @@ _LEAST_SPLIT = "1M"
 class Job:
     """Files to fetch: ``sizes_bytes`` by name below ``url`` (which ends with a slash) into ``destination``.
 
-    Tools that take a list are given one, of names; ours takes one of names and sizes, as the job files of transfer
-    services have them.
-    ``scratch`` : an empty folder of the run, for lists and configurations.
-    ``source`` : what the sender is called in our own logs; paths are emulated at the same address, one after another.
+    Tools that take a list get one of names; ours takes one of names and sizes, as the job files of transfer services
+    have them.
+
+    ``scratch`` : an empty folder of the run, for lists and configurations. ``source`` : the sender's name in our own
+    logs; emulated paths share one address, one after another.
     """
 
     url: str
@@ -40,8 +41,8 @@ class Job:
     def names(self) -> Iterable[str]:
         return self.sizes_bytes
 
-    def listed(self, lines: Iterable[str]) -> Path:
-        """A file of the scratch folder with these lines."""
+    def write_list(self, lines: Iterable[str]) -> Path:
+        """Write these lines to a file of the scratch folder; return its path."""
         path = self.scratch / "list"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return path
@@ -52,8 +53,8 @@ class Peer:
     """A tool.
 
     ``program`` and Debian's ``package`` of it; ``command`` makes its command line, with a setting or `DEFAULTS`.
-    ``axes`` : the parameters that it lets its users set.
-    ``over_gridftp`` : it fetches from the GridFTP server, not from the web server.
+    ``axes`` : the parameters that it lets its users set. ``over_gridftp`` : it fetches from the GridFTP server, not
+    from the web server.
     """
 
     name: str
@@ -68,42 +69,42 @@ class Peer:
         return shutil.which(self.program) is not None
 
 
-def environment(scratch: Path) -> Mapping[str, str]:
-    """An environment in which a user's own configuration and proxies have no say."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-    return {**kept, "HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch), "XDG_STATE_HOME": str(scratch)}
+def clean_environment(scratch: Path) -> Mapping[str, str]:
+    """Return an environment in which a user's own configuration and proxies have no effect."""
+    variables = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**variables, "HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch), "XDG_STATE_HOME": str(scratch)}
 
 
-def _wget(job: Job, _: Parameters | None) -> list[str]:
-    urls = job.listed(job.url + name for name in job.names)
+def _wget_command(job: Job, _: Parameters | None) -> list[str]:
+    urls = job.write_list(job.url + name for name in job.names)
     return ["wget", "--no-verbose", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
 
 
-def _curl(job: Job, _: Parameters | None) -> list[str]:
-    return ["curl", "--silent", "--show-error", "--config", str(_curl_list(job))]
+def _curl_command(job: Job, _: Parameters | None) -> list[str]:
+    return ["curl", "--silent", "--show-error", "--config", str(_write_curl_list(job))]
 
 
-def _curl_parallel(job: Job, setting: Parameters | None) -> list[str]:
+def _curl_parallel_command(job: Job, setting: Parameters | None) -> list[str]:
     most = ["--parallel-max", str(setting.concurrency)] if setting is not None else []
-    return ["curl", "--silent", "--show-error", "--parallel", *most, "--config", str(_curl_list(job))]
+    return ["curl", "--silent", "--show-error", "--parallel", *most, "--config", str(_write_curl_list(job))]
 
 
-def _curl_list(job: Job) -> Path:
-    return job.listed(f'url = "{job.url}{name}"\noutput = "{job.destination / name}"' for name in job.names)
+def _write_curl_list(job: Job) -> Path:
+    return job.write_list(f'url = "{job.url}{name}"\noutput = "{job.destination / name}"' for name in job.names)
 
 
-def _aria2(job: Job, setting: Parameters | None) -> list[str]:
-    urls = job.listed(job.url + name for name in job.names)
+def _aria2_command(job: Job, setting: Parameters | None) -> list[str]:
+    urls = job.write_list(job.url + name for name in job.names)
     command = ["aria2c", "--quiet", "--no-conf", f"--dir={job.destination}", f"--input-file={urls}"]
     if setting is None:
         return command
     streams = setting.parallelism or 1
-    command += ["--disk-cache=0"]  # what came is in files at once, by which settings are ranked
+    command += ["--disk-cache=0"]  # received data is in files at once, by which settings are ranked
     command += [f"--max-concurrent-downloads={setting.concurrency}", f"--split={streams}"]
     return [*command, f"--max-connection-per-server={streams}", f"--min-split-size={_LEAST_SPLIT}"]
 
 
-def _rclone(job: Job, setting: Parameters | None) -> list[str]:
+def _rclone_command(job: Job, setting: Parameters | None) -> list[str]:
     configuration = job.scratch / "rclone.conf"
     configuration.write_text(f"[origin]\ntype = http\nurl = {job.url}\n", encoding="utf-8")
     command = ["rclone", "copy", "origin:", str(job.destination), "--config", str(configuration)]
@@ -113,18 +114,18 @@ def _rclone(job: Job, setting: Parameters | None) -> list[str]:
     return [*command, "--multi-thread-streams", str(setting.parallelism), "--multi-thread-cutoff", _MULTI_THREAD_CUTOFF]
 
 
-def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
-    pairs = job.listed(f"{job.url}{name} file://{job.destination}/{name}" for name in job.names)
+def _globus_url_copy_command(job: Job, setting: Parameters | None) -> list[str]:
+    pairs = job.write_list(f"{job.url}{name} file://{job.destination}/{name}" for name in job.names)
     command = ["globus-url-copy", "-f", str(pairs)]
     if setting is None:
         return command
-    # Pipelining is a switch there; whoever sets the others for speed has it on.
+    # Pipelining is a switch there; a user who sets the others for speed turns it on.
     return [*command, "-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
 
 
-def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
-    """Our engine: at a static setting, or as it chooses by itself."""
-    files = job.listed(json.dumps({"path": name, "size_bytes": size}) for name, size in job.sizes_bytes.items())
+def _tradewind_command(job: Job, setting: Parameters | None) -> list[str]:
+    """Return the command of our engine: at a static setting, or with the settings that it chooses itself."""
+    files = job.write_list(json.dumps({"path": name, "size_bytes": size}) for name, size in job.sizes_bytes.items())
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
     command += ["--manifest", str(files)]
     command += ["--base-power", "0s", "--source", job.source, "--destination", "client"]
@@ -138,30 +139,32 @@ TRADEWIND = Peer(
     name="tradewind",
     program=sys.executable,
     package="",
-    command=_tradewind,
+    command=_tradewind_command,
     axes=("concurrency", "parallelism", "pipelining"),
 )
 
 PEERS = (
-    Peer(name="wget", program="wget", package="wget", command=_wget),
-    Peer(name="curl", program="curl", package="curl", command=_curl),
-    Peer(name="curl -Z", program="curl", package="curl", command=_curl_parallel, axes=("concurrency",)),
-    Peer(name="aria2", program="aria2c", package="aria2", command=_aria2, axes=("concurrency", "parallelism")),
-    Peer(name="rclone", program="rclone", package="rclone", command=_rclone, axes=("concurrency", "parallelism")),
+    Peer(name="wget", program="wget", package="wget", command=_wget_command),
+    Peer(name="curl", program="curl", package="curl", command=_curl_command),
+    Peer(name="curl -Z", program="curl", package="curl", command=_curl_parallel_command, axes=("concurrency",)),
+    Peer(name="aria2", program="aria2c", package="aria2", command=_aria2_command, axes=("concurrency", "parallelism")),
+    Peer(
+        name="rclone", program="rclone", package="rclone", command=_rclone_command, axes=("concurrency", "parallelism")
+    ),
     Peer(
         name="globus-url-copy",
         program="globus-url-copy",
         package="globus-gass-copy-progs globus-gridftp-server-progs",
-        command=_globus_url_copy,
+        command=_globus_url_copy_command,
         axes=("concurrency", "parallelism"),
         over_gridftp=True,
     ),
 )
-"""In the order in which they are reported."""
+"""They are reported in this order."""
 
 
-def missing_packages() -> list[str]:
-    """Debian's packages of the peers and origins that this machine lacks."""
+def list_missing_packages() -> list[str]:
+    """Return Debian's packages of the peers and origins that this machine lacks."""
     packages = [peer.package for peer in PEERS if not peer.is_installed]
     if shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None:
         packages.append("nginx-light")

@@ -15,14 +15,14 @@ PACKAGES = {"ip": "iproute2", "nsenter": "util-linux", "cc": "gcc libc6-dev"}
 """Programs that a testbed runs, and Debian's packages of them."""
 
 INSIDE = "TRADEWIND_TESTBED_INSIDE"
-"""Set in a user namespace of our own, so that one is entered once."""
+"""Set in a user namespace of our own, so that it is entered only once."""
 
-_AS_ROOT_OF_ITS_OWN = 'mount -t tmpfs tmpfs /run && exec "$@"'
+_WITH_OWN_RUN = 'mount -t tmpfs tmpfs /run && exec "$@"'
 """A user namespace has no right to the system's /run, where named network namespaces are kept: it gets its own."""
 
 
 def require_permission() -> None:
-    """Do nothing where a testbed can stand.
+    """Raise an error where a testbed cannot run.
 
     Raises
     ------
@@ -47,15 +47,15 @@ def require_permission() -> None:
 def become_root_of_a_user_namespace(command: Sequence[str]) -> None:
     """Run ``command`` again as root of a user namespace where this account is not root but may have one.
 
-    Returns where that is not needed or not permitted; else this process becomes ``command``.
+    The function returns where that is not needed or not permitted; else this process becomes ``command``.
     """
     if os.geteuid() == 0 or INSIDE in os.environ or shutil.which("unshare") is None:
         return
-    entered = ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", _AS_ROOT_OF_ITS_OWN, "sh"]
+    entered = ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", _WITH_OWN_RUN, "sh"]
     if subprocess.run([*entered, "true"], capture_output=True, check=False).returncode == 0:
-        _become([*entered, *command])
+        _replace_process([*entered, *command])
 
 
-def _become(command: Sequence[str]) -> NoReturn:
+def _replace_process(command: Sequence[str]) -> NoReturn:
     sys.stdout.flush()
     os.execvpe(command[0], list(command), {**os.environ, INSIDE: "1"})

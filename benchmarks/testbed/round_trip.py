@@ -1,6 +1,6 @@
-"""The round trip of a path by TCP's own handshake: ``python -m benchmarks.testbed.round_trip ADDRESS PORT``.
+"""Measure the round trip of a path by TCP's own handshake: ``python -m benchmarks.testbed.round_trip ADDRESS PORT``.
 
-Prints the least of several connections in seconds: what waits in a queue only adds to it.
+The program prints the least of several connections in seconds: a queue only adds to it.
 """
 
 import socket
@@ -11,16 +11,16 @@ from collections.abc import Sequence
 CONNECTIONS = 9
 
 
-def handshake_s(address: str, port: int) -> float:
-    """Seconds until a connection stands: one round trip."""
-    began_s = time.monotonic()
+def measure_handshake_s(address: str, port: int) -> float:
+    """Return the seconds until a connection is established: one round trip."""
+    started_s = time.monotonic()
     with socket.create_connection((address, port)):
-        return time.monotonic() - began_s
+        return time.monotonic() - started_s
 
 
 def main(argv: Sequence[str]) -> int:
     address, port = argv
-    print(min(handshake_s(address, int(port)) for _ in range(CONNECTIONS)))
+    print(min(measure_handshake_s(address, int(port)) for _ in range(CONNECTIONS)))
     return 0
 
 

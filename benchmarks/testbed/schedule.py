@@ -26,15 +26,15 @@ class Schedule:
         self._steps = sorted(steps, key=lambda step: step.at_s)
         self._stopped = threading.Event()
         self._failure: BaseException | None = None
-        self._began_s = time.monotonic()
+        self._started_s = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="testbed-schedule")
 
     def start(self) -> None:
-        self._began_s = time.monotonic()
+        self._started_s = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """Make no further step.
+        """Stop making steps.
 
         Raises
         ------
@@ -48,17 +48,17 @@ class Schedule:
     def _run(self) -> None:
         try:
             for step in self._steps:
-                if self._stopped.wait(max(self._began_s + step.at_s - time.monotonic(), 0.0)):
+                if self._stopped.wait(max(self._started_s + step.at_s - time.monotonic(), 0.0)):
                     return
                 self._change(step.path)
-                self.made.append((time.monotonic() - self._began_s, step))
+                self.made.append((time.monotonic() - self._started_s, step))
         except BaseException as failure:  # noqa: BLE001 -- handed to the thread that waits for it
             self._failure = failure
 
 
 @contextmanager
-def scheduled(change: Callable[[PathSpec], None], steps: Sequence[Step]) -> Iterator[Schedule]:
-    """Make the steps, such as with `Testbed.change`, in the background of the block."""
+def run_schedule(change: Callable[[PathSpec], None], steps: Sequence[Step]) -> Iterator[Schedule]:
+    """Make the steps in the background of the block, such as with `Testbed.change`."""
     schedule = Schedule(change, steps)
     schedule.start()
     try:

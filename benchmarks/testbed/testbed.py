@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.testbed.emulator import Link
-from benchmarks.testbed.leftovers import State, remove_leftovers, started, unique_name
-from benchmarks.testbed.namespaces import Host, make_namespace, raise_device, tcp_settings
+from benchmarks.testbed.leftovers import State, make_unique_name, read_start_ticks, remove_leftovers
+from benchmarks.testbed.namespaces import Host, make_namespace, read_tcp_settings, set_up_device
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
 from benchmarks.testbed.permissions import require_permission
 from tradewind.errors import InvalidValue
 
 MOST_CLIENTS = 16
-"""What the link has room for."""
+"""The link's maximum."""
 
 
 class Testbed:
@@ -26,7 +26,7 @@ class Testbed:
     path : may be changed later, see `change`.
     clients : how many, all sharing the bottleneck.
     seed : of the random losses.
-    purpose : what other processes are told it stands for.
+    purpose : why it is set up, for other processes to read.
 
     Attributes
     ----------
@@ -34,12 +34,12 @@ class Testbed:
     folder : for sockets, configurations and logs; removed at the end.
     """
 
-    __test__ = False  # a name that starts with Test is no reason to collect it
+    __test__ = False  # pytest must not collect it for its name
 
     def __init__(self, path: PathSpec, *, clients: int = 1, seed: int = 1, purpose: str = "run") -> None:
         if not 1 <= clients <= MOST_CLIENTS:
             raise InvalidValue("clients", f"must be within 1 and {MOST_CLIENTS}, got {clients}")
-        name = unique_name()
+        name = make_unique_name()
         self.path = path
         self.seed = seed
         self.server = Host(f"{name}-server", "10.77.0.1")
@@ -47,11 +47,11 @@ class Testbed:
         self._state = State(
             name=name,
             owner=os.getpid(),
-            owner_started=started(os.getpid()) or 0,
+            owner_started=read_start_ticks(os.getpid()) or 0,
             namespaces=[host.namespace for host in self.hosts],
             purpose=purpose,
         )
-        self._standing = ExitStack()
+        self._resources = ExitStack()
         self.link: Link
 
     @property
@@ -67,7 +67,7 @@ class Testbed:
         return self._state.folder
 
     def __enter__(self) -> Self:
-        """Set it up; leftovers of killed testbeds are removed on the way.
+        """Set the testbed up; remove leftovers of killed testbeds on the way.
 
         Raises
         ------
@@ -75,29 +75,29 @@ class Testbed:
         """
         require_permission()
         remove_leftovers()
-        with ExitStack() as standing:
-            self._state.write()  # before there is anything to forget
-            standing.callback(self._state.remove)
+        with ExitStack() as resources:
+            self._state.write()  # before there is anything to clean up
+            resources.callback(self._state.remove)
             for host in self.hosts:
                 make_namespace(host)
             self.link = Link(self.server, self.clients, socket_path=self.folder / "link", seed=self.seed)
-            standing.callback(self.link.close)
+            resources.callback(self.link.close)
             self.link.control.apply(self.path)
             for host in self.hosts:
-                raise_device(host)
-            self._standing = standing.pop_all()
+                set_up_device(host)
+            self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._standing.close()
+        self._resources.close()
 
     def change(self, path: PathSpec) -> None:
-        """Make the path another one, while it carries traffic."""
+        """Change the path while it carries traffic."""
         self.link.control.apply(path)
         self.path = path
 
     def counters(self) -> PathCounters:
-        """What the link has carried, dropped and lost since the set-up."""
+        """Return what the link has carried, dropped and lost since the set-up."""
         return self.link.control.counters()
 
     def start(
@@ -113,7 +113,7 @@ class Testbed:
             return program
 
     def run(self, host: Host, argv: Sequence[str | Path], *, timeout_s: float | None = None) -> str:
-        """Run a program on a host to its end; its output.
+        """Run a program on a host to its end; return its output.
 
         Raises
         ------
@@ -123,5 +123,5 @@ class Testbed:
         return done.stdout
 
     def tcp(self) -> dict[str, str]:
-        """Settings of TCP, the same on all hosts, to be named with every figure."""
-        return dict(tcp_settings(self.server))
+        """Return the settings of TCP, the same on all hosts, which are stored with every figure."""
+        return dict(read_tcp_settings(self.server))

@@ -1,4 +1,4 @@
-"""A path with an origin behind several congestion controls, a client, and an eye on what leaves the origin."""
+"""A path with an origin behind several congestion controls, a client, and a capture of what leaves the origin."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.namespaces import DEVICE, Host
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.transport.wire import Segment, parse
+from benchmarks.transport.wire import Segment, parse_segments
 
 FIRST_PORT = 9101
 _PYTHON = (sys.executable, "-P", "-m")
@@ -23,31 +23,33 @@ _BUFFERS = 'echo "$1" > /proc/sys/net/ipv4/tcp_rmem && echo "$2" > /proc/sys/net
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffers:
-    """Least, first and largest size of TCP's buffers, bytes, of receiver and sender. Named with every figure."""
+    """Smallest, initial and largest size of TCP's buffers, bytes, of receiver and sender; stored with every figure."""
 
     receive: tuple[int, int, int]
     send: tuple[int, int, int]
 
     def __str__(self) -> str:
-        return f"tcp_rmem {_spaced(self.receive)}, tcp_wmem {_spaced(self.send)}"
+        return f"tcp_rmem {_join_sizes(self.receive)}, tcp_wmem {_join_sizes(self.send)}"
 
 
 LINUX = Buffers(receive=(4096, 131_072, 33_554_432), send=(4096, 16_384, 4_194_304))
-"""As the kernel sets them on a host with some memory."""
+"""The kernel's settings on a host with some memory."""
 
 LTE_PHONE = Buffers(receive=(524_288, 1_048_576, 2_097_152), send=LINUX.send)
 HSPA_PHONE = Buffers(receive=(122_334, 734_003, 2_202_010), send=LINUX.send)
-"""A server as it comes, and a phone as Android sets it for the radio (DataConnection.java, TCP_BUFFER_SIZES_…)."""
+"""A server with default settings, and a phone as Android sets it for the radio (DataConnection.java,
+TCP_BUFFER_SIZES_…).
+"""
 
 AMPLE = Buffers(receive=(4096, 4_194_304, 16_777_216), send=(4096, 4_194_304, 16_777_216))
-"""So that windows alone decide."""
+"""Large enough that windows alone decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request: seconds until its last byte, and what the sender's TCP thought before and after.
+    """One request: seconds until its last byte, and the sender's TCP state before and after.
 
-    ``handshake_s`` : of the connection, a round trip as it found the path.
+    ``handshake_s`` : duration of the handshake, one round trip of the path as it was then.
     """
 
     seconds: float
@@ -57,7 +59,7 @@ class Answer:
 
 
 class Arena:
-    """Made by `arena`. Requests go by the name of a congestion control."""
+    """A path with origin and client, made by `set_up_arena`; requests name a congestion control."""
 
     def __init__(self, bed: Testbed, controls: Sequence[str], host: Host | None = None) -> None:
         self.bed, self._controls = bed, list(controls)
@@ -67,27 +69,31 @@ class Arena:
         self._client = self._start(host or bed.clients[0], "client")
 
     def fetch(self, control: str, sizes: Sequence[int], pauses_s: Sequence[float] | None = None) -> list[Answer]:
-        """Ask for so many bytes over one new connection, ``pauses_s`` before each request."""
-        asked: dict[str, Any] = {"address": self.bed.server.address, "port": self._port(control), "bytes": list(sizes)}
+        """Request so many bytes over one new connection, with ``pauses_s`` before each request."""
+        request: dict[str, Any] = {
+            "address": self.bed.server.address,
+            "port": self._port(control),
+            "bytes": list(sizes),
+        }
         if pauses_s is not None:
-            asked["pauses_s"] = list(pauses_s)
-        _pipe(self._client.stdin).write(json.dumps(asked) + "\n")
-        _pipe(self._client.stdin).flush()
-        seen = json.loads(self._line(self._client))
-        told = [json.loads(self._line(self._origin)) for _ in sizes]
+            request["pauses_s"] = list(pauses_s)
+        _require_pipe(self._client.stdin).write(json.dumps(request) + "\n")
+        _require_pipe(self._client.stdin).flush()
+        answer = json.loads(self._line(self._client))
+        states = [json.loads(self._line(self._origin)) for _ in sizes]
         return [
-            Answer(seconds, seen["handshake_s"], each["before"], each["after"])
-            for seconds, each in zip(seen["seconds"], told, strict=True)
+            Answer(seconds, answer["handshake_s"], state["before"], state["after"])
+            for seconds, state in zip(answer["seconds"], states, strict=True)
         ]
 
     @contextmanager
-    def watched(self) -> Iterator["Watch"]:
-        """Note what leaves the origin during the block."""
+    def capture(self) -> Iterator["Capture"]:
+        """Capture what leaves the origin during the block."""
         program = self._start(self.bed.server, "wire", DEVICE)
         self._expect(program, "watching")
-        watch, lines = Watch(), list[str]()
-        # Read all the while: a program that waits for its reader misses what bulk flows send.
-        reader = Thread(target=lambda: lines.extend(_pipe(program.stdout)))
+        watch, lines = Capture(), list[str]()
+        # Read all the time: a program that waits for its reader misses what bulk flows send.
+        reader = Thread(target=lambda: lines.extend(_require_pipe(program.stdout)))
         reader.start()
         try:
             yield watch
@@ -95,10 +101,10 @@ class Arena:
             program.terminate()
             reader.join()
             program.communicate()  # which closes its streams
-            watch.segments = parse(lines)
+            watch.segments = parse_segments(lines)
 
-    def flows(self, watch: "Watch", control: str) -> list[list[Segment]]:
-        """The segments of each connection of a congestion control, in order."""
+    def flows(self, watch: "Capture", control: str) -> list[list[Segment]]:
+        """Return the segments of each connection of a congestion control, in order."""
         flows: dict[int, list[Segment]] = {}
         for segment in watch.segments:
             if segment.source_port == self._port(control):
@@ -124,45 +130,45 @@ class Arena:
             raise EmulationBroke(f"{program.args!r} did not start")
 
     def _line(self, program: subprocess.Popen[str]) -> str:
-        line = _pipe(program.stdout).readline()
+        line = _require_pipe(program.stdout).readline()
         if not line:
             raise EmulationBroke(f"{program.args!r} ended")
         return str(line)
 
 
-class Watch:
-    """What left the origin; complete after the block that watches."""
+class Capture:
+    """The segments that left the origin; complete after the block of `Arena.capture`."""
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
 
 
 @contextmanager
-def buffered_bed(path: PathSpec, buffers: Buffers, *, clients: int = 1, seed: int = 1) -> Iterator[Testbed]:
-    """A testbed whose hosts have these buffers."""
+def set_up_bed(path: PathSpec, buffers: Buffers, *, clients: int = 1, seed: int = 1) -> Iterator[Testbed]:
+    """Set up a testbed whose hosts have these buffers."""
     with Testbed(path, clients=clients, seed=seed, purpose="transport") as bed:
         for host in bed.hosts:
-            bed.run(host, ["sh", "-c", _BUFFERS, "sh", _spaced(buffers.receive), _spaced(buffers.send)])
+            bed.run(host, ["sh", "-c", _BUFFERS, "sh", _join_sizes(buffers.receive), _join_sizes(buffers.send)])
         yield bed
 
 
 @contextmanager
-def arena(
+def set_up_arena(
     path: PathSpec, controls: Sequence[str], *, buffers: Buffers, clients: int = 1, seed: int = 1
 ) -> Iterator[Arena]:
-    """A path whose origin sends by each of these congestion controls; the kernel must have them."""
-    with buffered_bed(path, buffers, clients=clients, seed=seed) as bed:
-        standing = Arena(bed, controls)
+    """Set up a path whose origin sends by each of these congestion controls; the kernel must have them."""
+    with set_up_bed(path, buffers, clients=clients, seed=seed) as bed:
+        arena = Arena(bed, controls)
         try:
-            yield standing
+            yield arena
         finally:
-            standing.close()
+            arena.close()
 
 
-def _spaced(sizes: Sequence[int]) -> str:
+def _join_sizes(sizes: Sequence[int]) -> str:
     return " ".join(map(str, sizes))
 
 
-def _pipe(stream: Any) -> Any:
+def _require_pipe(stream: Any) -> Any:
     assert stream is not None
     return stream

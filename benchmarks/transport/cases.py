@@ -1,10 +1,10 @@
-"""What is measured: paths as the paper's, with and without others on them, and sizes of flows."""
+"""The measured cases: paths like the paper's, with and without background traffic, and sizes of flows."""
 
 from dataclasses import dataclass
 
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.arena import AMPLE, HSPA_PHONE, LINUX, LTE_PHONE, Buffers
-from benchmarks.transport.proxy import Protocol
+from benchmarks.transport.proxy import PageProtocol
 
 FLD, CUBIC, RENO = "fld_tcp", "cubic", "reno"
 
@@ -28,9 +28,9 @@ ROUNDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortFlowsCase:
-    """Flows of several sizes, one after the other, by turns of each congestion control.
+    """Flows of several sizes, one after the other, alternating between the congestion controls.
 
-    ``background`` : bulk downloads of another client by CUBIC, all the time.
+    ``background`` : number of bulk downloads of another client by CUBIC, all the time.
     """
 
     name: str
@@ -44,13 +44,14 @@ LTE, LTE_PEAK, HSPA = (
     PathSpec(rate_bps=100e6, rtt_s=0.026),
     PathSpec(rate_bps=7e6, rtt_s=0.05),
 )
-"""Rates and round trips of the paper's section 3: what LTE effectively gave, its most, and what 3G effectively gave."""
+"""Rates and round trips of the paper's section 3: what LTE gave, its maximum, and what 3G gave.
+"""
 
 DEEP_QUEUE_OF_PRODUCTS = 4
 """In bandwidth-delay products; the radio networks' queues are several deep."""
 
 
-def _deep(path: PathSpec) -> PathSpec:
+def _with_deep_queue(path: PathSpec) -> PathSpec:
     return PathSpec(
         rate_bps=path.rate_bps, rtt_s=path.rtt_s, queue_bytes=round(DEEP_QUEUE_OF_PRODUCTS * path.bdp_bytes)
     )
@@ -60,8 +61,8 @@ SHORT_FLOWS = (
     ShortFlowsCase(name="LTE peak", path=LTE_PEAK, buffers=LTE_PHONE),
     ShortFlowsCase(name="LTE", path=LTE, buffers=LTE_PHONE),
     ShortFlowsCase(name="3G", path=HSPA, buffers=HSPA_PHONE),
-    ShortFlowsCase(name="LTE, bulk beside, deep queue", path=_deep(LTE), buffers=LTE_PHONE, background=1),
-    ShortFlowsCase(name="3G, bulk beside, deep queue", path=_deep(HSPA), buffers=HSPA_PHONE, background=1),
+    ShortFlowsCase(name="LTE, bulk beside, deep queue", path=_with_deep_queue(LTE), buffers=LTE_PHONE, background=1),
+    ShortFlowsCase(name="3G, bulk beside, deep queue", path=_with_deep_queue(HSPA), buffers=HSPA_PHONE, background=1),
     ShortFlowsCase(name="LTE, bulk beside", path=LTE, buffers=LTE_PHONE, background=1),
     ShortFlowsCase(name="3G, bulk beside", path=HSPA, buffers=HSPA_PHONE, background=1),
 )
@@ -71,11 +72,12 @@ SHORT_FLOWS = (
 class PageCase:
     """A page in a browser over one of the paths above.
 
-    ``protocol`` : how it is asked for at a caching proxy; where none is named, of our own server by HTTP/1.1.
+    ``protocol`` : the browser requests the page by it from a caching proxy; without one, by HTTP/1.1 from our own
+    server.
     """
 
     flows: ShortFlowsCase
-    protocol: Protocol | None = None
+    protocol: PageProtocol | None = None
 
     @property
     def name(self) -> str:
@@ -85,7 +87,7 @@ class PageCase:
 _ALONE, _BESIDE = SHORT_FLOWS[1:3], SHORT_FLOWS[3:5]
 PAGES = (
     *(PageCase(flows=flows) for flows in (*_ALONE, *_BESIDE)),
-    *(PageCase(flows=flows, protocol=protocol) for flows in _ALONE for protocol in Protocol),
+    *(PageCase(flows=flows, protocol=protocol) for flows in _ALONE for protocol in PageProtocol),
 )
 ENGINE = (*_ALONE, *_BESIDE)
 

@@ -1,6 +1,6 @@
-"""Our own engine as the client: flows of a size, and a page's files over as many connections as a browser has.
+"""Measure our own engine as the client: flows of a size, and a page's files over as many connections as a browser has.
 
-What is told is the copy's own duration, from the first request to the last byte, without the start of the program.
+The figure is the copy's own duration, from the first request to the last byte, without the start of the program.
 """
 
 import json
@@ -8,70 +8,75 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
-from benchmarks.support.sources import digest_of
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
-from benchmarks.testbed.peers import environment
+from benchmarks.support.sources import digest_values
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
+from benchmarks.testbed.peers import clean_environment
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.transport.arena import buffered_bed
+from benchmarks.transport.alternation import Alternation
+from benchmarks.transport.arena import set_up_bed
 from benchmarks.transport.cases import CUBIC, FLD, ShortFlowsCase
 from benchmarks.transport.measuring import FILLING_S
-from benchmarks.transport.pages import FIRST_PORT, served, write_page
+from benchmarks.transport.pages import FIRST_PORT, run_server, write_page
 from benchmarks.transport.rows import Row, Rows
-from benchmarks.transport.turns import Turns
 from tradewind.connections.advice import MOST_CONNECTIONS
 
-
-class Copy(Protocol):
-    """Seconds of one copy from the server that sends by ``control``."""
-
-    def __call__(self, control: str, source: str, files_at_once: int) -> float: ...
+Copy = Callable[[str, str, int], float]
+"""Returns the seconds of one copy: congestion control of the server, folder below its root, files at once."""
 
 
-def engine_copies(
+def measure_engine_copies(
     case: ShortFlowsCase, sizes_bytes: Sequence[int], page_bytes: Sequence[int], *, repeats: int, seed: int, rows: Rows
 ) -> list[Row]:
-    """A row a flow's size, and one of a page's files; medians of copies by turns."""
-    asked = {f"{size} bytes": (f"{number}/", 1, size) for number, size in enumerate(sizes_bytes)}
-    asked["page"] = ("page/", MOST_CONNECTIONS, sum(page_bytes))
-    common = (case.path, case.buffers, f"{case.background} beside", f"{repeats} repeats", seed, digest_of(*page_bytes))
-    names = {name: f"engine, {case.name}, {name}" for name in asked}
-    if all(rows.has(each, *common) for each in names.values()):
-        return [rows.made(each, *common, by=_never) for each in names.values()]
+    """Return a row for each size of a flow, and one for a page's files; medians of alternating copies."""
+    copies = {f"{size} bytes": (f"{number}/", 1, size) for number, size in enumerate(sizes_bytes)}
+    copies["page"] = ("page/", MOST_CONNECTIONS, sum(page_bytes))
+    common = (
+        case.path,
+        case.buffers,
+        f"{case.background} beside",
+        f"{repeats} repeats",
+        seed,
+        digest_values(*page_bytes),
+    )
+    names = {name: f"engine, {case.name}, {name}" for name in copies}
+    if all(rows.has_row(name, *common) for name in names.values()):
+        return [rows.find_or_measure(name, *common, measure=_require_measured) for name in names.values()]
     with tempfile.TemporaryDirectory(prefix="tradewind-engine-") as scratch:
         root = Path(scratch) / "site"
-        for number, sizes in enumerate([each] for each in sizes_bytes):
+        for number, size_bytes in enumerate(sizes_bytes):
             (root / str(number)).mkdir(parents=True)
-            write_page(root / str(number), sizes, seed)
+            write_page(root / str(number), [size_bytes], seed)
             (root / str(number) / "page.html").unlink()
         (root / "page").mkdir(parents=True)
         write_page(root / "page", page_bytes, seed)
-        with _copies_over(case, root, Path(scratch)) as (copy, bed):
+        with _set_up_copies(case, root, Path(scratch)) as (copy, bed):
 
             def attempt(name: str) -> Row:
-                folder, files_at_once, size = asked[name]
-                turns = Turns.on(bed, case.background, ahead=rows.ahead)
-                seconds = _by_turns(copy, turns, folder, files_at_once, repeats)
-                return _row(names[name], size, seconds) | turns.told()
+                folder, files_at_once, size = copies[name]
+                alternation = Alternation.on(bed, case.background, prioritised=rows.prioritised)
+                seconds = _median_seconds(copy, alternation, folder, files_at_once, repeats)
+                return _make_row(names[name], size, seconds) | alternation.report()
 
-            return [rows.made(names[name], *common, by=partial(attempt, name)) for name in asked]
+            return [rows.find_or_measure(names[name], *common, measure=partial(attempt, name)) for name in copies]
 
 
-def _never() -> Row:
+def _require_measured() -> Row:
     raise AssertionError("it was measured before")
 
 
-def _by_turns(copy: Copy, turns: Turns, source: str, files_at_once: int, repeats: int) -> dict[str, float]:
-    seconds = turns.each((CUBIC, FLD), repeats, lambda control: copy(control, source, files_at_once))
-    return {control: statistics.median(each) for control, each in seconds.items()}
+def _median_seconds(
+    copy: Copy, alternation: Alternation, source: str, files_at_once: int, repeats: int
+) -> dict[str, float]:
+    seconds = alternation.measure_each((CUBIC, FLD), repeats, lambda control: copy(control, source, files_at_once))
+    return {control: statistics.median(name) for control, name in seconds.items()}
 
 
-def _row(name: str, size_bytes: int, seconds: dict[str, float]) -> Row:
+def _make_row(name: str, size_bytes: int, seconds: dict[str, float]) -> Row:
     return {
         "case": name,
         "bytes": size_bytes,
@@ -82,15 +87,15 @@ def _row(name: str, size_bytes: int, seconds: dict[str, float]) -> Row:
 
 
 @contextmanager
-def _copies_over(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[tuple[Copy, Testbed]]:
-    """A function that copies a folder of ``root`` over the case's path, and the testbed."""
+def _set_up_copies(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[tuple[Copy, Testbed]]:
+    """Yield a function that copies a folder of ``root`` over the case's path, and the testbed."""
     clients = 2 if case.background else 1
-    with buffered_bed(case.path, case.buffers, clients=clients) as bed, ExitStack() as standing:
+    with set_up_bed(case.path, case.buffers, clients=clients) as bed, ExitStack() as standing:
         ports = {control: port for port, control in enumerate((CUBIC, FLD), start=FIRST_PORT)}
         for control, port in ports.items():
-            standing.enter_context(served(bed, root, port, control))
+            standing.enter_context(run_server(bed, root, port, control))
         if case.background:
-            standing.enter_context(cross_traffic(bed, bed.clients[1], CrossTraffic(flows=case.background)))
+            standing.enter_context(run_cross_traffic(bed, bed.clients[1], CrossTraffic(flows=case.background)))
             time.sleep(FILLING_S)
 
         def copy(control: str, source: str, files_at_once: int) -> float:
@@ -99,8 +104,8 @@ def _copies_over(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[tu
                 command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, f"{got}/files", "--json"]
                 command += ["--no-tune", "--base-power", "0s", "--source", "server", "--destination", "client"]
                 command += ["--concurrency", str(files_at_once), "--parallelism", "1", "--pipelining", "1"]
-                home = [f"{name}={value}" for name, value in environment(Path(got)).items()]
-                told = json.loads(bed.run(bed.clients[0], ["env", "-i", *home, *command]))
-            return float(told["duration_s"])
+                home = [f"{name}={value}" for name, value in clean_environment(Path(got)).items()]
+                report = json.loads(bed.run(bed.clients[0], ["env", "-i", *home, *command]))
+            return float(report["duration_s"])
 
         yield copy, bed

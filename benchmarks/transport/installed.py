@@ -1,4 +1,4 @@
-"""FLD_TCP in this kernel for as long as any benchmark of this machine uses it."""
+"""Install FLD_TCP in this kernel for as long as any benchmark of this machine uses it."""
 
 import fcntl
 from collections.abc import Iterator
@@ -10,38 +10,40 @@ from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 
 USERS = Path("/run/tradewind-transport-users.lock")
-"""Held by all who use it; it names the one that they have to remove, if any: who was killed leaves it to the next, and
-one that was installed by hand since is another."""
+"""Lock held by all users of FLD_TCP; the file names the installation that they have to remove, if any.
+
+A killed user leaves the removal to the next one; an installation made by hand since has another name.
+"""
 
 
 @contextmanager
-def fld_tcp_installed() -> Iterator[None]:
-    """FLD_TCP with the paper's parameters; the last who needs it leaves the kernel as the first found it."""
+def install_fld_tcp() -> Iterator[None]:
+    """Install FLD_TCP with the paper's parameters; the last user leaves the kernel as the first found it."""
     with USERS.open("a+", encoding="ascii") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         if installation.install(Parameters()).steps:
             users.truncate(0)
-            users.write(name())
+            users.write(read_installation_id())
             users.flush()
         try:
             yield
         finally:
-            _leave(users)
+            _release(users)
 
 
-def _leave(users: IO[str]) -> None:
+def _release(users: IO[str]) -> None:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return  # others use it yet
+        return  # others still use it
     users.seek(0)
-    if users.read() == name():
+    if users.read() == read_installation_id():
         installation.remove()
     users.truncate(0)
 
 
-def name() -> str:
-    """Of the one that is installed, which no other has."""
+def read_installation_id() -> str:
+    """Return the identity of the current installation, which no other one has."""
     try:
         status = installation.PIN_FOLDER.stat()
     except FileNotFoundError:

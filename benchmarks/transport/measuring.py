@@ -1,4 +1,4 @@
-"""The runs: interleaved, so that slow times of the machine hit all congestion controls alike; medians of repeats."""
+"""Run the cases, alternating, so that slow times of the machine affect each congestion control equally"""
 
 import statistics
 import time
@@ -7,115 +7,119 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Self
 
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
 from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.transport.arena import Answer, Arena, arena
+from benchmarks.transport.alternation import Alternation
+from benchmarks.transport.arena import Answer, Arena, set_up_arena
 from benchmarks.transport.cases import CUBIC, FLD, RENO, RoundsCase, ShortFlowsCase
 from benchmarks.transport.rows import Row, Rows
-from benchmarks.transport.turns import Turns
-from benchmarks.transport.wire import rounds
+from benchmarks.transport.wire import split_into_rounds
 from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, SEGMENT_BYTES, Sender, send
 from tradewind.path import Path
 
 MTU_BYTES = 1500
 FILLING_S = 3.0
-"""Until bulk flows fill the queue."""
+"""Bulk flows fill the queue in this time."""
 
 
-def conditions(case: RoundsCase | ShortFlowsCase) -> Row:
-    """Without which no figure of the case means anything."""
+def describe_conditions(case: RoundsCase | ShortFlowsCase) -> Row:
+    """Return the conditions that the figures of a case depend on."""
     return {"case": case.name, "conditions": f"{case.path}; {case.buffers}"}
 
 
 def count_rounds(case: RoundsCase, repeats: int, rows: Rows) -> Row:
-    """Rounds of a flow on the wire, the median of repeats, and the bytes of each round once."""
+    """Count the rounds of a flow on the wire, the median of repeats, and the bytes of each round once."""
 
     def attempt() -> Row:
-        with arena(case.path, (FLD, CUBIC, RENO), buffers=case.buffers) as ground:
-            return rows.judged(ground.bed, partial(_counted, case, ground, repeats))
+        with set_up_arena(case.path, (FLD, CUBIC, RENO), buffers=case.buffers) as arena:
+            return rows.measure_on(arena.bed, partial(_count_rounds, case, arena, repeats))
 
-    return rows.made(*_facts(case), case.size_bytes, f"{repeats} repeats", by=attempt)
+    return rows.find_or_measure(*_key_parts(case), case.size_bytes, f"{repeats} repeats", measure=attempt)
 
 
-def _counted(case: RoundsCase, ground: Arena, repeats: int) -> Row:
+def _count_rounds(case: RoundsCase, arena: Arena, repeats: int) -> Row:
     controls = (FLD, CUBIC, RENO)
-    with ground.watched() as watch:
+    with arena.capture() as watch:
         for control in controls * repeats:
-            ground.fetch(control, [case.size_bytes])
+            arena.fetch(control, [case.size_bytes])
     counted = {
-        control: [rounds(flow, case.path.rtt_s) for flow in ground.flows(watch, control)] for control in controls
+        control: [split_into_rounds(flow, case.path.rtt_s) for flow in arena.flows(watch, control)]
+        for control in controls
     }
-    counted = {control: [each for each in flows if sum(each) >= case.size_bytes] for control, flows in counted.items()}
+    counted = {
+        control: [answer for answer in flows if sum(answer) >= case.size_bytes] for control, flows in counted.items()
+    }
     if missing := [control for control, flows in counted.items() if not flows]:
-        raise CannotEmulate(f"{case.name}: no flow of {', '.join(missing)} was captured whole")
+        raise CannotEmulate(f"{case.name}: no flow of {', '.join(missing)} was captured completely")
     row: Row = {"case": case.name}
-    told: list[str] = []
+    parts: list[str] = []
     for control, flows in counted.items():
         typical = sorted(flows, key=len)[len(flows) // 2]
         row[f"{control}_rounds"] = len(typical)
-        told.append(f"{control} {' '.join(map(str, typical))}")
-    return row | {"round_bytes": "; ".join(told)}
+        parts.append(f"{control} {' '.join(map(str, typical))}")
+    return row | {"round_bytes": "; ".join(parts)}
 
 
-def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, rows: Rows) -> list[Row]:
-    """Times of short flows by FLD_TCP and CUBIC, and the round model's with an even share; a row a size."""
-    facts = {size: (*_facts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
+def measure_short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, rows: Rows) -> list[Row]:
+    """Measure short flows by FLD_TCP and CUBIC, and the round model's with an even share; return a row a size."""
+    key_parts_by_size = {size: (*_key_parts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
     found: list[Row] = []
-    with _Standing(case) as standing:
-        for size, of_size in facts.items():
+    with _LazyArena(case) as lazy_arena:
+        for size, of_size in key_parts_by_size.items():
 
             def attempt(size: int = size) -> Row:
-                ground = standing.ground()
-                turns = Turns.on(ground.bed, case.background, ahead=rows.ahead)
-                return _short_row(case, ground, turns, size, repeats)
+                arena = lazy_arena.arena()
+                alternation = Alternation.on(arena.bed, case.background, prioritised=rows.prioritised)
+                return _measure_short_row(case, arena, alternation, size, repeats)
 
-            found.append(rows.made(*of_size, by=attempt))
+            found.append(rows.find_or_measure(*of_size, measure=attempt))
     return found
 
 
-def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -> Row:
-    """The rate beyond the threshold of a long flow beside a bulk one, FLD_TCP's against CUBIC's."""
+def measure_long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -> Row:
+    """Compare the rates of a long flow beyond the threshold, next to a bulk one: FLD_TCP's against CUBIC's."""
 
-    def measured(ground: Arena) -> Row:
-        turns = Turns.on(ground.bed, case.background, ahead=rows.ahead)
-        seconds, _ = _by_turns(ground, turns, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
+    def measure(arena: Arena) -> Row:
+        alternation = Alternation.on(arena.bed, case.background, prioritised=rows.prioritised)
+        seconds, _ = _median_seconds(arena, alternation, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
         return {
             "case": case.name,
             "bytes": size_bytes,
             "fld_s": seconds[FLD],
             "cubic_s": seconds[CUBIC],
             "share": seconds[CUBIC] / seconds[FLD],
-            **turns.told(),
+            **alternation.report(),
         }
 
     def attempt() -> Row:
-        with _beside_others(case) as ground:
-            return measured(ground)
+        with _set_up_with_background(case) as arena:
+            return measure(arena)
 
-    return rows.made(*_facts(case), f"{size_bytes} B", f"{repeats} repeats", by=attempt)
+    return rows.find_or_measure(*_key_parts(case), f"{size_bytes} B", f"{repeats} repeats", measure=attempt)
 
 
-def _facts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
+def _key_parts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
     background = case.background if isinstance(case, ShortFlowsCase) else 0
     return case.name, case.path, case.buffers, f"{background} beside"
 
 
-def even_share_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
-    """CUBIC's time over FLD_TCP's by the round model with an even share: no bound, since shares need not be even.
+def model_even_share_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
+    """Return CUBIC's time over FLD_TCP's by the round model with an even share: no bound, since shares need not be
+    even.
 
     Parameters
     ----------
-    rtt_s : as the flows found the path, with the queue of others.
-    others : who are presumed to share the rate evenly, and to lose nothing.
+    rtt_s : round trip that the flows found, with the queue of other traffic.
+    others : number of other flows, which are presumed to share the rate evenly and to lose nothing.
     """
     payload_bps = path.rate_bps * SEGMENT_BYTES / MTU_BYTES / (1 + others)
     found = Path(bandwidth_bps=payload_bps, rtt_s=rtt_s)
     return send(size_bytes, Sender(), found).duration_s / send(size_bytes, Sender(growth=FLD_TCP), found).duration_s
 
 
-class _Standing:
-    """A ground that is set up once it is needed: not where all rows were measured before."""
+class _LazyArena:
+    """An arena that is set up when it is first needed: not where all rows were measured before."""
 
     def __init__(self, case: ShortFlowsCase) -> None:
         self._case, self._open = case, ExitStack()
@@ -127,37 +131,41 @@ class _Standing:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def ground(self) -> Arena:
+    def arena(self) -> Arena:
         if self._ground is None:
-            self._ground = self._open.enter_context(_beside_others(self._case))
+            self._ground = self._open.enter_context(_set_up_with_background(self._case))
         return self._ground
 
 
 @contextmanager
-def _beside_others(case: ShortFlowsCase) -> Iterator[Arena]:
-    with arena(case.path, (FLD, CUBIC), buffers=case.buffers, clients=2) as ground, ExitStack() as others:
+def _set_up_with_background(case: ShortFlowsCase) -> Iterator[Arena]:
+    with set_up_arena(case.path, (FLD, CUBIC), buffers=case.buffers, clients=2) as arena, ExitStack() as others:
         if case.background:
             bulk = CrossTraffic(flows=case.background)
-            others.enter_context(cross_traffic(ground.bed, ground.bed.clients[1], bulk))
+            others.enter_context(run_cross_traffic(arena.bed, arena.bed.clients[1], bulk))
             time.sleep(FILLING_S)
-        yield ground
+        yield arena
 
 
-def _by_turns(ground: Arena, turns: Turns, sizes_bytes: Sequence[int], repeats: int) -> tuple[dict[str, float], float]:
-    """Seconds of the last of these answers by each, and the round trip that they found; medians."""
+def _median_seconds(
+    arena: Arena, alternation: Alternation, sizes_bytes: Sequence[int], repeats: int
+) -> tuple[dict[str, float], float]:
+    """Return the median seconds of the last answer by each congestion control, and the median round trip."""
 
     def fetch(control: str) -> Answer:
-        return ground.fetch(control, sizes_bytes)[-1]
+        return arena.fetch(control, sizes_bytes)[-1]
 
-    answers = turns.each((CUBIC, FLD), repeats, fetch)
-    seconds = {control: statistics.median(each.seconds for each in told) for control, told in answers.items()}
-    return seconds, statistics.median(each.handshake_s for told in answers.values() for each in told)
+    answers = alternation.measure_each((CUBIC, FLD), repeats, fetch)
+    seconds = {control: statistics.median(answer.seconds for answer in parts) for control, parts in answers.items()}
+    return seconds, statistics.median(answer.handshake_s for parts in answers.values() for answer in parts)
 
 
-def _short_row(case: ShortFlowsCase, ground: Arena, turns: Turns, size_bytes: int, repeats: int) -> Row:
-    seconds, rtt_s = _by_turns(ground, turns, [size_bytes], repeats)
+def _measure_short_row(
+    case: ShortFlowsCase, arena: Arena, alternation: Alternation, size_bytes: int, repeats: int
+) -> Row:
+    seconds, rtt_s = _median_seconds(arena, alternation, [size_bytes], repeats)
     gain = seconds[CUBIC] / seconds[FLD]
-    modelled = even_share_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
+    modelled = model_even_share_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
     return {
         "case": case.name,
         "bytes": size_bytes,
@@ -167,5 +175,5 @@ def _short_row(case: ShortFlowsCase, ground: Arena, turns: Turns, size_bytes: in
         "gain": gain,
         "even_share_gain": modelled,
         "of_even_share": gain / modelled,
-        **turns.told(),
+        **alternation.report(),
     }

@@ -1,8 +1,8 @@
-"""Web pages in a real Chromium over an emulated path, by one congestion control or the other.
+"""Load web pages in a real Chromium over an emulated path, by one congestion control or the other.
 
 A page is replayed from the sizes of a HAR's objects, or has as many and as large ones as the paper's pages: 85 % of
-connections below 50 kB, 99 % below 500 kB (Fig. 3). All come from one host: from our own server over HTTP/1.1, so over
-six connections, or from a caching proxy before it, encrypted and by HTTP/2 too.
+connections below 50 kB, 99 % below 500 kB (Fig. 3). All objects come from one host: from our own server over HTTP/1.1,
+hence over six connections, or from a caching proxy before it, encrypted and by HTTP/2 too.
 """
 
 import json
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.support.report import Value
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.transport.arena import buffered_bed
+from benchmarks.transport.alternation import Alternation
+from benchmarks.transport.arena import set_up_bed
 from benchmarks.transport.cases import CUBIC, FLD, PageCase
 from benchmarks.transport.measuring import FILLING_S
-from benchmarks.transport.proxy import NAME, caching_proxy, send_by
-from benchmarks.transport.turns import Turns
+from benchmarks.transport.proxy import NAME, run_caching_proxy, set_congestion_control
 from tradewind.connections.analysis import PageAnalysis, analyse
 from tradewind.connections.caching import CacheClass
 from tradewind.connections.har import decode_har, page_loads
@@ -37,27 +37,27 @@ Row = dict[str, Value]
 OBJECTS = 40
 P85_BYTES, P99_BYTES = 50_000, 500_000
 _Z85, _Z99 = 1.0364, 2.3263
-"""Of the standard normal distribution at 0.85 and 0.99."""
+"""Quantiles of the standard normal distribution at 0.85 and 0.99."""
 
 LEAST_OBJECT_BYTES = 300
 FIRST_PORT = 8081
 
 
-def typical_sizes(seed: int, count: int = OBJECTS) -> list[int]:
-    """Sizes of a page's objects, log-normal through both quantiles; bytes."""
+def draw_typical_sizes(seed: int, count: int = OBJECTS) -> list[int]:
+    """Draw the sizes of a page's objects, log-normal through both quantiles; bytes."""
     spread = math.log(P99_BYTES / P85_BYTES) / (_Z99 - _Z85)
     centre = math.log(P85_BYTES) - _Z85 * spread
     draw = random.Random(seed)
     return [max(round(draw.lognormvariate(centre, spread)), LEAST_OBJECT_BYTES) for _ in range(count)]
 
 
-def sizes_of_har(content: bytes) -> list[int]:
-    """Sizes of the objects of the first page of a HAR that have one, in its order; bytes."""
+def read_har_sizes(content: bytes) -> list[int]:
+    """Return the sizes of the objects of a HAR's first page, in order, bytes; objects without a size are left out."""
     return [each.wire_bytes for each in page_loads(decode_har(content))[0].objects if each.wire_bytes]
 
 
 def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
-    """A page of scripts of these sizes, each a comment that does not compress; its load event waits for all."""
+    """Write a page of scripts of these sizes, each a comment that does not compress; its load event waits for all."""
     draw = random.Random(seed)
     tags = []
     for number, size_bytes in enumerate(sizes_bytes):
@@ -68,25 +68,27 @@ def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
     (folder / "page.html").write_text(f"<!doctype html><title>page</title>{''.join(tags)}", encoding="ascii")
 
 
-class Loads(NamedTuple):
-    """Of a page by each congestion control.
+class LoadedPages(NamedTuple):
+    """Loads of a page by each congestion control.
 
-    ``turns`` : what is told of them, and of what was wrong with the machine meanwhile.
+    ``alternation`` : what is reported of their order and of what disturbed the machine meanwhile.
     """
 
     pages: Mapping[str, Sequence[PageAnalysis]]
-    turns: Row
+    alternation: Row
 
 
-def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool = False) -> Loads:
-    """Loads by turns of each congestion control; ``ahead`` : whether this goes ahead of all else."""
+def load_pages(
+    case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, prioritised: bool = False
+) -> LoadedPages:
+    """Load a page, alternating between the congestion controls; ``prioritised`` : whether this has precedence."""
     with tempfile.TemporaryDirectory(prefix="tradewind-pages-") as scratch:
         root, records, proxy = (Path(scratch) / name for name in ("site", "records", "proxy"))
         for folder in (root, records, proxy):
             folder.mkdir()
         Path(scratch).chmod(0o755)  # a proxy may run as another account
         write_page(root, sizes_bytes, seed)
-        with _browser_over(case, root, proxy, (CUBIC, FLD), ahead=ahead) as (load, turns):
+        with _open_browser(case, root, proxy, (CUBIC, FLD), prioritised=prioritised) as (load, alternation):
             numbers = count()
 
             def recorded(control: str) -> Path:
@@ -94,78 +96,78 @@ def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed
                 load(control, har)
                 return har
 
-            hars = turns.each((CUBIC, FLD), repeats, recorded)
-            told = turns.told()
+            hars = alternation.measure_each((CUBIC, FLD), repeats, recorded)
+            report = alternation.report()
         rtt_s = case.flows.path.rtt_s
-        pages = {control: [_analysed(har, rtt_s=rtt_s) for har in each] for control, each in hars.items()}
-    return Loads(pages, told)
+        pages = {control: [_analyse_har(har, rtt_s=rtt_s) for har in each] for control, each in hars.items()}
+    return LoadedPages(pages, report)
 
 
-def _analysed(har: Path, *, rtt_s: float) -> PageAnalysis:
+def _analyse_har(har: Path, *, rtt_s: float) -> PageAnalysis:
     return analyse(page_loads(decode_har(har.read_bytes()))[0], rtt_s=rtt_s, proxy=NAME)
 
 
-def connection_s(*pages: PageAnalysis) -> float:
-    """Median duration of a connection of these pages, s."""
+def median_connection_s(*pages: PageAnalysis) -> float:
+    """Return the median duration of the connections of these pages, s."""
     return statistics.median(
         each.duration_s for page in pages for each in page.connections if each.duration_s is not None
     )
 
 
-def net_s(page: PageAnalysis) -> float:
-    """Its net transfer time, s; the browser tells all times."""
+def net_transfer_s(page: PageAnalysis) -> float:
+    """Return a page's net transfer time, s; a browser reports all the times that it needs."""
     assert page.net_transfer_s is not None
     return page.net_transfer_s
 
 
-def row_of(case: PageCase, sizes_bytes: Sequence[int], loads: Loads) -> Row:
-    """Medians of the figures of the paper's section 4."""
+def make_page_row(case: PageCase, sizes_bytes: Sequence[int], loads: LoadedPages) -> Row:
+    """Return medians of the figures of the paper's section 4."""
     row: Row = {"case": case.name, "bytes": sum(sizes_bytes), "objects": len(sizes_bytes)}
     for control, pages in loads.pages.items():
         row[f"{control}_load_s"] = statistics.median(page.load_s for page in pages)
-        row[f"{control}_net_s"] = statistics.median(net_s(page) for page in pages)
+        row[f"{control}_net_s"] = statistics.median(net_transfer_s(page) for page in pages)
         row[f"{control}_idle_share"] = statistics.median(page.idle_share or 0.0 for page in pages)
         row[f"{control}_concurrency"] = statistics.median(page.effective_concurrency or 0.0 for page in pages)
-        row[f"{control}_connection_s"] = connection_s(*pages)
-    every = [page for pages in loads.pages.values() for page in pages]
-    row["connections"] = statistics.median(len(page.connections) for page in every)
+        row[f"{control}_connection_s"] = median_connection_s(*pages)
+    all_pages = [page for pages in loads.pages.values() for page in pages]
+    row["connections"] = statistics.median(len(page.connections) for page in all_pages)
     if case.protocol is not None:
-        hits = sum(page.caches.get(CacheClass.HIT, 0) for page in every)
-        row["hit_share"] = hits / sum(page.objects for page in every)
-    return row | loads.turns
+        hits = sum(page.caches.get(CacheClass.HIT, 0) for page in all_pages)
+        row["hit_share"] = hits / sum(page.objects for page in all_pages)
+    return row | loads.alternation
 
 
 @contextmanager
-def _browser_over(
-    case: PageCase, root: Path, proxy: Path, controls: Sequence[str], *, ahead: bool
-) -> Iterator[tuple[Callable[[str, Path], None], Turns]]:
-    """A function that loads the page by a congestion control and records it, and turns of it."""
+def _open_browser(
+    case: PageCase, root: Path, proxy: Path, controls: Sequence[str], *, prioritised: bool
+) -> Iterator[tuple[Callable[[str, Path], None], Alternation]]:
+    """Yield a function that loads the page by a congestion control and records it, and their alternation."""
     flows = case.flows
     clients = 2 if flows.background else 1
-    with buffered_bed(flows.path, flows.buffers, clients=clients) as bed, ExitStack() as standing:
+    with set_up_bed(flows.path, flows.buffers, clients=clients) as bed, ExitStack() as resources:
         ports = {control: port for port, control in enumerate(controls, start=FIRST_PORT)}
         for control, port in ports.items():
-            standing.enter_context(served(bed, root, port, control))
+            resources.enter_context(run_server(bed, root, port, control))
         if case.protocol is not None:
             origin = f"http://{bed.server.address}:{ports[CUBIC]}"
-            standing.enter_context(caching_proxy(bed, origin, proxy))
+            resources.enter_context(run_caching_proxy(bed, origin, proxy))
         if flows.background:
             bulk = CrossTraffic(flows=flows.background)
-            standing.enter_context(cross_traffic(bed, bed.clients[1], bulk))
+            resources.enter_context(run_cross_traffic(bed, bed.clients[1], bulk))
             time.sleep(FILLING_S)
-        browser = standing.enter_context(started(bed, bed.clients[0], "benchmarks.transport.browser"))
+        browser = resources.enter_context(start_program(bed, bed.clients[0], "benchmarks.transport.browser"))
 
         def load(control: str, har: Path) -> None:
             if case.protocol is not None:
-                send_by(bed, control)
-            asked = {"url": _url(case, bed, ports[control]), "har": str(har)}
-            browser.stdin.write(json.dumps(asked) + "\n")
+                set_congestion_control(bed, control)
+            request = {"url": _url(case, bed, ports[control]), "har": str(har)}
+            browser.stdin.write(json.dumps(request) + "\n")
             browser.stdin.flush()
-            line_of(browser)
+            read_line(browser)
 
         if case.protocol is not None:
             load(CUBIC, root.parent / "first.har")  # which fills the cache
-        yield load, Turns.on(bed, flows.background, ahead=ahead)
+        yield load, Alternation.on(bed, flows.background, prioritised=prioritised)
 
 
 def _url(case: PageCase, bed: Testbed, own_port: int) -> str:
@@ -175,28 +177,28 @@ def _url(case: PageCase, bed: Testbed, own_port: int) -> str:
 
 
 @contextmanager
-def served(bed: Testbed, root: Path, port: int, control: str) -> Iterator[None]:
+def run_server(bed: Testbed, root: Path, port: int, control: str) -> Iterator[None]:
     options = ["serve-files", str(root), "--host", bed.server.address, "--port", str(port), "--no-meter", "--json"]
-    with started(bed, bed.server, "tradewind_agent", *options, "--congestion-control", control) as server:
+    with start_program(bed, bed.server, "tradewind_agent", *options, "--congestion-control", control) as server:
         if server.first["congestion_control"] != control:
             raise EmulationBroke(f"the kernel refuses {control}")
         yield
 
 
 @contextmanager
-def started(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
-    """A program that first says one JSON document, kept as ``first``."""
+def start_program(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
+    """Start a program that first prints one JSON document, which becomes its attribute ``first``."""
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": None, "text": True}
     program: Any = bed.start(host, [sys.executable, "-P", "-m", module, *arguments], **streams)
     try:
-        program.first = json.loads(line_of(program))
+        program.first = json.loads(read_line(program))
         yield program
     finally:
         program.terminate()
         program.communicate()
 
 
-def line_of(program: Any) -> str:
+def read_line(program: Any) -> str:
     line = program.stdout.readline()
     if not line:
         raise EmulationBroke(f"{program.args!r} ended")

@@ -1,7 +1,7 @@
-"""A caching proxy before an origin, as the paper had one: nginx, by HTTP/1.1, HTTP/1.1 over TLS, and HTTP/2.
+"""Run a caching proxy before an origin, as the paper had one: nginx, by HTTP/1.1, HTTP/1.1 over TLS, and HTTP/2.
 
-The proxy's host sends by what its network namespace has as its congestion control, which is set before each load: the
-connections of a load are new. The origin is asked once for each object, on the proxy's own host.
+The proxy's host sends by the congestion control of its network namespace, which is set before each load: the
+connections of a load are new. The proxy requests each object once, from the origin on its own host.
 """
 
 import subprocess
@@ -22,8 +22,8 @@ _CERTIFICATE = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_para
 _DAYS = "2"
 
 
-class Protocol(StrEnum):
-    """How a page's objects are asked for."""
+class PageProtocol(StrEnum):
+    """How a browser requests a page's objects."""
 
     PLAIN = "HTTP/1.1"
     TLS = "HTTP/1.1 over TLS"
@@ -31,14 +31,14 @@ class Protocol(StrEnum):
 
     @property
     def port(self) -> int:
-        return FIRST_PORT + list(Protocol).index(self)
+        return FIRST_PORT + list(PageProtocol).index(self)
 
     @property
     def scheme(self) -> str:
-        return "http" if self is Protocol.PLAIN else "https"
+        return "http" if self is PageProtocol.PLAIN else "https"
 
 
-_LISTEN = {Protocol.PLAIN: "", Protocol.TLS: " ssl", Protocol.HTTP_2: " ssl http2"}
+_LISTEN = {PageProtocol.PLAIN: "", PageProtocol.TLS: " ssl", PageProtocol.HTTP_2: " ssl http2"}
 _SERVER = """\
     server {{
         listen {address}:{port}{how} backlog=4096;
@@ -74,8 +74,8 @@ http {{
 
 
 @contextmanager
-def caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]:
-    """Run it on the server of a testbed, one port a protocol, before ``origin``.
+def run_caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]:
+    """Run the proxy on the server of a testbed, one port a protocol, before ``origin``.
 
     Parameters
     ----------
@@ -84,32 +84,34 @@ def caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]:
     folder.chmod(0o755)  # nginx may run as another account
     _make_certificate(folder, bed.server.address)
     servers = "".join(
-        _SERVER.format(address=bed.server.address, port=each.port, how=_LISTEN[each], origin=origin, name=NAME)
-        for each in Protocol
+        _SERVER.format(address=bed.server.address, port=protocol.port, how=_LISTEN[protocol], origin=origin, name=NAME)
+        for protocol in PageProtocol
     )
     configuration = folder / "nginx.conf"
     configuration.write_text(_HEAD.format(user=folder.owner(), folder=folder) + servers + "}\n", encoding="ascii")
     command: list[str | Path] = ["nginx", "-c", configuration, "-e", folder / "nginx.log"]
-    try:  # once to say what is wrong with it
+    try:  # a first run reports what is wrong with it
         bed.run(bed.server, [*command, "-t", "-q"])
     except subprocess.CalledProcessError as refused:
         raise EmulationBroke(f"nginx refuses its configuration: {(folder / 'nginx.log').read_text()}") from refused
     program = bed.start(bed.server, command)
     try:
-        for each in Protocol:  # until it answers
-            bed.run(bed.server, [*_ASK, f"{each.scheme}://{bed.server.address}:{each.port}/"], timeout_s=PATIENCE_S)
+        for protocol in PageProtocol:  # until it answers
+            bed.run(
+                bed.server, [*_ASK, f"{protocol.scheme}://{bed.server.address}:{protocol.port}/"], timeout_s=PATIENCE_S
+            )
         yield
     finally:
         program.terminate()
         program.wait()
 
 
-def send_by(bed: Testbed, control: str) -> None:
-    """Let connections that begin from now on at the server send by this congestion control."""
+def set_congestion_control(bed: Testbed, control: str) -> None:
+    """Let new connections of the server send by this congestion control."""
     bed.run(bed.server, ["sh", "-c", _CONTROL, "sh", control])
 
 
 def _make_certificate(folder: Path, address: str) -> None:
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
-    named = ["-days", _DAYS, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}"]
-    subprocess.run([*_CERTIFICATE, *files, *named], check=True, capture_output=True)
+    options = ["-days", _DAYS, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}"]
+    subprocess.run([*_CERTIFICATE, *files, *options], check=True, capture_output=True)

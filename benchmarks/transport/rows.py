@@ -1,14 +1,14 @@
-"""Rows of the benchmark: found again where they were measured before, made again where others disturbed them."""
+"""Rows of the benchmark: found again if they were measured before, measured again if they were disturbed."""
 
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.support.disturbance import watched
-from benchmarks.support.report import Value, here
+from benchmarks.support.disturbance import watch_disturbance
+from benchmarks.support.report import Value, name_machine
 from benchmarks.support.sources import Sources
-from benchmarks.testbed.soundness import PAUSES_S, made_again
+from benchmarks.testbed.soundness import PAUSES_S, repeat_while_disturbed
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import RunLog
 
@@ -17,7 +17,7 @@ Row = dict[str, Value]
 _AGENT = "clients/python/tradewind_agent"
 _HERE = (
     *("arena", "browser", "cases", "client", "engine", "installed", "measuring", "origin", "pages", "proxy", "rows"),
-    *("turns", "wire"),
+    *("alternation", "wire"),
 )
 _PART = "transport"
 PARTS = {
@@ -34,63 +34,67 @@ PARTS = {
         "core/tradewind/connections",
     )
 }
-"""What a row depends on, beside its case, this machine and its kernel."""
+"""What a row depends on, in addition to its case, this machine and its kernel."""
 
 DISTURBED = "disturbed"
-"""Of a row: what was wrong with the machine meanwhile; ``None`` where it was good enough."""
+"""Key of a row: what disturbed the machine meanwhile; ``None`` where it was good enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What was measured so far on a machine.
+    """The rows that were measured so far on a machine.
 
-    ``sources`` : as the benchmark began with them, before it installed anything. ``ahead`` : whether runs go ahead of
-    whatever else the machine does. ``pauses_s`` : before a row is made again.
+    ``sources`` : those with which the benchmark started, before it installed anything. ``prioritised`` : whether runs
+    have precedence over all other programs. ``pauses_s`` : pauses before a row is measured again.
     """
 
     log: RunLog
     sources: Sources
-    machine: str = field(default_factory=here)
-    ahead: bool
+    machine: str = field(default_factory=name_machine)
+    prioritised: bool
     pauses_s: Sequence[float] = PAUSES_S
     sleep: Callable[[float], None] = time.sleep
 
-    def has(self, *facts: object) -> bool:
-        return self.log.find(self._key(facts)) is not None
+    def has_row(self, *key_parts: object) -> bool:
+        return self.log.find(self._key(key_parts)) is not None
 
-    def made(self, *facts: object, by: Callable[[], Row]) -> Row:
-        """The row of these facts, the name of its case first; one that stays disturbed says so, and is not kept.
+    def find_or_measure(self, *key_parts: object, measure: Callable[[], Row]) -> Row:
+        """Return the row with this key, the name of its case first; measure it if there is none.
+
+        A row that stays disturbed says so, and is not stored.
 
         Raises
         ------
-        SourcesChanged : while it was made; it is not kept either.
+        SourcesChanged : while it was measured; the row is not stored either.
         """
-        key = self._key(facts)
+        key = self._key(key_parts)
         if (found := self.log.find(key)) is not None:
-            return told({name: value for name, value in found.items() if name != "key"})
-        row, wrong = made_again(str(facts[0]), by, _disturbance, pauses_s=self.pauses_s, sleep=self.sleep)
+            return log_row({name: value for name, value in found.items() if name != "key"})
+        row, disturbance = repeat_while_disturbed(
+            str(key_parts[0]), measure, _disturbance, pauses_s=self.pauses_s, sleep=self.sleep
+        )
         self.sources.require_unchanged(_PART)
-        if wrong is None:
+        if disturbance is None:
             self.log.add(key, row)
-        return told(row)
+        return log_row(row)
 
-    def judged(self, bed: Testbed, measure: Callable[[], Row]) -> Row:
-        """A row, with what was wrong with the machine while it was measured on a testbed."""
-        with watched(bed, ahead=self.ahead) as seen:
+    def measure_on(self, bed: Testbed, measure: Callable[[], Row]) -> Row:
+        """Measure a row on a testbed; add what disturbed the machine meanwhile."""
+        with watch_disturbance(bed, prioritised=self.prioritised) as watch:
             row = measure()
-        return row | {DISTURBED: seen.wrong}
+        return row | {DISTURBED: watch.disturbance}
 
-    def _key(self, facts: Sequence[object]) -> str:
-        return "; ".join([*map(str, facts), self.machine, self.sources.digests[_PART]])
+    def _key(self, key_parts: Sequence[object]) -> str:
+        return "; ".join([*map(str, key_parts), self.machine, self.sources.digests[_PART]])
 
 
 def _disturbance(row: Row) -> str | None:
     return None if row[DISTURBED] is None else str(row[DISTURBED])
 
 
-def told(row: Row) -> Row:
-    """The same, after a line on standard error."""
+def log_row(row: Row) -> Row:
+    """Log a row on standard error, and return it."""
     figures = ", ".join(f"{name} {value:.3g}" for name, value in row.items() if isinstance(value, int | float))
-    wrong = f"; left out: {row[DISTURBED]}" if row.get(DISTURBED) else ""
-    sys.stderr.write(f"  {row['case']}: {figures}{wrong}\n")
+    disturbance = f"; left out: {row[DISTURBED]}" if row.get(DISTURBED) else ""
+    sys.stderr.write(f"  {row['case']}: {figures}{disturbance}\n")
     return row

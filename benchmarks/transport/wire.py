@@ -1,8 +1,8 @@
-"""What a host sends, packet by packet: a program that writes down each data segment of TCP until it is stopped.
+"""A program that captures what a host sends: it prints each data segment of TCP until it is stopped.
 
     python -m benchmarks.transport.wire DEVICE
 
-It says ``watching`` once it does, then a line a segment: seconds (of the kernel, as the packet left), port of the
+It prints ``watching`` once it captures, then a line a segment: seconds (of the kernel, as the packet left), port of the
 sender, port of the receiver, sequence number, bytes of data.
 """
 
@@ -33,10 +33,10 @@ class Segment:
     data_bytes: int
 
 
-def rounds(segments: Iterable[Segment], rtt_s: float) -> list[int]:
-    """Bytes of each round of a flow: a pause of more than half a round trip ends one.
+def split_into_rounds(segments: Iterable[Segment], rtt_s: float) -> list[int]:
+    """Return the bytes of each round of a flow: a pause of more than half a round trip ends one.
 
-    A window that is sent in less than that, so that a path with bandwidth to spare, is what makes rounds visible.
+    Rounds are visible only where a window is sent in less than that, so on a path with bandwidth to spare.
     """
     sums: list[int] = []
     last_s = float("-inf")
@@ -48,14 +48,14 @@ def rounds(segments: Iterable[Segment], rtt_s: float) -> list[int]:
     return sums
 
 
-def parse(lines: Iterable[str]) -> list[Segment]:
-    """What the program wrote."""
+def parse_segments(lines: Iterable[str]) -> list[Segment]:
+    """Parse what the program wrote."""
     rows = (line.split() for line in lines)
     return [Segment(float(row[0]), int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows if len(row) == 5]
 
 
-def _segment_of(packet: bytes, length: int) -> tuple[int, int, int, int] | None:
-    """Ports, sequence number and bytes of data of an IPv4 packet; ``None`` where it carries none of TCP."""
+def _parse_segment(packet: bytes, length: int) -> tuple[int, int, int, int] | None:
+    """Return ports, sequence number and bytes of data of an IPv4 packet; ``None`` where it carries no TCP data."""
     if packet[0] >> 4 != 4 or packet[9] != _TCP:
         return None
     head = 4 * (packet[0] & 0x0F)
@@ -64,7 +64,7 @@ def _segment_of(packet: bytes, length: int) -> tuple[int, int, int, int] | None:
     return (source, destination, sequence, data) if data > 0 else None
 
 
-def watch(device: str) -> None:
+def capture_segments(device: str) -> None:
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ANY_PROTOCOL)) as tap:
         tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
         tap.setsockopt(socket.SOL_SOCKET, _TIMESTAMP_NS, 1)
@@ -83,14 +83,14 @@ def watch(device: str) -> None:
                 return
             if sender[2] != _OUTGOING:
                 continue
-            segment = _segment_of(packet, struct.unpack_from("!H", packet, 2)[0])
+            segment = _parse_segment(packet, struct.unpack_from("!H", packet, 2)[0])
             if segment is not None:
                 seconds, nanoseconds = struct.unpack("=qq", extra[0][2][:16])
                 sys.stdout.write(f"{seconds}.{nanoseconds:09d} {' '.join(map(str, segment))}\n")
 
 
 def main(argv: Sequence[str]) -> int:
-    watch(*argv)
+    capture_segments(*argv)
     return 0
 
 

@@ -13,10 +13,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.support.command import told
-from benchmarks.support.precedence import precedence
-from benchmarks.support.report import ROOT, Value, arguments, judge, scratch_of, table, write
-from benchmarks.support.sources import digests
+from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.report import (
+    ROOT,
+    Value,
+    format_table,
+    judge_summary,
+    make_parser,
+    open_scratch_folder,
+    write_report,
+)
+from benchmarks.support.sources import digest_parts
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.tuning import history
@@ -71,11 +79,11 @@ def main(argv: Sequence[str]) -> int:
     """Measure the cells asked for, print all that are finished and write ``var/bench/tuning.json``."""
     options = _parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.tuning", *argv])
-    return told("tuning", partial(_run, options), goes_on=True)
+    return run_command("tuning", partial(_run, options), is_resumable=True)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = arguments(__doc__.partition("\n")[0])
+    parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--case", choices=[case.name for case in ALL_CASES], nargs="+", help="only these")
     parser.add_argument("--tuner", choices=[OURS, *VARIANTS], nargs="+", help="only these")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="of the controller's cells; one when quick")
@@ -90,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     if options.smoke:
         require_permission()
-        with scratch_of("tuning", options.scratch, smoke=True) as folder:
+        with open_scratch_folder("tuning", options.scratch, smoke=True) as folder:
             _report(smallest_run(RunLog(HISTORY), folder, seed=options.seed), options, started_at)
         return 0
     records = RunLog(VAR / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
@@ -98,25 +106,25 @@ def _run(options: argparse.Namespace) -> int:
     if not options.report:
         require_permission()
         options.scratch.mkdir(parents=True, exist_ok=True)
-        with precedence() as ahead:
-            cells.measure_missing(ahead=ahead)
+        with take_precedence() as prioritised:
+            cells.measure_missing(prioritised=prioritised)
         records.rewrite()
     rows = cells.finished()
     if not rows:
         raise InvalidValue("cells", "none is finished yet for these sources")
     if options.timelines:
         for row in (row for row in rows if row["tuner"] == OURS):
-            sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{table(timeline(row))}\n\n")
+            sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{format_table(timeline(row))}\n\n")
     found = _report(rows, options, started_at)
-    sys.stdout.write(f"\n{table(compared(rows))}\n")
-    whole = options.case is None and options.tuner is None
-    return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=whole)
+    sys.stdout.write(f"\n{format_table(compared(rows))}\n")
+    is_complete = options.case is None and options.tuner is None
+    return 0 if options.quick else judge_summary(found, AT_MOST, AT_LEAST, is_complete=is_complete)
 
 
 def _report(rows: Sequence[Row], options: argparse.Namespace, started_at: datetime) -> Mapping[str, Value]:
     """Write the report; return its summary."""
     found = summary(rows)
-    write(
+    write_report(
         "tuning",
         quick=options.quick,
         smoke=options.smoke,
@@ -132,23 +140,23 @@ class _Cells:
 
     def __init__(self, records: RunLog, options: argparse.Namespace) -> None:
         self._records, self._options = records, options
-        self._hashes = digests(_PARTS)
+        self._hashes = digest_parts(_PARTS)
         self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
 
-    def measure_missing(self, *, ahead: bool) -> None:
+    def measure_missing(self, *, prioritised: bool) -> None:
         """In turn, a tuner after the other, so that slow times of the machine hit all alike."""
         missing = [cell for cell in self._cells() if self._records.find(self._key(*cell)) is None]
         if not missing:
             return
-        runner = self._runner(ahead=ahead)
+        runner = self._runner(prioritised=prioritised)
         for number, (case, tuner, repeat) in enumerate(missing, start=1):
             row = runner.run(case, tuner)
             kept = self._records.add(
                 self._key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
             )
             shown = {name: value for name, value in result(kept).items() if isinstance(value, float)}
-            told = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
-            sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {told}\n")
+            run_command = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+            sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {run_command}\n")
 
     def finished(self) -> list[Row]:
         found = (self._records.find(self._key(*cell)) for cell in self._cells())
@@ -176,7 +184,7 @@ class _Cells:
         parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
         return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
 
-    def _runner(self, *, ahead: bool) -> CaseRunner:
+    def _runner(self, *, prioritised: bool) -> CaseRunner:
         options = self._options
         log = RunLog(HISTORY)
         rows = history.measured(BASE, log, seed=options.seed, folder=options.scratch)
@@ -185,11 +193,11 @@ class _Cells:
             table=history.write_table(learned, VAR),
             folder=options.scratch,
             seed=options.seed,
-            oracle_bps=partial(self._oracle_bps, ahead),
-            ahead=ahead,
+            oracle_bps=partial(self._oracle_bps, prioritised),
+            prioritised=prioritised,
         )
 
-    def _oracle_bps(self, ahead: bool, path: PathSpec) -> float:
+    def _oracle_bps(self, prioritised: bool, path: PathSpec) -> float:
         """Throughput of the best static setting on this path, run afresh."""
         options = self._options
         lattice = QUICK_LATTICE if options.quick else LATTICE
@@ -197,7 +205,7 @@ class _Cells:
         parts = [self._hashes[part] for part in ("engine", "testbed", "oracle")]
         key = "; ".join([str(path), str(lattice), f"{ticks} ticks", *parts])
         if (known := self._oracles.find(key)) is None:
-            with yard(path, seed=options.seed, folder=options.scratch, ahead=ahead) as ground:
+            with yard(path, seed=options.seed, folder=options.scratch, prioritised=prioritised) as ground:
                 setting = best_setting(lattice, lambda setting: ranked_bps(ground, setting))
                 rows = afresh(ground, setting, ticks)
                 ground.require_sound()

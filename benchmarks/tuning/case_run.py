@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.support.report import Value
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic, received
+from benchmarks.testbed.cross_traffic import CrossTraffic, read_report, run_cross_traffic
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.soundness import LATE_SHARES, PAUSES_S, MachineTooBusy
 from benchmarks.tuning.cases import BASE, AgreementCase, Case, CompetitorCase, FairnessCase, StepCase
@@ -26,14 +26,14 @@ PAYLOAD_SHARE = 1448 / 1500
 class CaseRunner:
     """How a case is run: from which table, where, over which losses; ``oracle_bps`` of a path.
 
-    ``ahead`` : whether this goes ahead of whatever else the machine does.
+    ``prioritised`` : whether this goes ahead of whatever else the machine does.
     """
 
     table: Path
     folder: Path
     seed: int
     oracle_bps: Callable[[PathSpec], float]
-    ahead: bool = False
+    prioritised: bool = False
 
     def run(self, case: Case, tuner: str) -> dict[str, Value]:
         """The row of a case: its figures, the link's counters, the timeline of each transfer.
@@ -83,10 +83,10 @@ class CaseRunner:
     def _agreement(self, case: AgreementCase, tuner: str) -> dict[str, Value]:
         with (
             self._yard(clients=2) as ground,
-            cross_traffic(ground.bed, ground.bed.clients[1], case.traffic) as report,
+            run_cross_traffic(ground.bed, ground.bed.clients[1], case.traffic) as report,
         ):
             [rows] = ground.run([self._order(tuner, case.ticks, case.target_bps)])
-            link, others = _link(ground), received(report)
+            link, others = _link(ground), read_report(report)
         return {
             "sla_shortfall": shortfall(rows, case.target_bps),
             "changes": changes(rows),
@@ -121,12 +121,12 @@ class CaseRunner:
             reports: list[Path] = []
 
             def begin() -> None:
-                rival = cross_traffic(ground.bed, ground.bed.clients[1], CrossTraffic(flows=1, seed=self.seed))
+                rival = run_cross_traffic(ground.bed, ground.bed.clients[1], CrossTraffic(flows=1, seed=self.seed))
                 reports.append(traffic.enter_context(rival))
 
             [rows] = ground.run([self._order(tuner, case.ticks)], changes={case.warm: begin})
             link = _link(ground)
-            rates = [bps for at_s, bps in received(*reports) if at_s > case.settle * TICK_S]
+            rates = [bps for at_s, bps in read_report(*reports) if at_s > case.settle * TICK_S]
         after = rows[case.warm + case.settle :]
         streams, rival_bps = statistics.fmean(row["streams"] for row in after), statistics.fmean(rates)
         return {
@@ -140,7 +140,7 @@ class CaseRunner:
         }
 
     def _yard(self, clients: int = 1) -> AbstractContextManager[Yard]:
-        return yard(BASE, clients=clients, seed=self.seed, folder=self.folder, ahead=self.ahead)
+        return yard(BASE, clients=clients, seed=self.seed, folder=self.folder, prioritised=self.prioritised)
 
     def _order(self, tuner: str, ticks: int, target_bps: float | None = None) -> Order:
         return Order(tuner=tuner, ticks=ticks, table=self.table, target_bps=target_bps)
@@ -160,7 +160,7 @@ def _link(ground: Yard) -> dict[str, Value]:
         "waited_share": round(ground.share.waited, 4),
         "others_share": round(ground.share.others, 4),
         "stolen_share": round(ground.share.stolen, 4),
-        "ahead": ground.ahead,
+        "ahead": ground.prioritised,
     }
 
 

@@ -13,13 +13,13 @@ from types import MappingProxyType
 
 import psutil
 
-from benchmarks.support.processes import Share, Shared
+from benchmarks.support.processes import ProcessorShare, ProcessorWatch
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.measured_run import ends_within
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
-from benchmarks.testbed.soundness import MachineTooBusy, complaint
+from benchmarks.testbed.soundness import MachineTooBusy, find_disturbance
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.tuning.driver import Row
 from benchmarks.tuning.task import TICK_S, Task
@@ -58,9 +58,9 @@ class Yard:
     url: str
     known: PathSpec
     folder: Path
-    ahead: bool
+    prioritised: bool
     path: PathCounters = field(init=False)
-    share: Share = field(init=False)
+    share: ProcessorShare = field(init=False)
     _made: int = field(default=0, init=False)
 
     def run(
@@ -75,7 +75,7 @@ class Yard:
         ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
         """
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
-        before, shared = self.bed.counters(), Shared(psutil.Process())
+        before, shared = self.bed.counters(), ProcessorWatch(psutil.Process())
         try:
             for client, order in enumerate(orders):
                 time.sleep(apart_s if client else 0.0)
@@ -85,7 +85,7 @@ class Yard:
                 change()
             for order, (program, _) in zip(orders, running, strict=True):
                 ends_within(program.pid, order.ticks * order.tick_s + GRACE_S)
-            self.path, self.share = self.bed.counters().since(before), shared.until_now()
+            self.path, self.share = self.bed.counters().since(before), shared.share()
         finally:
             for program, _ in running:
                 program.kill()
@@ -99,7 +99,9 @@ class Yard:
         ------
         MachineTooBusy : it was not; the message says why.
         """
-        if (wrong := complaint(self.path, self.share, rtt_s=self.known.rtt_s, ahead=self.ahead)) is not None:
+        if (
+            wrong := find_disturbance(self.path, self.share, rtt_s=self.known.rtt_s, prioritised=self.prioritised)
+        ) is not None:
             raise MachineTooBusy(f"{wrong}; measure when the machine is quiet")
 
     def _started(self, order: Order, client: int) -> tuple[subprocess.Popen[bytes], Path]:
@@ -154,12 +156,12 @@ def _rows(program: subprocess.Popen[bytes], folder: Path) -> list[Row]:
 
 
 @contextmanager
-def yard(path: PathSpec, *, clients: int = 1, seed: int, folder: Path, ahead: bool = False) -> Iterator[Yard]:
+def yard(path: PathSpec, *, clients: int = 1, seed: int, folder: Path, prioritised: bool = False) -> Iterator[Yard]:
     """Set up a path with its origin; what is written in ``folder`` is removed in the end."""
     work = folder / f"yard-{time.monotonic_ns()}"
     try:
         write_files(work / "served", [FILE_BYTES] * FILES, seed)
-        with Testbed(path, clients=clients, seed=seed) as bed, origins.nginx(bed, work / "served") as url:
-            yield Yard(bed, url, path, work, ahead and bed.link.is_ahead)
+        with Testbed(path, clients=clients, seed=seed) as bed, origins.run_nginx(bed, work / "served") as url:
+            yield Yard(bed, url, path, work, prioritised and bed.link.is_real_time)
     finally:
         shutil.rmtree(work, ignore_errors=True)

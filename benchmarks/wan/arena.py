@@ -1,4 +1,4 @@
-"""One cell's testbed with its origins and files, and single runs on it."""
+"""Set up one cell's testbed with its origins and files, and make single runs on it."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,15 +6,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.support.sources import digest_of
+from benchmarks.support.sources import digest_values
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
-from benchmarks.testbed.measured_run import Judge, MeasuredRun, measured_run
-from benchmarks.testbed.peers import Job, Peer, environment
+from benchmarks.testbed.measured_run import Judge, MeasuredRun, run_measured
+from benchmarks.testbed.peers import Job, Peer, clean_environment
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.cells import Cell
 from benchmarks.wan.knowledge import Knowledge
-from benchmarks.wan.lessons import lesson_sizes
+from benchmarks.wan.lessons import draw_lesson_sizes
 from tradewind.parameters import Parameters
 
 SERVED = "served"
@@ -27,8 +27,8 @@ class Contender:
 
     Attributes
     ----------
-    options : further words of its command line, such as an agreement.
-    variables : further variables of its environment, such as where our service is.
+    options : further words of its command line, such as an SLA.
+    variables : further variables of its environment, such as the address of our service.
     learned : digest of what that service knows.
     """
 
@@ -42,9 +42,9 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
-    """Where a cell's runs take place; files and losses are the same for every contender.
+    """The place of a cell's runs; files and losses are the same for every contender.
 
-    ``ahead`` : whether they go ahead of whatever else this machine does.
+    ``prioritised`` : whether runs have precedence over all other programs.
     """
 
     cell: Cell
@@ -55,29 +55,33 @@ class Arena:
     lesson_sizes: Sequence[int]
     folder: Path
     knowledge: Knowledge
-    ahead: bool
+    prioritised: bool
 
-    def run(self, contender: Contender, *, cut_s: float, judged: Callable[[Path], Judge] | None = None) -> MeasuredRun:
-        """One run from an empty destination; ``judged`` makes its judge, which may look at what has come there."""
+    def run(
+        self, contender: Contender, *, cut_s: float, make_judge: Callable[[Path], Judge] | None = None
+    ) -> MeasuredRun:
+        """Make one run to an empty destination; ``make_judge`` returns its judge, which may look at what has come
+        there.
+        """
         with self._destination() as (destination, scratch):
             job = self._job(contender, "", self.sizes, destination, scratch)
-            return self._run(contender, job, cut_s, None if judged is None else judged(destination))
+            return self._run(contender, job, cut_s, None if make_judge is None else make_judge(destination))
 
-    def lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
-        """A transfer of our engine of the lessons' files; what it logs is kept in ``log`` to learn from."""
-        with tempfile.TemporaryDirectory(dir=self.served) as name, self._destination() as (destination, scratch):
-            # Only while it is needed: some tools fetch all that is served.
+    def run_lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
+        """Transfer the lessons' files by our engine; store its log in ``log`` to learn from."""
+        with tempfile.TemporaryDirectory(dir=self.served_folder) as name, self._destination() as (destination, scratch):
+            # They exist only for this run: some tools fetch all that is served.
             lessons = Path(name)
             lessons.chmod(0o755)
             write_files(lessons, self.lesson_sizes, seed=0)
             job = self._job(contender, f"{lessons.name}/", self.lesson_sizes, destination, scratch)
             run = self._run(contender, job, cut_s)
-            _keep_spool(scratch, log)
+            _store_spool(scratch, log)
             return run
 
     @contextmanager
     def _destination(self) -> Iterator[tuple[Path, Path]]:
-        """Empty folders for what is received and for what a tool keeps."""
+        """Yield empty folders for what is received and for what a tool stores."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             destination, scratch = Path(name) / "got", Path(name) / "scratch"
             destination.mkdir()
@@ -91,40 +95,40 @@ class Arena:
         return Job(url=url + below, sizes_bytes=named, destination=destination, scratch=scratch, source=self.source)
 
     def _run(self, contender: Contender, job: Job, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
-        return measured_run(
+        return run_measured(
             self.bed,
             self.bed.clients[0],
             [*contender.peer.command(job, contender.setting), *contender.options],
             job.destination,
             cut_s=cut_s,
-            environment={**environment(job.scratch), **(contender.variables or {})},
+            environment={**clean_environment(job.scratch), **(contender.variables or {})},
             log=job.scratch.with_name("log"),
             enough=enough,
         )
 
     @property
-    def served(self) -> Path:
+    def served_folder(self) -> Path:
         return self.folder / SERVED
 
     @property
     def source(self) -> str:
-        """What the sender is called in our own logs."""
+        """The sender's name in our own logs."""
         return self.cell.path_name
 
     @property
     def files_digest(self) -> str:
-        """Of the sizes of what is compared; their contents follow from these and the seed."""
-        return digest_of(list(self.sizes))
+        """Digest of the sizes of the compared files; their contents follow from these and the seed."""
+        return digest_values(list(self.sizes))
 
 
-def _keep_spool(scratch: Path, keep: Path) -> None:
+def _store_spool(scratch: Path, target: Path) -> None:
     logs = sorted(scratch.glob("tradewind/spool/*.ndjson"))
-    keep.parent.mkdir(parents=True, exist_ok=True)
-    keep.write_text("".join(log.read_text(encoding="utf-8") for log in logs), encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("".join(log.read_text(encoding="utf-8") for log in logs), encoding="utf-8")
 
 
 @contextmanager
-def arena(
+def set_up_arena(
     cell: Cell,
     lists: SizeLists,
     *,
@@ -132,31 +136,31 @@ def arena(
     seed: int,
     folder: Path,
     knowledge: Knowledge,
-    ahead: bool,
+    prioritised: bool,
     with_gridftp: bool,
 ) -> Iterator[Arena]:
-    """Set a cell up: its files, the path, nginx and, where there are peers for it, a GridFTP server.
+    """Set up a cell: its files, the path, nginx and, where there are peers for it, a GridFTP server.
 
     Parameters
     ----------
     at_least_bytes : how much there is to move.
     folder : for the files served and received; what this writes there is removed.
-    knowledge : where the logs of lessons are kept.
+    knowledge : where the logs of lessons are stored.
     """
     sizes = draw_sizes(cell.kind, lists, at_least_bytes, seed)
     with tempfile.TemporaryDirectory(dir=folder, prefix="cell-") as name:
         Path(name).chmod(0o755)  # a service in there may run as another account
-        served = Path(name) / SERVED
-        write_files(served, sizes, seed)
+        served_folder = Path(name) / SERVED
+        write_files(served_folder, sizes, seed)
         with Testbed(cell.path, seed=seed) as bed, ExitStack() as servers:
             yield Arena(
                 cell=cell,
                 bed=bed,
-                web_url=servers.enter_context(origins.nginx(bed, served)),
-                gridftp_url=servers.enter_context(origins.gridftp(bed, served)) if with_gridftp else None,
+                web_url=servers.enter_context(origins.run_nginx(bed, served_folder)),
+                gridftp_url=servers.enter_context(origins.run_gridftp(bed, served_folder)) if with_gridftp else None,
                 sizes=sizes,
-                lesson_sizes=lesson_sizes(cell, lists, seed),
+                lesson_sizes=draw_lesson_sizes(cell, lists, seed),
                 folder=Path(name),
                 knowledge=knowledge,
-                ahead=ahead and bed.link.is_ahead,
+                prioritised=prioritised and bed.link.is_real_time,
             )

@@ -1,4 +1,4 @@
-"""What is kept of a cell: a row a run, and a row of medians for the table."""
+"""The rows of a cell: one a run, and one of medians for the table."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import LATE_SHARES
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cells import settled_s
+from benchmarks.wan.cells import settled_duration_s
 from benchmarks.wan.runs import Row
 
 FASTEST = f"best {TRADEWIND.name}"
-"""The static setting of our engine that the search has found, run afresh."""
+"""The static setting of our engine that the search has found, measured in runs of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +24,10 @@ class Plan:
     Attributes
     ----------
     repeats : interleaved runs of every contender.
-    cut_s : of those; ``search_cut_s`` of the search's runs at least, which only rank settings.
+    cut_s : limit of those runs; ``search_cut_s`` that of the search's runs, which only rank settings.
     seed : of the files and the losses.
-    searched : peers whose best static setting is searched for, beside our engine's.
-    taught : whether our tuned runs ask a service that has learned; the closed-form rules decide otherwise.
+    searched : peers whose best static setting is searched for, in addition to our engine's.
+    uses_service : whether our tuned runs use a service that has learned; the closed-form rules decide otherwise.
     """
 
     repeats: int
@@ -36,11 +36,11 @@ class Plan:
     seed: int
     searched: Sequence[Peer]
     hashes: Mapping[str, str]
-    taught: bool = True
+    uses_service: bool = True
 
 
 @dataclass(slots=True)
-class Measured:
+class CellMeasurements:
     """All runs of a cell.
 
     Attributes
@@ -49,7 +49,7 @@ class Measured:
     searched : by peer, one a setting.
     frugal : of our engine at settings that may take little energy, as long as a repeat.
     lessons : transfers that the release was learned from.
-    foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
+    foreign_logs : files of records of other paths, which is all that the service for the unknown path knows.
     without_model : tuned contenders whose service has no model of any path, so that closed-form rules answered.
     """
 
@@ -62,7 +62,7 @@ class Measured:
     minutes: float = 0.0
 
 
-def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
+def make_run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
     return {
         "cell": arena.cell.name,
         "contender": contender.name,
@@ -86,12 +86,12 @@ def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> 
         "waited_share": round(run.share.waited, 4),
         "others_share": round(run.share.others, 4),
         "stolen_share": round(run.share.stolen, 4),
-        "ahead": arena.ahead,
+        "ahead": arena.prioritised,
     }
 
 
-def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
-    """Medians of each contender over the repeats."""
+def make_cell_row(arena: Arena, plan: Plan, measured: CellMeasurements) -> Row:
+    """Return the cell's row, with medians of each contender over the repeats."""
     return {
         "cell": arena.cell.name,
         "path": str(arena.cell.path),
@@ -101,22 +101,22 @@ def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
         "seed": plan.seed,
         "repeats": plan.repeats,
         "cut_s": plan.cut_s,
-        "search_cut_s": settled_s(arena.cell.path, plan.search_cut_s),
+        "search_cut_s": settled_duration_s(arena.cell.path, plan.search_cut_s),
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
         "files_digest": arena.files_digest,
-        "machine": _machine(measured),
+        "machine": _worst_of_machine(measured),
         "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
         "lessons": measured.lessons,
         "foreign_logs": measured.foreign_logs,
         "without_model": measured.without_model,
-        "least_dynamic_energy": _least_energy(measured.runs[FASTEST], measured.frugal),
-        "contenders": {name: _medians(rows) for name, rows in measured.runs.items()},
+        "least_dynamic_energy": _find_least_energy(measured.runs[FASTEST], measured.frugal),
+        "contenders": {name: _take_medians(rows) for name, rows in measured.runs.items()},
     }
 
 
-def _machine(measured: Measured) -> dict[str, Any]:
-    """How good the machine was over the repeats: the worst run of all, and whether all of them ran ahead of others."""
+def _worst_of_machine(measured: CellMeasurements) -> dict[str, Any]:
+    """Return how good the machine was over the repeats: the worst run, and whether all of them had precedence."""
     rows = [row for rows in measured.runs.values() for row in rows]
     late_s = zip(*(row["late_s"] for row in rows), strict=True)
     return {
@@ -128,7 +128,7 @@ def _machine(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _medians(rows: Sequence[Row]) -> dict[str, Any]:
+def _take_medians(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "setting": rows[0]["setting"],
         "throughput_bps": statistics.median(row["throughput_bps"] for row in rows),
@@ -142,15 +142,17 @@ def _medians(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _median_or_none(values: Sequence[float | None]) -> float | None:
-    """The median; ``None`` where a run did nothing, whose energy by the byte has no number."""
+    """Return the median; ``None`` where a run moved nothing and so has no energy by the byte."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if len(known) == len(values) else None
 
 
-def _least_energy(fastest: Sequence[Row], frugal: Sequence[Row]) -> dict[str, Any]:
-    """What our engine takes above idle for a gigabyte: at its fastest setting, and at the one that takes least."""
+def _find_least_energy(fastest: Sequence[Row], frugal: Sequence[Row]) -> dict[str, Any]:
+    """Return our engine's energy above idle for a gigabyte: at its fastest setting, and at the one that takes least."""
     least_name, least = min(
-        ((name, joules) for name, joules in _dynamic(frugal).items()), key=lambda each: each[1], default=("", None)
+        ((name, joules) for name, joules in _dynamic_energies(frugal).items()),
+        key=lambda pair: pair[1],
+        default=("", None),
     )
     return {
         "setting": least_name or None,
@@ -159,5 +161,5 @@ def _least_energy(fastest: Sequence[Row], frugal: Sequence[Row]) -> dict[str, An
     }
 
 
-def _dynamic(rows: Sequence[Row]) -> Mapping[str, float]:
+def _dynamic_energies(rows: Sequence[Row]) -> Mapping[str, float]:
     return {str(row["setting"]): row["dynamic_j_per_gb"] for row in rows if row["dynamic_j_per_gb"] is not None}

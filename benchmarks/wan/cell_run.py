@@ -1,4 +1,4 @@
-"""A cell from start to end: lessons, the search for the best static settings, then everyone in turn, several times."""
+"""Run a cell from start to end: lessons, the search for the best static settings, then each contender several times"""
 
 import sys
 import time
@@ -9,10 +9,10 @@ from functools import partial
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cell_row import FASTEST, Measured, Plan, cell_row
-from benchmarks.wan.knowledge import learned_digest
-from benchmarks.wan.learned_service import learned_service
-from benchmarks.wan.measuring import FINAL, Measuring, static
+from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row
+from benchmarks.wan.cell_runner import FINAL, CellRunner, static_contender
+from benchmarks.wan.knowledge import digest_logs
+from benchmarks.wan.learned_service import run_learned_service
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import FIRST, leading_settings
 from tradewind.parameters import Parameters
@@ -20,65 +20,68 @@ from tradewind.parameters import Parameters
 OURS = "tuned"
 OURS_MIN_ENERGY = "tuned min_energy"
 OURS_MIN_DYNAMIC = "tuned min_energy, dynamic basis"
-OURS_UNSEEN = "tuned unseen"
+OURS_ON_UNKNOWN_PATH = "tuned unseen"
 
 NEAR_BEST = 0.9
-"""Of the most that the link carried for anybody in the search. A tool for which it carries less at all its settings is
-not run afresh: runs of the same setting differ by less, so that it cannot be the oracle."""
+"""Share of the most that the link carried for any tool in the search.
+
+A tool that stays below it at all its settings gets no further runs: runs of the same setting differ by less, so that it
+cannot be the oracle.
+"""
 
 FRUGAL = tuple(
     Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
     for concurrency, pipelining in ((1, 32), (2, 32), (4, 32), (8, 8))
 )
-"""Static settings with few streams, of which less energy can be expected than of the fastest."""
+"""Static settings with few streams, which may take less energy than the fastest one."""
 
-_PORTS = {OURS: 8080, OURS_UNSEEN: 8081}
+_PORTS = {OURS: 8080, OURS_ON_UNKNOWN_PATH: 8081}
 
 
 def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Row:
-    """Measure what is not in ``log`` yet; the cell's row."""
-    began_s = time.monotonic()
-    measure = Measuring(arena, log, plan)
-    if plan.taught:
-        measure.take_lessons()
+    """Measure what is not in ``log`` yet; return the cell's row."""
+    started_s = time.monotonic()
+    runner = CellRunner(arena, log, plan)
+    if plan.uses_service:
+        runner.take_lessons()
     for setting in FRUGAL:
-        measure.measured.frugal.append(measure.run(static(TRADEWIND, setting), FINAL, plan.cut_s))
-    oracles = _oracles(measure, plan)
-    with _services(arena, plan, measure.measured) as services:
+        runner.measured.frugal.append(runner.run(static_contender(TRADEWIND, setting), FINAL, plan.cut_s))
+    oracles = _find_oracles(runner, plan)
+    with _run_services(arena, plan, runner.measured) as services:
         contenders = [
             *(Contender(name=peer.name, peer=peer) for peer in peers),
-            *_tuned(services, arena),
+            *_tuned_contenders(services, arena),
             *oracles,
         ]
         for repeat in range(plan.repeats):
-            # In turn, and from another one on each time, so that slow times of the machine hit all alike.
+            # Each repeat starts with another contender, so that slow times of the machine affect all equally.
             for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
-                row = measure.run(contender, f"repeat {repeat}", plan.cut_s)
-                measure.measured.runs.setdefault(contender.name, []).append(row)
-    measure.measured.minutes = (time.monotonic() - began_s) / 60
-    if not all(row["bytes_done"] for row in measure.measured.runs[FASTEST]):
+                row = runner.run(contender, f"repeat {repeat}", plan.cut_s)
+                runner.measured.runs.setdefault(contender.name, []).append(row)
+    runner.measured.minutes = (time.monotonic() - started_s) / 60
+    if not all(row["bytes_done"] for row in runner.measured.runs[FASTEST]):
         raise EmulationBroke(f"{arena.cell.name}: the best setting moved nothing; this machine is too busy to measure")
-    return cell_row(arena, plan, measure.measured)
+    return make_cell_row(arena, plan, runner.measured)
 
 
-def _oracles(measure: Measuring, plan: Plan) -> list[Contender]:
-    """The best static setting of our engine, and of the peers that come near it."""
+def _find_oracles(runner: CellRunner, plan: Plan) -> list[Contender]:
+    """Return the best static setting of our engine, and of the peers that come near it."""
     leaders: dict[Peer, Sequence[Parameters]] = {}
     for peer in (TRADEWIND, *plan.searched):
-        least_bps = NEAR_BEST * max((measure.carried_bps(each) for each in leaders), default=0.0)
-        leaders[peer] = leading_settings(peer.axes, partial(measure.score, peer, least_bps))
-    least_bps = NEAR_BEST * max(measure.carried_bps(peer) for peer in leaders)
+        least_bps = NEAR_BEST * max((runner.carried_bps(each) for each in leaders), default=0.0)
+        leaders[peer] = leading_settings(peer.axes, partial(runner.score, peer, least_bps))
+    least_bps = NEAR_BEST * max(runner.carried_bps(peer) for peer in leaders)
     leaders[TRADEWIND] = (*leaders[TRADEWIND], FIRST, *FRUGAL)
     return [
-        Contender(name=f"best {peer.name}", peer=peer, setting=measure.fastest(peer, settings, plan.cut_s))
+        Contender(name=f"best {peer.name}", peer=peer, setting=runner.find_fastest(peer, settings, plan.cut_s))
         for peer, settings in leaders.items()
-        if peer is TRADEWIND or measure.carried_bps(peer) >= least_bps
+        if peer is TRADEWIND or runner.carried_bps(peer) >= least_bps
     ]
 
 
-def _tuned(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Contender]:
+def _tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Contender]:
     min_energy = ("--sla", "min_energy", "--energy-basis")
-    learned = learned_digest(arena.knowledge.own_logs())
+    learned = digest_logs(arena.knowledge.own_logs())
     total, dynamic = (*min_energy, "total"), (*min_energy, "dynamic")
     return [
         *(
@@ -86,19 +89,19 @@ def _tuned(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Cont
             for name, options in ((OURS, ()), (OURS_MIN_ENERGY, total), (OURS_MIN_DYNAMIC, dynamic))
         ),
         Contender(
-            name=OURS_UNSEEN,
+            name=OURS_ON_UNKNOWN_PATH,
             peer=TRADEWIND,
-            variables=services[OURS_UNSEEN],
-            learned=learned_digest(arena.knowledge.foreign_logs()),
+            variables=services[OURS_ON_UNKNOWN_PATH],
+            learned=digest_logs(arena.knowledge.foreign_logs()),
         ),
     ]
 
 
 @contextmanager
-def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[str, Mapping[str, str]]]:
-    """The variables of the environment of each tuned contender: of one that knows the path, and one that does not."""
-    if not plan.taught:
-        yield {OURS: {}, OURS_UNSEEN: {}}
+def _run_services(arena: Arena, plan: Plan, measured: CellMeasurements) -> Iterator[Mapping[str, Mapping[str, str]]]:
+    """Run the services; yield the environment of each tuned contender: only one service knows the path."""
+    if not plan.uses_service:
+        yield {OURS: {}, OURS_ON_UNKNOWN_PATH: {}}
         return
     own, foreign = arena.knowledge.own_logs(), arena.knowledge.foreign_logs()
     measured.foreign_logs = len(foreign)
@@ -106,7 +109,7 @@ def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[
     with ExitStack() as running:
         services = {
             name: running.enter_context(
-                learned_service(
+                run_learned_service(
                     arena.bed,
                     client,
                     logs,
@@ -116,7 +119,7 @@ def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[
             )
             for name, logs in (
                 (OURS, own),
-                (OURS_UNSEEN, foreign),
+                (OURS_ON_UNKNOWN_PATH, foreign),
             )
         }
         measured.without_model = [name for name, each in services.items() if not each.has_model]

@@ -37,8 +37,8 @@ class Cell:
 SETTLED_ROUND_TRIPS = 40.0
 
 
-def settled_s(path: PathSpec, least_s: float) -> float:
-    """Length of a short run, at least ``least_s``: where it is mostly slow start, too many streams seem best."""
+def settled_duration_s(path: PathSpec, least_s: float) -> float:
+    """Return the length of a short run, at least ``least_s``: in slow start too many streams would seem best."""
     return max(least_s, SETTLED_ROUND_TRIPS * path.rtt_s)
 
 
@@ -46,21 +46,21 @@ ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
 QUICK_CELLS = (Cell("100M-60ms", Kind.HTML), Cell("100M-60ms", Kind.IMAGE))
 
 
-def cells_named(cells: Sequence[Cell], names: Sequence[str] | None) -> list[Cell]:
-    """Those of ``cells`` that any of ``names`` means: ``html/60ms``, ``100M-60ms/html``, ``video``, ``290ms``.
+def select_cells(cells: Sequence[Cell], names: Sequence[str] | None) -> list[Cell]:
+    """Return the cells that any of ``names`` matches: ``html/60ms``, ``100M-60ms/html``, ``video``, ``290ms``.
 
     Raises
     ------
-    InvalidValue : a name that means none.
+    InvalidValue : a name that matches none.
     """
     if names is None:
         return list(cells)
     for name in names:
-        if not any(_is_meant(cell, name) for cell in cells):
-            raise InvalidValue("cells", f"{name!r} means none of {', '.join(cell.name for cell in cells)}")
-    return [cell for cell in cells if any(_is_meant(cell, name) for name in names)]
+        if not any(_matches(cell, name) for cell in cells):
+            raise InvalidValue("cells", f"{name!r} matches none of {', '.join(cell.name for cell in cells)}")
+    return [cell for cell in cells if any(_matches(cell, name) for name in names)]
 
 
-def _is_meant(cell: Cell, name: str) -> bool:
+def _matches(cell: Cell, name: str) -> bool:
     words = {str(cell.kind), cell.path_name, *cell.path_name.split("-")}
     return set(name.split("/")) <= words

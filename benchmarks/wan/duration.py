@@ -1,4 +1,4 @@
-"""How long a cell is going to take, to be told before it begins."""
+"""Estimate how long a cell is going to take, to print it before the start."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
-from benchmarks.wan.cells import settled_s
-from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_s
-from benchmarks.wan.search import REFINED, coarse
+from benchmarks.wan.cells import settled_duration_s
+from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_duration_s
+from benchmarks.wan.search import REFINED, coarse_settings
 from tradewind.units import BITS_PER_BYTE
 
 OVERHEAD_S = 1.0
-"""Of a run: its folders, its processes, counting what it has written."""
+"""Overhead of a run: its folders, its processes, counting what it has written."""
 
 SEARCHED_SHARE = 0.6
-"""Of the search's cut that a run of it takes on average: half of them fill the path and are watched to the end."""
+"""Average share of the search's cut that a run takes: half of them fill the path and are watched to the end."""
 
 REFINED_SHARE = 0.4
 """Settings tried around the leaders, for each coarse one."""
@@ -27,18 +27,18 @@ LESSON_SLOWDOWN = 2.0
 SERVICES_S = 40.0
 TUNED_CONTENDERS = 4
 SLOW_PEERS = ("wget", "curl")
-"""One file after another over one connection: on most paths they are cut."""
+"""They fetch one file after another over one connection: on most paths they are cut."""
 
 
-def expected_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: Plan) -> float:
-    """Time of a cell of which nothing is measured yet, within a third or so."""
+def estimate_duration_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: Plan) -> float:
+    """Return the time of a cell without stored runs, within about a third, s."""
     tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
-    searched = sum(len(coarse(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
-    search_s = searched * (SEARCHED_SHARE * settled_s(path, plan.search_cut_s) + OVERHEAD_S)
-    lessons_s = len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * lesson_s(path) + OVERHEAD_S) + SERVICES_S
+    searched = sum(len(coarse_settings(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
+    search_s = searched * (SEARCHED_SHARE * settled_duration_s(path, plan.search_cut_s) + OVERHEAD_S)
+    lessons_s = len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * lesson_duration_s(path) + OVERHEAD_S) + SERVICES_S
     slow = sum(peer.name in SLOW_PEERS for peer in peers)
     fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2
     run_s = min(tuned_s, plan.cut_s) + OVERHEAD_S
     repeats_s = plan.repeats * (slow * (plan.cut_s + OVERHEAD_S) + fast * run_s)
     finals_s = len(FRUGAL) * (plan.cut_s + run_s) / 2 + (REFINED + 1 + REFINED * len(plan.searched) / 2) * run_s
-    return search_s + plan.taught * lessons_s + finals_s + repeats_s
+    return search_s + plan.uses_service * lessons_s + finals_s + repeats_s

@@ -1,21 +1,21 @@
-"""What our services have learned from: the logs of lessons, kept by path, kind and what the lessons were of."""
+"""The logs that our services learn from: those of lessons, stored by path, kind and digest of the lessons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from benchmarks.support.sources import digest_of
+from benchmarks.support.sources import digest_values
 from benchmarks.testbed.data_sets import SizeLists
 from benchmarks.wan.cells import ALL_CELLS, Cell
-from benchmarks.wan.lessons import lesson_sizes, lessons_digest
+from benchmarks.wan.lessons import digest_lessons, draw_lesson_sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """Where the logs of lessons are that hold for these sources, files and paths; those of others are never looked at.
+    """Folders of the lessons' logs that are valid for these sources, files and paths; others are never read.
 
-    ``own`` : folder of the cell's. ``foreign`` : those of cells on other paths, measured or not.
+    ``own`` : folder of the cell's lessons. ``foreign`` : those of cells on other paths, measured or not.
     """
 
     own: Path
@@ -23,9 +23,9 @@ class Knowledge:
 
     @classmethod
     def of(cls, cell: Cell, lists: SizeLists, seed: int, *, hashes: Mapping[str, str], folder: Path) -> Self:
-        def logs_of(each: Cell) -> Path:
-            digest = lessons_digest(each, lesson_sizes(each, lists, seed), hashes)
-            return folder / each.path_name / f"{each.kind}-{digest}"
+        def logs_of(other_cell: Cell) -> Path:
+            digest = digest_lessons(other_cell, draw_lesson_sizes(other_cell, lists, seed), hashes)
+            return folder / other_cell.path_name / f"{other_cell.kind}-{digest}"
 
         return cls(
             own=logs_of(cell), foreign=[logs_of(other) for other in ALL_CELLS if other.path_name != cell.path_name]
@@ -38,6 +38,6 @@ class Knowledge:
         return [log for folder in self.foreign for log in sorted(folder.glob("*.ndjson"))]
 
 
-def learned_digest(logs: Sequence[Path]) -> str:
-    """What a service knows that has learned from these logs alone."""
-    return digest_of(*((log.parent.name, log.name) for log in logs))
+def digest_logs(logs: Sequence[Path]) -> str:
+    """Return a digest of what a service knows that has learned from these logs alone."""
+    return digest_values(*((log.parent.name, log.name) for log in logs))

@@ -1,6 +1,6 @@
-"""Today's tools at their defaults by themselves, for a table whose other runs are to come.
+"""Run today's tools at their defaults by themselves, for a table whose other runs follow later.
 
-A peer's run depends on the testbed alone: taken ahead, it waits for the row of every engine that is measured later.
+A peer's run depends on the testbed alone: made in advance, it serves the rows of all engines that are measured later.
 """
 
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from benchmarks.testbed.peers import Peer
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import Plan
-from benchmarks.wan.measuring import Measuring
+from benchmarks.wan.cell_runner import CellRunner
 from benchmarks.wan.runs import RunLog
 
 
 def run_peers(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> None:
-    """Measure what ``log`` lacks of them, in turn, from another one on each time."""
-    measure = Measuring(arena, log, plan)
+    """Measure the peers' runs that ``log`` lacks; each repeat starts with another peer."""
+    runner = CellRunner(arena, log, plan)
     contenders = [Contender(name=peer.name, peer=peer) for peer in peers]
     for repeat in range(plan.repeats):
         for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
-            measure.run(contender, f"repeat {repeat}", plan.cut_s)
+            runner.run(contender, f"repeat {repeat}", plan.cut_s)

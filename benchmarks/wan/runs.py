@@ -1,4 +1,4 @@
-"""What has been measured so far: one JSON line a run, valid as long as what it measured has not changed."""
+"""The runs measured so far: one JSON line a run, valid as long as what it measured has not changed."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.support.sources import digests
+from benchmarks.support.sources import digest_parts
 
 Row = dict[str, Any]
 
@@ -48,31 +48,32 @@ PARTS: Mapping[str, tuple[str, ...]] = {
                 "knowledge",
                 "learned_service",
                 "lessons",
-                "measuring",
+                "cell_runner",
                 "search",
             )
         ),
     ),
 }
-"""What a figure depends on: the code that moves bytes or decides how, not what reads options, tells or stores.
+"""The code that a figure depends on: what moves bytes or decides how, not what reads options, reports or stores.
 
-A run at a static setting: engine and testbed, one of the search the harness too; one of ours that chooses: controller,
-testbed and what was learned; a peer's: the testbed. A cell's row depends on all. Paths and files are in the keys
-themselves, so that another cell in the table changes no row. Left out although a run passes through them: the command
-line, logs and reports, meters but for the model that all are measured by, the wire, the service around the models. A
-change of theirs that costs a transfer time is for the repeats of a new row to show; whoever makes one that could change
-which setting is chosen removes the rows.
+A run at a static setting depends on engine and testbed, one of the search on the harness too; one of ours that chooses
+depends on controller, testbed and what was learned; a peer's on the testbed. A cell's row depends on all. Paths and
+files are in the keys themselves, so that another cell in the table changes no row.
+
+Left out although a run passes through them: the command line, logs and reports, meters except the model that measures
+all, the wire, the service around the models. The repeats of a new row show a change of theirs that costs a transfer
+time; a developer who makes one that could change the chosen setting removes the rows.
 """
 
 
-def hashes() -> dict[str, str]:
-    """A digest of the sources of each part, under the part's name."""
-    return digests(PARTS)
+def digest_sources() -> dict[str, str]:
+    """Return a digest of the sources of each part, under the part's name."""
+    return digest_parts(PARTS)
 
 
-def hashes_of_rules() -> dict[str, str]:
-    """As `hashes`, where ours asks no service: another choice, whose rows are none of the table's and no runs of it."""
-    current = hashes()
+def digest_sources_of_rules() -> dict[str, str]:
+    """Return the digests for runs without a service: another choice, whose rows and runs are not the table's."""
+    current = digest_sources()
     return current | {"controller": f"{current['controller']} by rules"}
 
 
@@ -86,7 +87,7 @@ class RunLog:
     def __post_init__(self) -> None:
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
-                row = _parsed(line)
+                row = _parse_row(line)
                 if row is not None:
                     self._rows[row["key"]] = row
 
@@ -94,23 +95,23 @@ class RunLog:
         return self._rows.get(key)
 
     def add(self, key: str, row: Row) -> Row:
-        """Keep a row under its key, in place of an earlier one."""
-        kept = {"key": key, **row}
-        self._rows[key] = kept
+        """Store a row under its key, in place of an earlier one."""
+        keyed_row = {"key": key, **row}
+        self._rows[key] = keyed_row
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(kept, allow_nan=False) + "\n")
-        return kept
+            file.write(json.dumps(keyed_row, allow_nan=False) + "\n")
+        return keyed_row
 
     def forget(self, key: str) -> None:
-        """Take a row for not measured; the next one under its key replaces it in the file."""
+        """Treat a row as not measured; the next one under its key replaces it in the file."""
         self._rows.pop(key, None)
 
     def rows(self) -> list[Row]:
         return list(self._rows.values())
 
     def rewrite(self) -> None:
-        """Write the file afresh, sorted and without rows that were replaced: a small difference for who commits it."""
+        """Write the file again, sorted and without replaced rows, so that a commit shows a small difference."""
         lines = [json.dumps(self._rows[key], allow_nan=False) + "\n" for key in sorted(self._rows)]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(f".{self.path.name}")
@@ -118,8 +119,8 @@ class RunLog:
         partial.replace(self.path)
 
 
-def _parsed(line: str) -> Row | None:
-    """The row of a line; ``None`` for the torn end of an interrupted run."""
+def _parse_row(line: str) -> Row | None:
+    """Return the row of a line; ``None`` for the torn end of an interrupted run."""
     try:
         row: Row = json.loads(line)
     except ValueError:

@@ -1,20 +1,19 @@
-"""The smallest run of the benchmark: one path, a few small files, each contender once.
+"""Make the smallest run of the benchmark: one path, a few small files, each contender once.
 
-It shows that the testbed, today's tools, our engine at a static setting and ours as it tunes itself work together, up
-to the table. Nothing is searched or learned, and nobody looks whether other programs disturbed it: its figures mean
-nothing.
+It shows that the testbed, today's tools, our engine at a static setting and as it tunes itself work together, up to the
+table. Nothing is searched or learned, and other programs may disturb it: its figures mean nothing.
 """
 
 from pathlib import Path
 
 from benchmarks.testbed.data_sets import Kind, SizeLists
 from benchmarks.testbed.peers import PEERS, TRADEWIND
-from benchmarks.wan.arena import Contender, arena
-from benchmarks.wan.cell_row import FASTEST, Measured, Plan, cell_row, run_row
-from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_UNSEEN
+from benchmarks.wan.arena import Contender, set_up_arena
+from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row, make_run_row
+from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_ON_UNKNOWN_PATH
+from benchmarks.wan.cell_runner import FINAL
 from benchmarks.wan.cells import Cell
 from benchmarks.wan.knowledge import Knowledge
-from benchmarks.wan.measuring import FINAL
 from benchmarks.wan.runs import Row
 from benchmarks.wan.search import FIRST
 
@@ -22,12 +21,12 @@ CELL = Cell("50M-20ms", Kind.HTML)
 SIZES: SizeLists = {Kind.HTML: (20_000, 40_000), Kind.IMAGE: (300_000,), Kind.VIDEO: (2_000_000,)}
 LEAST_BYTES = 400_000
 CUT_S = 120.0
-"""Which cuts nothing, however busy the machine is."""
+"""It cuts nothing, however busy the machine is."""
 
 
-def smallest_row(folder: Path, *, seed: int, hashes: dict[str, str]) -> Row:
+def run_smallest_cell(folder: Path, *, seed: int, hashes: dict[str, str]) -> Row:
     """Return the row of one cell; what is served and received is in ``folder``."""
-    plan = Plan(repeats=1, cut_s=CUT_S, search_cut_s=CUT_S, seed=seed, hashes=hashes, searched=(), taught=False)
+    plan = Plan(repeats=1, cut_s=CUT_S, search_cut_s=CUT_S, seed=seed, hashes=hashes, searched=(), uses_service=False)
     knowledge = Knowledge.of(CELL, SIZES, seed, hashes=hashes, folder=folder)
     min_energy = ("--sla", "min_energy", "--energy-basis")
     contenders = (
@@ -37,19 +36,19 @@ def smallest_row(folder: Path, *, seed: int, hashes: dict[str, str]) -> Row:
         Contender(name=OURS_MIN_DYNAMIC, peer=TRADEWIND, options=(*min_energy, "dynamic")),
         Contender(name=FASTEST, peer=TRADEWIND, setting=FIRST),
     )
-    measured = Measured()
-    with arena(
+    measured = CellMeasurements()
+    with set_up_arena(
         CELL,
         SIZES,
         at_least_bytes=LEAST_BYTES,
         seed=seed,
         folder=folder,
         knowledge=knowledge,
-        ahead=False,
+        prioritised=False,
         with_gridftp=True,
-    ) as standing:
-        for each in contenders:
-            measured.runs[each.name] = [run_row(standing, each, FINAL, standing.run(each, cut_s=CUT_S))]
-        measured.runs[OURS_UNSEEN] = measured.runs[OURS]  # both choose by rules where nothing was learned
+    ) as arena:
+        for contender in contenders:
+            measured.runs[contender.name] = [make_run_row(arena, contender, FINAL, arena.run(contender, cut_s=CUT_S))]
+        measured.runs[OURS_ON_UNKNOWN_PATH] = measured.runs[OURS]  # both choose by rules where nothing was learned
         measured.frugal = measured.runs[FASTEST]
-        return cell_row(standing, plan, measured)
+        return make_cell_row(arena, plan, measured)

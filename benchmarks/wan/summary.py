@@ -1,4 +1,4 @@
-"""The table and its summary, from the rows of finished cells."""
+"""Make the table and its summary from the rows of finished cells."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,12 +8,12 @@ from benchmarks.support.report import Value
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import FASTEST
-from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_UNSEEN
+from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_ON_UNKNOWN_PATH
 from benchmarks.wan.cells import ALL_CELLS
 from benchmarks.wan.runs import Row
 
 LESS_ENERGY = 0.7
-"""Of the fastest setting's dynamic energy: where brute force shows a setting with so little, there is much to save."""
+"""Share of the fastest setting's dynamic energy: where brute force shows a setting below it, there is much to save."""
 
 TICK_S = 5.0
 """A heartbeat interval, in every benchmark."""
@@ -22,27 +22,31 @@ Figures = Mapping[str, Any]
 HTML_60_MS = "100M-60ms/html"
 
 
-def best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
-    """The best figure that any peer reached at its defaults."""
+def find_best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
+    """Return the best figure that any peer reached at its defaults."""
     values = (row["contenders"][peer.name][figure] for peer in PEERS)
     return best(value for value in values if value is not None)
 
 
-def oracle_bps(row: Row) -> float:
-    """Throughput of the best static setting of our engine and of the peers, run afresh."""
+def find_oracle_bps(row: Row) -> float:
+    """Return the throughput of the best static setting of our engine and of the peers, in runs of its own."""
     return max(_bps(row, name) for name in row["contenders"] if name.startswith("best "))
 
 
-def result(row: Row) -> dict[str, Value]:
-    """A cell as a line of the table: Mbit/s, and modelled Joule a gigabyte."""
+def make_result(row: Row) -> dict[str, Value]:
+    """Return a cell as a line of the table: Mbit/s, and modelled Joule a gigabyte."""
     contenders: Mapping[str, Figures] = row["contenders"]
     line: dict[str, Value] = {"case": row["cell"]}
-    line |= {name: each["throughput_bps"] / 1e6 for name, each in contenders.items()}
-    line |= {f"{name} J/GB": each["modelled_j_per_gb"] for name, each in contenders.items() if name[:5] != "best "}
-    line["failed_runs"] = _failed(row)
-    line["oracle_fraction"] = _bps(row, OURS) / oracle_bps(row)
-    line["unseen_fraction"] = _bps(row, OURS_UNSEEN) / oracle_bps(row)
-    line["vs_best_default"] = _bps(row, OURS) / best_default(row, "throughput_bps", max)
+    line |= {name: figures_of_contender["throughput_bps"] / 1e6 for name, figures_of_contender in contenders.items()}
+    line |= {
+        f"{name} J/GB": figures_of_contender["modelled_j_per_gb"]
+        for name, figures_of_contender in contenders.items()
+        if name[:5] != "best "
+    }
+    line["failed_runs"] = _count_failed(row)
+    line["oracle_fraction"] = _bps(row, OURS) / find_oracle_bps(row)
+    line["unseen_fraction"] = _bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row)
+    line["vs_best_default"] = _bps(row, OURS) / find_best_default(row, "throughput_bps", max)
     return line
 
 
@@ -63,20 +67,22 @@ AT_LEAST = {
     "html_60ms_vs_rclone": 2.5,
     "html_60ms_vs_wget": 6.0,
 }
-"""Of the whole table. Where brute force shows a setting that saves, all such cells have to."""
+"""Bounds of the full table. In addition, each cell must save where brute force shows a setting that saves."""
 
 
 def is_saving_everywhere(figures: Mapping[str, Value]) -> bool:
-    """Whether ``min_energy`` saves 30 percent of the dynamic energy in every cell in which a setting does."""
+    """Return whether ``min_energy`` saves 30 percent of the dynamic energy in every cell in which a setting does."""
     return figures["cells_saving_30_percent"] == figures["cells_with_30_percent_to_save"]
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Value]:
-    """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
-    fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]
-    unseen = [_bps(row, OURS_UNSEEN) / oracle_bps(row) for row in rows]
-    margins = [_bps(row, OURS) / best_default(row, "throughput_bps", max) for row in rows]
-    energies = [_over(_energy(row, OURS_MIN_ENERGY), best_default(row, "modelled_j_per_gb", min)) for row in rows]
+def summarise(rows: Sequence[Row]) -> dict[str, Value]:
+    """Return the figures to judge by, of the finished cells; energies are modelled, at equal bytes."""
+    fractions = [_bps(row, OURS) / find_oracle_bps(row) for row in rows]
+    unseen = [_bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row) for row in rows]
+    margins = [_bps(row, OURS) / find_best_default(row, "throughput_bps", max) for row in rows]
+    energies = [
+        _ratio_or_none(_energy(row, OURS_MIN_ENERGY), find_best_default(row, "modelled_j_per_gb", min)) for row in rows
+    ]
     saving = [row for row in rows if _can_save(row)]
     savings = [_dynamic_saving(row) for row in saving]
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
@@ -87,8 +93,8 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
         "oracle_fraction_median": statistics.median(fractions),
         "unseen_fraction_min": min(unseen),
         "unseen_fraction_median": statistics.median(unseen),
-        "failed_runs": sum(_failed(row) for row in rows),
-        "unseen_ticks_max": max(_ticks(row["contenders"][OURS_UNSEEN]["duration_s"]) for row in rows),
+        "failed_runs": sum(_count_failed(row) for row in rows),
+        "unseen_ticks_max": max(_count_ticks(row["contenders"][OURS_ON_UNKNOWN_PATH]["duration_s"]) for row in rows),
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
         "energy_vs_best_default_max": _if_all_known(max, energies),
@@ -97,21 +103,21 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
         "cells_with_30_percent_to_save": len(saving),
         "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
         "dynamic_saving_min": _if_all_known(min, savings),
-        "html_60ms_vs_rclone": _ratio(html, "rclone"),
-        "html_60ms_vs_wget": _ratio(html, "wget"),
+        "html_60ms_vs_rclone": _throughput_ratio(html, "rclone"),
+        "html_60ms_vs_wget": _throughput_ratio(html, "wget"),
     }
 
 
-def _ticks(duration_s: float) -> float:
-    """Of a run; one that was cut had those until then, however many milliseconds later it was over."""
+def _count_ticks(duration_s: float) -> float:
+    """Return the ticks of a run; a cut run has those until the cut, however many milliseconds later it was over."""
     return min(duration_s, CUT_S) / TICK_S
 
 
-def missing(rows: Sequence[Row]) -> list[str]:
-    """What there is no figure of, a line each."""
+def list_missing(rows: Sequence[Row]) -> list[str]:
+    """Return what has no figure, a line each."""
     unmeasured = _not_measured(rows)
     lines = [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
-    without = sorted(name for name, value in summary(rows).items() if value is None)
+    without = sorted(name for name, value in summarise(rows).items() if value is None)
     return lines + ([f"no figure yet: {', '.join(without)}"] if without else [])
 
 
@@ -120,9 +126,11 @@ def _not_measured(rows: Sequence[Row]) -> list[str]:
     return [cell.name for cell in ALL_CELLS if cell.name not in measured]
 
 
-def _failed(row: Row) -> int:
-    """Runs of ours that ended with an error, whatever they had moved by then; peers' cost them their figures alone."""
-    ours = (FASTEST, OURS, OURS_MIN_ENERGY, OURS_MIN_DYNAMIC, OURS_UNSEEN)
+def _count_failed(row: Row) -> int:
+    """Count runs of ours that ended with an error, whatever they had moved by then; a peer's failure only costs its
+    figures.
+    """
+    ours = (FASTEST, OURS, OURS_MIN_ENERGY, OURS_MIN_DYNAMIC, OURS_ON_UNKNOWN_PATH)
     return sum(int(row["contenders"][name]["failed"]) for name in ours)
 
 
@@ -135,35 +143,35 @@ def _energy(row: Row, contender: str) -> float | None:
     return joules
 
 
-def _over(ours: float | None, theirs: float | None) -> float | None:
-    """A ratio; ``None`` where there is none, such as with a tool that had not a byte at the cut."""
-    return ours / theirs if ours is not None and theirs else None
+def _ratio_or_none(ours: float | None, other: float | None) -> float | None:
+    """Return a ratio; ``None`` where there is none, such as for a tool without a byte at the cut."""
+    return ours / other if ours is not None and other else None
 
 
 def _if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
-    """The extreme of the cells; ``None`` with none, and where one has no number, which may be the extreme."""
+    """Return the extreme of the cells; ``None`` without cells, and where one has no number: it may be the extreme."""
     known = [value for value in values if value is not None]
     return pick(known) if known and len(known) == len(values) else None
 
 
 def _can_save(row: Row) -> bool:
     least = row["least_dynamic_energy"]
-    share = _over(least["dynamic_j_per_gb"], least["of_fastest_j_per_gb"])
+    share = _ratio_or_none(least["dynamic_j_per_gb"], least["of_fastest_j_per_gb"])
     return share is not None and share <= LESS_ENERGY
 
 
 def _dynamic_saving(row: Row) -> float | None:
-    """Of our transfers under ``min_energy`` (dynamic basis), against our fastest static setting; both run afresh."""
+    """Return what our transfers under ``min_energy`` (dynamic basis) save against our fastest static setting."""
     contenders: Mapping[str, Figures] = row["contenders"]
-    share = _over(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_DYNAMIC, FASTEST)))
+    share = _ratio_or_none(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_DYNAMIC, FASTEST)))
     return None if share is None else 1 - share
 
 
 def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
-    ratios = [_over(_energy(row, OURS_MIN_ENERGY), _energy(row, peer)) for row in rows]
+    ratios = [_ratio_or_none(_energy(row, OURS_MIN_ENERGY), _energy(row, peer)) for row in rows]
     known = [ratio for ratio in ratios if ratio is not None]
     return statistics.median(known) if known else None
 
 
-def _ratio(row: Row | None, peer: str) -> float | None:
-    return _over(_bps(row, OURS), _bps(row, peer)) if row is not None else None
+def _throughput_ratio(row: Row | None, peer: str) -> float | None:
+    return _ratio_or_none(_bps(row, OURS), _bps(row, peer)) if row is not None else None

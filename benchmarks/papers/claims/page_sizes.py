@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks.papers.catalogue import Fact, Facts
 from benchmarks.papers.claims.connections import PAGES
 from benchmarks.papers.finding import Comparison, Finding, computed, elsewhere
-from benchmarks.transport.pages import typical_sizes
+from benchmarks.transport.pages import draw_typical_sizes
 
 SEED, DRAWN = 13, 20_000
 POINTS = 1.0
@@ -17,7 +17,7 @@ def sizes(fact: Fact, _facts: Facts) -> Finding:
 
 def _shares(fact: Fact) -> Iterator[Comparison]:
     """Of many sizes drawn as our pages' are, how many lie below each of its two."""
-    drawn = typical_sizes(SEED, DRAWN)
+    drawn = draw_typical_sizes(SEED, DRAWN)
     for name, limit_bytes in fact.values.items():
         share_pct = float(name.removeprefix("p").removesuffix("_B"))
         below_pct = 100 * sum(size < limit_bytes for size in drawn) / DRAWN

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from benchmarks.papers.catalogue import Facts
 from benchmarks.papers.trial import Yard
-from benchmarks.transport.installed import fld_tcp_installed
-from benchmarks.transport.origin import tcp_state
-from benchmarks.transport.told_receiver import Told, receiver
+from benchmarks.transport.installed import install_fld_tcp
+from benchmarks.transport.origin import read_tcp_state
+from benchmarks.transport.scripted_receiver import ScriptedReceiver, start_scripted_receiver
 from benchmarks.wan.runs import Row
 from tradewind.connections.rounds import INITIAL_WINDOW_SEGMENTS
 
@@ -41,12 +41,12 @@ class Loss:
         return f"{ROUNDS} rounds"
 
     def measured(self, yard: Yard) -> Row:  # noqa: ARG002 -- no path, no time, no chance
-        with fld_tcp_installed(), receiver(self.control, segment_bytes=self.segment_bytes) as told:
+        with install_fld_tcp(), start_scripted_receiver(self.control, segment_bytes=self.segment_bytes) as told:
             began_s = time.monotonic()
             row = self._of(told)
             return row | {"disturbed": held_up(time.monotonic() - began_s)}
 
-    def _of(self, told: Told) -> Row:
+    def _of(self, told: ScriptedReceiver) -> Row:
         """``windows`` after each round, ``before`` and ``after`` the loss, and those ``sent_again``; segments."""
         windows, sent, window = list[int](), 0, INITIAL_WINDOW_SEGMENTS
         for _ in range(ROUNDS):
@@ -64,10 +64,10 @@ class Loss:
             "acknowledged_bytes": sent * self.segment_bytes,
             "before": window,
             "after": after,
-            "sent_again": tcp_state(told.sender)["retransmitted_segments"],
+            "sent_again": read_tcp_state(told.sender)["retransmitted_segments"],
         }
 
-    def _send(self, told: Told, segments: int) -> None:
+    def _send(self, told: ScriptedReceiver, segments: int) -> None:
         size = segments * self.segment_bytes
         if told.sender.send(bytes(size)) != size:
             raise BlockingIOError(f"{size} bytes do not fit into the sender's buffer")

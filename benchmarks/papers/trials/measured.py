@@ -170,8 +170,8 @@ def _not_proportional(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Compari
 
 def _http_runs(path: str) -> list[Run]:
     single = [run_of(path, f"002/{kind}", cc=cc) for kind in PHONE_SETS for cc in (1, 8, 16)]
-    ahead = [run_of(path, f"002/{kind}", pp=PIPELINED) for kind in ("html", "image")]
-    return [*single, *ahead, *(run_of(path, "002/video", p=p) for p in (4, 8))]
+    prioritised = [run_of(path, f"002/{kind}", pp=PIPELINED) for kind in ("html", "image")]
+    return [*single, *prioritised, *(run_of(path, "002/video", p=p) for p in (4, 8))]
 
 
 def _pipelining(fact: Fact, path: str, rows: Rows) -> Iterator[Comparison]:

@@ -15,13 +15,13 @@ from benchmarks.papers.finding import By, Comparison, gained, measured, property
 from benchmarks.papers.form import Form, Rows
 from benchmarks.papers.trials.page_trials import PAGES_DRAWN, FirstRounds, Page
 from benchmarks.transport.cases import CUBIC, FLD
-from benchmarks.transport.proxy import Protocol
+from benchmarks.transport.proxy import PageProtocol
 from benchmarks.wan.runs import Row
 
-Ground = tuple[str, Protocol]
+Ground = tuple[str, PageProtocol]
 
 NETWORKS = ("LTE", "3G")
-GROUNDS: Sequence[Ground] = tuple(product(NETWORKS, Protocol))
+GROUNDS: Sequence[Ground] = tuple(product(NETWORKS, PageProtocol))
 NUMBERS = range(1, PAGES_DRAWN + 1)
 DRAWN = f"ours are {PAGES_DRAWN} drawn at random with the sizes of its figure 3"
 IDLE_POINTS = 0.15
@@ -65,7 +65,7 @@ def _net_transfer(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison
     for network, protocol in GROUNDS:
         what = f"{network}, {protocol}: net transfer time of our pages is less by FLD_TCP"
         yield _shown(what, _less_each(rows, "net_s", [(network, protocol)]))
-    of_each = (_less_each(rows, "net_s", [(network, each) for each in Protocol]) for network in NETWORKS)
+    of_each = (_less_each(rows, "net_s", [(network, each) for each in PageProtocol]) for network in NETWORKS)
     yield _shown("it is more on 3G than on LTE", [on_3g - on_lte for on_lte, on_3g in zip(*of_each, strict=True)])
 
 
@@ -78,7 +78,7 @@ def _idle(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 
 
 def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    several = [ground for ground in GROUNDS if Protocol.HTTP_2 not in ground]  # which has one connection
+    several = [ground for ground in GROUNDS if PageProtocol.HTTP_2 not in ground]  # which has one connection
     usual = median(rows[page][f"{CUBIC}_concurrency"] for page in _pages(*several))
     bound = fact.values["most_pages_below"]
     what = f"most of our pages have fewer than {bound} by CUBIC (median {usual:.2f})"

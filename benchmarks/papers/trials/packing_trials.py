@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.compression.files import content
 from benchmarks.papers.catalogue import Facts
 from benchmarks.papers.trial import Yard
-from benchmarks.support.disturbance import Watched, watched
+from benchmarks.support.disturbance import DisturbanceWatch, watch_disturbance
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.testbed import Testbed
@@ -88,7 +88,7 @@ class Packed:
                     rows += [_compared(ground, file, each, line, upload=self.upload) for each in settings]
         row: Row = {"line_bps": line.rate_bps, "setup_s": line.setup_s}
         row["setup_of_two_s"] = line_of_two(*_two(timed)).setup_s
-        return row | {"files": rows, "disturbed": told.wrong}
+        return row | {"files": rows, "disturbed": told.disturbance}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Lines:
                     timed = _probed(ground, upload=upload)
                     row[f"{direction} {rate:g}"] = fitted_line(timed).line.setup_s
                     row[f"{direction} {rate:g} of two"] = line_of_two(*_two(timed)).setup_s
-            row["disturbed"] = row["disturbed"] or told.wrong
+            row["disturbed"] = row["disturbed"] or told.disturbance
         return row
 
 
@@ -143,7 +143,7 @@ class SlowCodec:
                 raw, packed = (ground.sent(file, each, upload=True) for each in ("raw", codec))
                 row[f"{name}_raw_s"], row[f"{name}_s"] = raw["seconds"], packed["seconds"]
                 row[f"{name}_ratio"] = packed["plain_bytes"] / packed["packed_bytes"]
-            row["disturbed"] = row["disturbed"] or told.wrong
+            row["disturbed"] = row["disturbed"] or told.disturbance
         return row
 
 
@@ -230,13 +230,13 @@ def _on_all_cores(speeds: Speeds, setting: Setting) -> Speeds:
 
 
 @contextmanager
-def _ground(mb_per_s: float, yard: Yard) -> Iterator[tuple[_Ground, Watched]]:
+def _ground(mb_per_s: float, yard: Yard) -> Iterator[tuple[_Ground, DisturbanceWatch]]:
     with tempfile.TemporaryDirectory(dir=yard.folder, prefix="packing-") as work, ExitStack() as standing:
         here, served = Path(work) / "here", Path(work) / "served"
         for folder in (here, served):
             folder.mkdir()
         bed = standing.enter_context(Testbed(_path(mb_per_s), seed=yard.seed))
-        told = standing.enter_context(watched(bed, ahead=yard.ahead))
+        told = standing.enter_context(watch_disturbance(bed, prioritised=yard.prioritised))
         options = [str(served), "--host", bed.server.address, "--port", str(PORT), "--writable", "--no-meter", "--json"]
         server = standing.enter_context(_started(bed, bed.server, "tradewind_agent", "serve-files", *options))
         server.stdout.readline()  # it listens

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 
 from benchmarks.papers.catalogue import Facts
 from benchmarks.papers.trial import Yard
-from benchmarks.support.disturbance import watched
-from benchmarks.transport.arena import LTE_PHONE, arena
+from benchmarks.support.disturbance import watch_disturbance
+from benchmarks.transport.arena import LTE_PHONE, set_up_arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
-from benchmarks.transport.installed import fld_tcp_installed
-from benchmarks.transport.pages import connection_s, load_pages, net_s, row_of, typical_sizes
-from benchmarks.transport.proxy import Protocol
-from benchmarks.transport.wire import rounds
+from benchmarks.transport.installed import install_fld_tcp
+from benchmarks.transport.pages import (
+    draw_typical_sizes,
+    load_pages,
+    make_page_row,
+    median_connection_s,
+    net_transfer_s,
+)
+from benchmarks.transport.proxy import PageProtocol
+from benchmarks.transport.wire import split_into_rounds
 from benchmarks.wan.runs import Row
 
 PAGES_DRAWN, LOADS = 6, 2
@@ -24,7 +30,7 @@ holds for pages, more of these tell, and loads of one page do not, however many.
 FLOW_BYTES, FLOWS = 120_000, 5
 
 
-def case_of(network: str, protocol: Protocol) -> PageCase:
+def case_of(network: str, protocol: PageProtocol) -> PageCase:
     path = {"LTE": LTE, "3G": HSPA}[network]
     return next(case for case in PAGES if case.protocol is protocol and case.flows.path == path)
 
@@ -34,7 +40,7 @@ class Page:
     """``network`` : LTE or 3G. ``number`` : the seed that it is drawn by; from 1."""
 
     network: str
-    protocol: Protocol
+    protocol: PageProtocol
     number: int
 
     @property
@@ -51,15 +57,15 @@ class Page:
 
     def measured(self, yard: Yard) -> Row:
         case = case_of(self.network, self.protocol)
-        sizes = typical_sizes(self.number)
-        with fld_tcp_installed():
-            loads = load_pages(case, sizes, repeats=LOADS, seed=self.number, ahead=yard.ahead)
-        row = dict(row_of(case, sizes, loads))
+        sizes = draw_typical_sizes(self.number)
+        with install_fld_tcp():
+            loads = load_pages(case, sizes, repeats=LOADS, seed=self.number, prioritised=yard.prioritised)
+        row = dict(make_page_row(case, sizes, loads))
         for control, pages in loads.pages.items():
-            row[f"{control}_net_s_each"] = [net_s(page) for page in pages]
+            row[f"{control}_net_s_each"] = [net_transfer_s(page) for page in pages]
             row[f"{control}_idle_share_each"] = [page.idle_share or 0.0 for page in pages]
             row[f"{control}_concurrency_each"] = [page.effective_concurrency or 0.0 for page in pages]
-            row[f"{control}_connection_s_each"] = [connection_s(page) for page in pages]
+            row[f"{control}_connection_s_each"] = [median_connection_s(page) for page in pages]
         return row
 
 
@@ -80,9 +86,12 @@ class FirstRounds:
 
     def measured(self, yard: Yard) -> Row:
         controls = (FLD, CUBIC)
-        with fld_tcp_installed(), arena(LTE, controls, buffers=LTE_PHONE, seed=yard.seed) as ground:
-            with watched(ground.bed, ahead=yard.ahead) as told, ground.watched() as watch:
+        with install_fld_tcp(), set_up_arena(LTE, controls, buffers=LTE_PHONE, seed=yard.seed) as ground:
+            with watch_disturbance(ground.bed, prioritised=yard.prioritised) as told, ground.capture() as watch:
                 for control in controls * FLOWS:
                     ground.fetch(control, [FLOW_BYTES])
-            counted = {each: [rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(watch, each)] for each in controls}
-        return {**counted, "disturbed": told.wrong}
+            counted = {
+                each: [split_into_rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(watch, each)]
+                for each in controls
+            }
+        return {**counted, "disturbed": told.disturbance}

@@ -16,9 +16,9 @@ from benchmarks.papers.grounds import PEERS_PATH, path_of, small_files
 from benchmarks.papers.trial import Yard
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
-from benchmarks.testbed.measured_run import MeasuredRun, measured_run
-from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, Peer, environment
-from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.measured_run import MeasuredRun, run_measured
+from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, Peer, clean_environment
+from benchmarks.testbed.soundness import find_disturbance
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row
 
@@ -58,7 +58,7 @@ class Tools:
             with Testbed(path_of(PEERS_PATH, yard.facts), seed=yard.seed) as bed:
                 for peer in _peers():
                     with _origin(bed, served, peer) as url:
-                        told, wrong = _run(bed, peer, url, Path(work), served, ahead=yard.ahead)
+                        told, wrong = _run(bed, peer, url, Path(work), served, prioritised=yard.prioritised)
                     row[peer.name] = told
                     row["disturbed"] = row["disturbed"] or wrong
         return row
@@ -66,11 +66,11 @@ class Tools:
 
 @contextmanager
 def _origin(bed: Testbed, served: Path, peer: Peer) -> Iterator[str]:
-    with (origins.gridftp if peer.over_gridftp else origins.nginx)(bed, served) as url:
+    with (origins.run_gridftp if peer.over_gridftp else origins.run_nginx)(bed, served) as url:
         yield url
 
 
-def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, ahead: bool) -> tuple[Row, str | None]:
+def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, prioritised: bool) -> tuple[Row, str | None]:
     with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
         got, scratch, log = Path(name) / "got", Path(name) / "scratch", Path(name) / "log"
         got.mkdir()
@@ -78,10 +78,12 @@ def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, ahead:
         sizes = {each.name: each.stat().st_size for each in sorted(served.iterdir())}
         job = Job(url=url, sizes_bytes=sizes, destination=got, scratch=scratch)
         command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
-        surroundings = environment(scratch)
-        ran = measured_run(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)
+        surroundings = clean_environment(scratch)
+        ran = run_measured(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)
         told = figures_of(peer.name, ran, log)
-    return told, complaint(ran.path, ran.share, rtt_s=bed.path.rtt_s, ahead=ahead and bed.link.is_ahead)
+    return told, find_disturbance(
+        ran.path, ran.share, rtt_s=bed.path.rtt_s, prioritised=prioritised and bed.link.is_real_time
+    )
 
 
 def figures_of(name: str, ran: MeasuredRun, log: Path) -> Row:

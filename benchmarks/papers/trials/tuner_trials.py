@@ -12,8 +12,8 @@ from benchmarks.papers import trial
 from benchmarks.papers.catalogue import Facts
 from benchmarks.papers.grounds import path_of
 from benchmarks.support.report import ROOT
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
-from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
+from benchmarks.testbed.soundness import find_disturbance
 from benchmarks.tuning import history
 from benchmarks.tuning.cases import BASE
 from benchmarks.tuning.driver import Row as Tick
@@ -70,7 +70,9 @@ class Schemes(_OnPath):
         return f"MaxThr, MinE and EE, {self.path}"
 
     def measured(self, ground: trial.Yard) -> Row:
-        with yard(path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, ahead=ground.ahead) as here:
+        with yard(
+            path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised
+        ) as here:
             took = _Taking(here)
             search = len(efficiency_levels(MAX_CHANNELS)) + SETTLED_TICKS
             return {
@@ -94,7 +96,9 @@ class Targets(_OnPath):
         return f"FlexibleThr towards {', '.join(map(str, self.shares_pct))} %, {self.path}"
 
     def measured(self, ground: trial.Yard) -> Row:
-        with yard(path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, ahead=ground.ahead) as here:
+        with yard(
+            path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised
+        ) as here:
             took = _Taking(here)
             most = took.last("maxthr", ticks=STEADY_TICKS, last=STEADY_TICKS - 1)
             reached = {
@@ -132,7 +136,9 @@ class _Taking:
     def _of(self, order: Order, *, last: int) -> dict[str, float]:
         [ticks] = self._here.run([order])
         here = self._here
-        self.wrong = self.wrong or complaint(here.path, here.share, rtt_s=here.known.rtt_s, ahead=here.ahead)
+        self.wrong = self.wrong or find_disturbance(
+            here.path, here.share, rtt_s=here.known.rtt_s, prioritised=here.prioritised
+        )
         return _figures(ticks[-last:])
 
 
@@ -158,7 +164,7 @@ class Agreements:
         reached: dict[str, list[float]] = {}
         wrong: str | None = None
         for share in AGREED_SHARES:
-            with yard(BASE, clients=2, seed=ground.seed, folder=ground.folder, ahead=ground.ahead) as here:
+            with yard(BASE, clients=2, seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised) as here:
                 order = Order(
                     tuner=OURS,
                     ticks=AGREED_TICKS,
@@ -167,8 +173,8 @@ class Agreements:
                     target_bps=share * BASE.rate_bps,
                 )
                 traffic = CrossTraffic(flows=1, on_s=10.0, off_s=10.0, seed=ground.seed)
-                with cross_traffic(here.bed, here.bed.clients[1], traffic):
+                with run_cross_traffic(here.bed, here.bed.clients[1], traffic):
                     [ticks] = here.run([order])
-                wrong = wrong or complaint(here.path, here.share, rtt_s=BASE.rtt_s, ahead=here.ahead)
+                wrong = wrong or find_disturbance(here.path, here.share, rtt_s=BASE.rtt_s, prioritised=here.prioritised)
             reached[f"{share:g}"] = [tick["throughput_bps"] / (share * BASE.rate_bps) for tick in ticks]
         return {"reached": reached, "disturbed": wrong}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.emulation.path import EmulatedPath, address_of, emulate
+from benchmarks.emulation.path import EmulatedPath, emulate, parse_address
 from benchmarks.emulation.profile import PathProfile
 from tests.integration.serve_files.serving import Wire, serving, sha256
 from tradewind.errors import InvalidValue
@@ -175,8 +175,8 @@ def test_a_path_that_cannot_be_is_refused_in_one_line():
 
 
 def test_addresses_need_host_and_port():
-    assert address_of("127.0.0.1:80") == ("127.0.0.1", 80)
-    assert address_of("[::1]:80") == ("::1", 80)
+    assert parse_address("127.0.0.1:80") == ("127.0.0.1", 80)
+    assert parse_address("[::1]:80") == ("::1", 80)
     for wrong in ("127.0.0.1", ":80", "host:"):
         with pytest.raises(InvalidValue):
-            address_of(wrong)
+            parse_address(wrong)

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from benchmarks.support.background import beside
+from benchmarks.support.background import run_in_background
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.records import record
@@ -98,7 +98,7 @@ def ticking(agents: Sequence[Agent]) -> Iterator[None]:
 
         asyncio.run(drive_each())
 
-    with beside("agents", drive_all):
+    with run_in_background("agents", drive_all):
         yield
 
 

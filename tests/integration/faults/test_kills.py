@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import redis
 
-from benchmarks.faults.service import Service, service
+from benchmarks.faults.service import Service, run_service
 from services.bootstrap import build_container
 from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
@@ -27,7 +27,7 @@ SOME = 20
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with service(tmp_path_factory.mktemp("service"), parts=("api", "journal", "schedule")) as started:
+    with run_service(tmp_path_factory.mktemp("service"), parts=("api", "journal", "schedule")) as started:
         yield started
 
 

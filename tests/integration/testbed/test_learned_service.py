@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.wan.learned_service import learned_service
+from benchmarks.wan.learned_service import run_learned_service
 from benchmarks.wan.lessons import LESSONS
 from tradewind.parameters import Parameters
 
@@ -72,7 +72,7 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
     bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
     client = bed.clients[0]
     logs = [log_of_lessons(tmp_path / "lessons.ndjson")]
-    with learned_service(bed, client, logs, folder=world_readable, port=8080) as service:
+    with run_learned_service(bed, client, logs, folder=world_readable, port=8080) as service:
         assert service.has_model
         found = service.variables
         ask = ["curl", "-sS", "--fail", "-H", f"Authorization: Bearer {found['TRADEWIND_KEY']}"]
@@ -85,5 +85,5 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
 def test_logs_of_which_no_model_is_good_enough_are_told(stand, tmp_path, world_readable):
     bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
     logs = [log_of_lessons(tmp_path / "lessons.ndjson", rate_of=erratic)]
-    with learned_service(bed, bed.clients[0], logs, folder=world_readable, port=8080) as service:
+    with run_learned_service(bed, bed.clients[0], logs, folder=world_readable, port=8080) as service:
         assert not service.has_model

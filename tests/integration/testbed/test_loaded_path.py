@@ -18,7 +18,7 @@ def test_a_copy_logs_the_round_trip_of_the_path_under_its_own_load(stand, tmp_pa
     for i in range(FILES):
         (tmp_path / "served" / str(i)).write_bytes(os.urandom(2_000_000))
     tmp_path.chmod(0o755)
-    with origins.nginx(bed, tmp_path / "served") as url:
+    with origins.run_nginx(bed, tmp_path / "served") as url:
         line = (
             *COMMAND,
             "copy",

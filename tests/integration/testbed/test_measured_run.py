@@ -1,6 +1,6 @@
 """Runs that are measured: to their end, to the cut, or until their judge has seen enough."""
 
-from benchmarks.testbed.measured_run import measured_run
+from benchmarks.testbed.measured_run import run_measured
 from benchmarks.testbed.path_spec import PathSpec
 
 
@@ -14,11 +14,11 @@ def test_a_run_ends_by_itself_at_the_cut_or_when_its_judge_has_seen_enough(stand
         return len(ages) == 2
 
     write = ["sh", "-c", f"echo some > {tmp_path / 'file'}; exec sleep 0.1"]
-    ended = measured_run(bed, client, write, tmp_path, cut_s=30.0, enough=lambda *_: False)
+    ended = run_measured(bed, client, write, tmp_path, cut_s=30.0, enough=lambda *_: False)
     assert (ended.cut, ended.exit_code, ended.bytes_done) == (False, 0, 5)
-    cut = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=0.7, enough=lambda *_: False)
+    cut = run_measured(bed, client, ["sleep", "60"], tmp_path, cut_s=0.7, enough=lambda *_: False)
     assert (cut.cut, cut.exit_code) == (True, None)
-    judged = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=30.0, enough=enough)
+    judged = run_measured(bed, client, ["sleep", "60"], tmp_path, cut_s=30.0, enough=enough)
     assert (judged.cut, judged.exit_code) == (True, None)
     assert judged.duration_s < 30.0
     assert [age_s for age_s, _ in ages] == sorted(age_s for age_s, _ in ages)

@@ -22,7 +22,7 @@ def namespaces() -> str:
 
 
 def is_running(process_id: int) -> bool:
-    return leftovers.started(process_id) is not None
+    return leftovers.read_start_ticks(process_id) is not None
 
 
 def start_up() -> tuple[subprocess.Popen[str], str]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.support.precedence import precedence
-from benchmarks.support.processes import Share, Shared
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.support.precedence import take_precedence
+from benchmarks.support.processes import ProcessorShare, ProcessorWatch
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
 from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.testbed.soundness import MOST_LATE_S, complaint
+from benchmarks.testbed.soundness import MOST_LATE_S, find_disturbance
 from tests.conditions import eventually
 
 _HOLD = """
@@ -34,7 +34,7 @@ def groups_of(process_id: int) -> str:
 
 def test_a_benchmark_and_its_children_stand_in_a_group_of_their_own_until_its_end(tmp_path):
     before = groups_of(os.getpid())
-    with precedence(tmp_path / "notes") as ahead:
+    with take_precedence(tmp_path / "notes") as ahead:
         if not ahead:
             pytest.skip("this host permits no control groups")
         inside = groups_of(os.getpid())
@@ -57,7 +57,7 @@ def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
         [group] = Path("/sys/fs/cgroup").rglob(name)
         killed.send_signal(signal.SIGKILL)
     assert group.is_dir()
-    with precedence(tmp_path):
+    with take_precedence(tmp_path):
         assert not group.is_dir()
         eventually(lambda: not any(map(psutil.pid_exists, loops)))
 
@@ -67,7 +67,7 @@ def test_what_keeps_processors_awake_gives_way_and_ends_with_the_benchmark(tmp_p
         return {each.pid for each in psutil.Process().children(recursive=True)}
 
     others = children()  # servers of other tests
-    with precedence(tmp_path) as ahead:
+    with take_precedence(tmp_path) as ahead:
         if not ahead:
             pytest.skip("this host permits no control groups")
         eventually(lambda: len(children() - others) >= len(os.sched_getaffinity(0)))
@@ -79,7 +79,7 @@ def test_what_keeps_processors_awake_gives_way_and_ends_with_the_benchmark(tmp_p
 
 def test_the_link_tells_how_late_each_packet_left(stand):
     bed = stand(PathSpec(rate_bps=20e6, rtt_s=0.02))
-    with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=2)):
+    with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=2)):
         eventually(lambda: bed.counters().down.forwarded > 500)
     counters = bed.counters()
     assert sum(counters.late.counts.values()) == counters.down.forwarded + counters.up.forwarded
@@ -88,22 +88,26 @@ def test_the_link_tells_how_late_each_packet_left(stand):
 
 def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
     counters = stand(PathSpec(rate_bps=20e6, rtt_s=0.02)).counters()
-    quiet, busy, many_threads = Share(0.1, 0.0, 0.0), Share(0.8, 0.5, 0.0), Share(0.8, 0.01, 0.0)
-    assert complaint(counters, quiet, rtt_s=0.02, ahead=False) is None
-    assert complaint(counters, many_threads, rtt_s=0.02, ahead=False) is None
-    assert "80% of the time" in str(complaint(counters, busy, rtt_s=0.02, ahead=False))
-    assert complaint(counters, busy, rtt_s=0.02, ahead=True) is None
+    quiet, busy, many_threads = (
+        ProcessorShare(0.1, 0.0, 0.0),
+        ProcessorShare(0.8, 0.5, 0.0),
+        ProcessorShare(0.8, 0.01, 0.0),
+    )
+    assert find_disturbance(counters, quiet, rtt_s=0.02, ahead=False) is None
+    assert find_disturbance(counters, many_threads, rtt_s=0.02, ahead=False) is None
+    assert "80% of the time" in str(find_disturbance(counters, busy, rtt_s=0.02, ahead=False))
+    assert find_disturbance(counters, busy, rtt_s=0.02, ahead=True) is None
     late = replace(counters, down=replace(counters.down, late=Lateness.parse("60:1,")))
-    assert "host kept 20%" in str(complaint(counters, Share(0.1, 0.0, 0.2), rtt_s=0.02, ahead=True))
+    assert "host kept 20%" in str(find_disturbance(counters, ProcessorShare(0.1, 0.0, 0.2), rtt_s=0.02, ahead=True))
     assert late.late.quantile_s(1.0) > MOST_LATE_S
-    assert "packets left up to" in str(complaint(late, quiet, rtt_s=0.02, ahead=True))
-    assert complaint(late, quiet, rtt_s=9.0, ahead=True) is None
+    assert "packets left up to" in str(find_disturbance(late, quiet, rtt_s=0.02, ahead=True))
+    assert find_disturbance(late, quiet, rtt_s=9.0, ahead=True) is None
 
 
 def test_what_a_run_had_of_the_processors_is_told_from_what_others_had():
-    shared = Shared(psutil.Process())
+    shared = ProcessorWatch(psutil.Process())
     with subprocess.Popen([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
         os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
-        share = shared.until_now()
+        share = shared.share()
     assert 0.0 <= share.waited < 1.0
     assert 0.0 <= share.others <= 1.0

@@ -21,7 +21,7 @@ def test_round_trips_and_losses_of_a_tools_connections_are_those_of_the_path(sta
     for i in range(FILES):
         (tmp_path / "served" / str(i)).write_bytes(os.urandom(2_000_000))
     tmp_path.chmod(0o755)
-    with origins.nginx(bed, tmp_path / "served") as url:
+    with origins.run_nginx(bed, tmp_path / "served") as url:
         (tmp_path / "list").write_text("".join(f"{url}{i}\n" for i in range(FILES)))
         words = {
             "aria2c": ("aria2c", "-q", "-d", tmp_path / "to", "-i", tmp_path / "list"),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from benchmarks.transport.origin import tcp_state
-from benchmarks.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
+from benchmarks.transport.origin import read_tcp_state
+from benchmarks.transport.scripted_receiver import LEAST_TIMEOUT_S, ScriptedReceiver, start_scripted_receiver
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
@@ -35,14 +35,14 @@ RTT_S = 0.1
 
 
 @pytest.fixture
-def told(installed) -> Iterator[Told]:
+def told(installed) -> Iterator[ScriptedReceiver]:
     """Nothing is sent yet."""
-    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
         yield standing
 
 
 @pytest.fixture
-def filled(told) -> Told:
+def filled(told) -> ScriptedReceiver:
     """Two rounds, the second spaced as by a path that eleven or so segments fill; and one more segment, that ends it.
 
     The window is far beyond what fills it, and nothing is under way.
@@ -63,18 +63,18 @@ def filled(told) -> Told:
     return told
 
 
-def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+def write(told: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
     size = segments * segment_bytes
     assert told.sender.send(bytes(size)) == size
 
 
-def acknowledge_spaced(told: Told, segments: Iterable[int]) -> None:
+def acknowledge_spaced(told: ScriptedReceiver, segments: Iterable[int]) -> None:
     for each in segments:
         told.acknowledge(each + 1)
         time.sleep(SPACING_S)
 
 
-def second_round(told: Told) -> dict[str, int]:
+def second_round(told: ScriptedReceiver) -> dict[str, int]:
     """State after the round that follows the first window, all of it acknowledged at once."""
     write(told, SECOND)
     told.take(SECOND)
@@ -89,13 +89,13 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
     time.sleep(2.5 * LEAST_TIMEOUT_S)
     left = 2 * FULL // 4
     write(filled, left)
-    assert tcp_state(filled.sender)["window_segments"] == left
+    assert read_tcp_state(filled.sender)["window_segments"] == left
     filled.take(left)
     assert filled.acknowledge(SENT + FULL + left)["window_segments"] == 3 * left
 
 
 @pytest.fixture
-def carried(told) -> Told:
+def carried(told) -> ScriptedReceiver:
     """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late."""
     write(told, WINDOW + SECOND)
     told.take(WINDOW)
@@ -127,7 +127,7 @@ def test_a_timeout_while_the_window_waits_rebuilds_by_doubling(carried):
     for each in range(WINDOW + 1, arrived + 1):
         assert carried.acknowledge(each)["window_segments"] == SECOND
     assert carried.take(1) == [arrived]
-    assert tcp_state(carried.sender)["window_segments"] == 1
+    assert read_tcp_state(carried.sender)["window_segments"] == 1
     assert carried.acknowledge(arrived + 1)["window_segments"] == 2
     carried.take(2)
     assert carried.acknowledge(arrived + 3)["window_segments"] == 4
@@ -141,7 +141,7 @@ def test_who_waits_to_write_more_is_not_at_the_end(told):
     assert told.acknowledge(1)["window_segments"] == WINDOW + 2
 
 
-def write_all_it_takes(told: Told) -> None:
+def write_all_it_takes(told: ScriptedReceiver) -> None:
     block = bytes(SEGMENT_BYTES)
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -189,7 +189,7 @@ def test_a_body_that_an_application_held_back_once_tells_what_the_path_carries_a
     assert told.acknowledge(HEADER + BODY + window)["window_segments"] == 2 * window
 
 
-def be_late(told: Told, segments: int, acknowledgements: int, each: int = 1) -> dict[str, int]:
+def be_late(told: ScriptedReceiver, segments: int, acknowledgements: int, each: int = 1) -> dict[str, int]:
     """So many that a full path held up, after one that came in time; the sender's state."""
     write(told, segments)
     told.take(1)

@@ -214,23 +214,23 @@ def test_who_installs_and_who_removes_take_turns(kernel, tradewind):
 
 def test_of_benchmarks_side_by_side_the_last_removes_what_the_first_installed(kernel, monkeypatch, tmp_path):
     monkeypatch.setattr(installed, "USERS", tmp_path / "users")
-    with installed.fld_tcp_installed():
-        with installed.fld_tcp_installed():
+    with installed.install_fld_tcp():
+        with installed.install_fld_tcp():
             assert installation.look().registered
         assert installation.look().registered
     assert not installation.look().registered
     installation.install(Parameters())
-    with installed.fld_tcp_installed():
+    with installed.install_fld_tcp():
         pass
     assert installation.look().registered
-    (tmp_path / "users").write_text(installed.name())  # as a benchmark leaves it that was killed
+    (tmp_path / "users").write_text(installed.read_installation_id())  # as a benchmark leaves it that was killed
     installation.remove()
     installation.install(Parameters())
-    with installed.fld_tcp_installed():
+    with installed.install_fld_tcp():
         pass
     assert installation.look().registered, "it was installed by hand since"
-    (tmp_path / "users").write_text(installed.name())
-    with installed.fld_tcp_installed():
+    (tmp_path / "users").write_text(installed.read_installation_id())
+    with installed.install_fld_tcp():
         pass
     assert not installation.look().registered
 

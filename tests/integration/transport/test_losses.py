@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from benchmarks.transport.origin import tcp_state
-from benchmarks.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
+from benchmarks.transport.origin import read_tcp_state
+from benchmarks.transport.scripted_receiver import LEAST_TIMEOUT_S, ScriptedReceiver, start_scripted_receiver
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
@@ -24,9 +24,9 @@ SPACING_S = 0.002
 
 
 @pytest.fixture
-def told(installed) -> Iterator[Told]:
+def told(installed) -> Iterator[ScriptedReceiver]:
     """A flow of two rounds, the second of which has been sent."""
-    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
         write(standing, WINDOW + SECOND)
         standing.take(WINDOW)
         assert standing.acknowledge(WINDOW)["window_segments"] == SECOND
@@ -34,12 +34,12 @@ def told(installed) -> Iterator[Told]:
         yield standing
 
 
-def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+def write(told: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
     size = segments * segment_bytes
     assert told.sender.send(bytes(size)) == size
 
 
-def windows(told: Told, arrived: int, rounds: int) -> list[int]:
+def windows(told: ScriptedReceiver, arrived: int, rounds: int) -> list[int]:
     """After all before ``arrived`` have, and after each further round, all of which arrives."""
     seen = [told.acknowledge(arrived)["window_segments"]]
     for _ in range(rounds):
@@ -49,7 +49,7 @@ def windows(told: Told, arrived: int, rounds: int) -> list[int]:
     return seen
 
 
-def retransmit_in_vain(told: Told) -> dict[str, int]:
+def retransmit_in_vain(told: ScriptedReceiver) -> dict[str, int]:
     """One segment is lost, and when it is sent again; the rest arrives in two parts. The sender's state."""
     half = LOST + SECOND // 2
     told.acknowledge(LOST, range(LOST + 1, half))
@@ -61,7 +61,7 @@ def retransmit_in_vain(told: Told) -> dict[str, int]:
 def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(told):
     assert retransmit_in_vain(told)["window_segments"] == SECOND - 1
     assert told.take(1) == [LOST]
-    timed_out, half = tcp_state(told.sender), SECOND // 2
+    timed_out, half = read_tcp_state(told.sender), SECOND // 2
     assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, half)
     write(told, 100)
     assert windows(told, LOST + SECOND, 5) == [2, 4, 8, half, half + 1, half + 2]
@@ -71,7 +71,7 @@ def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
     time.sleep(DELAY_S)
     window = told.acknowledge(LOST + 2)["window_segments"]
     assert told.take(1) == [LOST + 2]
-    timed_out = tcp_state(told.sender)
+    timed_out = read_tcp_state(told.sender)
     assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
     assert windows(told, LOST + 3, 3) == [2, 4, 8, 16]
 
@@ -87,7 +87,7 @@ def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told
 def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(told, timeouts):
     """All had arrived, late: the next window is three times as large, not twice."""
     assert told.take(timeouts) == [LOST] * timeouts
-    assert tcp_state(told.sender)["window_segments"] == 1
+    assert read_tcp_state(told.sender)["window_segments"] == 1
     assert told.acknowledge(LOST + SECOND)["window_segments"] == 3 * SECOND
 
 
@@ -116,7 +116,7 @@ def expect(state: Mapping[str, int], left: int) -> None:
 
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, marked):
-    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
         write(told, WINDOW + SECOND)
         told.take(WINDOW)
         assert told.acknowledge(WINDOW)["window_segments"] == SECOND
@@ -131,21 +131,21 @@ def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, ma
 
 @pytest.mark.parametrize("keeps_window", [True, False])
 def test_a_window_is_kept_over_an_idle_time_where_the_system_says_so(installed, keeps_window):
-    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as told:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as told:
         write(told, WINDOW)
         told.take(WINDOW)
         assert told.acknowledge(WINDOW)["window_segments"] == SECOND
         time.sleep(2.5 * LEAST_TIMEOUT_S)
         write(told, SECOND)
         left = SECOND if keeps_window else SECOND // 4
-        assert tcp_state(told.sender)["window_segments"] == max(left, WINDOW)
+        assert read_tcp_state(told.sender)["window_segments"] == max(left, WINDOW)
 
 
 @pytest.mark.parametrize(("arrived", "beyond"), [(1, 0), (0, 2)])
 def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(installed, arrived, beyond):
     """The kernel ends the reduction only when something sent after it has arrived: here, after the idle time."""
     third, left = 3 * SECOND, 3 * SECOND // 2
-    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
         end = WINDOW + SECOND + third
         write(told, end)
         told.take(WINDOW)
@@ -155,7 +155,7 @@ def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(instal
         assert told.acknowledge(end)["threshold_segments"] == left
         time.sleep(3.5 * LEAST_TIMEOUT_S)
         write(told, WINDOW)
-        resumed = tcp_state(told.sender)
+        resumed = read_tcp_state(told.sender)
         assert (resumed["window_segments"], resumed["threshold_segments"]) == (WINDOW, left)
         told.take(WINDOW)
         seen = told.acknowledge(end + arrived, range(end + 2, end + 2 + beyond))
@@ -163,7 +163,7 @@ def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(instal
 
 
 def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
-    with receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
+    with start_scripted_receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
         window = lose_one(told)
         sent = WINDOW + 3 * SECOND
         while sent * LONG_SEGMENT_BYTES < 2.1 * 2**30:
@@ -174,7 +174,7 @@ def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_roun
             window = told.acknowledge(sent)["window_segments"]
         time.sleep(3.5 * LEAST_TIMEOUT_S)
         write(told, 4 * SECOND, LONG_SEGMENT_BYTES)
-        begun = tcp_state(told.sender)
+        begun = read_tcp_state(told.sender)
         assert 3 * begun["window_segments"] < begun["threshold_segments"]
         first = begun["window_segments"]
         for count in (first, 3 * first):  # what the path carries, then that others keep a queue filled
@@ -189,7 +189,7 @@ def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_roun
     assert states[0]["threshold_segments"] > states[-1]["threshold_segments"] == 3 * first
 
 
-def lose_one(told: Told) -> int:
+def lose_one(told: ScriptedReceiver) -> int:
     """Ends slow start; the window then."""
     third, end = WINDOW + SECOND, WINDOW + 3 * SECOND
     write(told, end, LONG_SEGMENT_BYTES)

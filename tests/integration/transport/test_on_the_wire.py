@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.transport.arena import AMPLE, Arena, arena
-from benchmarks.transport.pages import served
-from benchmarks.transport.proxy import Protocol, caching_proxy, send_by
-from benchmarks.transport.wire import rounds
+from benchmarks.transport.arena import AMPLE, Arena, set_up_arena
+from benchmarks.transport.pages import run_server
+from benchmarks.transport.proxy import PageProtocol, run_caching_proxy, set_congestion_control
+from benchmarks.transport.wire import split_into_rounds
 from tests.conditions import eventually, stretched
 
 pytestmark = pytest.mark.usefixtures("emulation")
@@ -26,16 +26,16 @@ PATIENCE_S = 30.0
 @pytest.fixture
 def wide_path(installed) -> Iterator[Arena]:
     """Bandwidth and buffers to spare: the window alone decides."""
-    with arena(PathSpec(rate_bps=500e6, rtt_s=RTT_S), ["fld_tcp", "reno"], buffers=AMPLE) as standing:
+    with set_up_arena(PathSpec(rate_bps=500e6, rtt_s=RTT_S), ["fld_tcp", "reno"], buffers=AMPLE) as standing:
         yield standing
 
 
 def sent(standing: Arena, control: str, sizes: list[int], pauses_s: list[float] | None = None) -> list[int]:
     """Bytes of each round."""
-    with standing.watched() as watch:
+    with standing.capture() as watch:
         standing.fetch(control, sizes, pauses_s)
     (flow,) = standing.flows(watch, control)
-    return rounds(flow, RTT_S)
+    return split_into_rounds(flow, RTT_S)
 
 
 def test_half_a_megabyte_takes_four_rounds_where_reno_takes_six(wide_path):
@@ -53,22 +53,22 @@ def test_after_an_idle_time_the_window_is_built_up_again(wide_path):
 
 def test_a_flow_that_meets_the_queue_of_others_does_not_triple_into_it(installed):
     path = PathSpec(rate_bps=7e6, rtt_s=0.05, queue_bytes=175_000)
-    with arena(path, ["fld_tcp"], buffers=AMPLE, clients=2) as standing:
+    with set_up_arena(path, ["fld_tcp"], buffers=AMPLE, clients=2) as standing:
         bed = standing.bed
-        with cross_traffic(bed, bed.clients[1], CrossTraffic()), standing.watched() as watch:
+        with run_cross_traffic(bed, bed.clients[1], CrossTraffic()), standing.capture() as watch:
             deadline_s = time.monotonic() + stretched(PATIENCE_S)
             while bed.counters().down.queued_bytes < path.queue_limit_bytes / 2:
                 assert time.monotonic() < deadline_s
             answers = [standing.fetch("fld_tcp", [120_000])[0] for _ in range(3)]
         flows = standing.flows(watch, "fld_tcp")
-    counted = [rounds(flow, each.handshake_s) for flow, each in zip(flows, answers, strict=True)]
+    counted = [split_into_rounds(flow, each.handshake_s) for flow, each in zip(flows, answers, strict=True)]
     seconds, thirds = (sorted(each[number] for each in counted) for number in (1, 2))
     assert thirds[1] <= seconds[1] == 3 * WINDOW_BYTES
 
 
 def test_a_lost_segment_costs_a_short_flow_no_more_than_itself_and_a_long_one_half(installed):
     path = PathSpec(rate_bps=50e6, rtt_s=0.05, loss_rate=0.005)
-    with arena(path, ["fld_tcp", "reno"], buffers=AMPLE) as standing:
+    with set_up_arena(path, ["fld_tcp", "reno"], buffers=AMPLE) as standing:
         windows = {}
         for control in ("fld_tcp", "reno"):
             short, long = standing.fetch(control, [1_500_000, 1_000, 6_000_000, 1_000])[1::2]
@@ -91,13 +91,13 @@ def proxied(tmp_path_factory):
     path = PathSpec(rate_bps=100e6, rtt_s=0.01)
     with (
         Testbed(path) as bed,
-        served(bed, site, 8081, "cubic"),
-        caching_proxy(bed, f"http://{bed.server.address}:8081", proxy),
+        run_server(bed, site, 8081, "cubic"),
+        run_caching_proxy(bed, f"http://{bed.server.address}:8081", proxy),
     ):
         yield bed, lambda protocol: f"{protocol.scheme}://{bed.server.address}:{protocol.port}/file"
 
 
-@pytest.mark.parametrize(("protocol", "version"), list(zip(Protocol, ("1.1", "1.1", "2"), strict=True)))
+@pytest.mark.parametrize(("protocol", "version"), list(zip(PageProtocol, ("1.1", "1.1", "2"), strict=True)))
 def test_a_caching_proxy_serves_what_it_was_asked_for_before_by_each_protocol(proxied, protocol, version):
     bed, url = proxied
     asked = ["curl", "--silent", "--insecure", "--output", "/dev/null", "--dump-header", "-"]
@@ -111,13 +111,13 @@ def test_a_proxys_new_connections_send_as_they_are_told(proxied):
     bed, url = proxied
 
     def connections() -> str:
-        return bed.run(bed.server, ["ss", "-Htin", "state", "established", f"sport = :{Protocol.PLAIN.port}"])
+        return bed.run(bed.server, ["ss", "-Htin", "state", "established", f"sport = :{PageProtocol.PLAIN.port}"])
 
     used = []
     for control in ("reno", "cubic"):
         eventually(lambda: not connections())  # also that of the one before, whose end takes its way over the path
-        send_by(bed, control)
-        slow = bed.start(bed.clients[0], ["curl", "--silent", "--limit-rate", "20k", url(Protocol.PLAIN)])
+        set_congestion_control(bed, control)
+        slow = bed.start(bed.clients[0], ["curl", "--silent", "--limit-rate", "20k", url(PageProtocol.PLAIN)])
         try:
             while not (told := connections()):
                 assert slow.poll() is None

@@ -15,21 +15,21 @@ from benchmarks.api.cases import (
     requests,
 )
 from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer, filled
-from benchmarks.support.http_load import Load, LoadError, Measured
+from benchmarks.support.http_load import Load, LoadError, LoadResult
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import parse_row
 
 
 def test_the_ratio_is_taken_round_by_round() -> None:
-    def measured(echo: float, recommend: float) -> dict[str, Measured]:
+    def measured(echo: float, recommend: float) -> dict[str, LoadResult]:
         return {
-            "echo": Measured(echo, 1.0),
-            "direct_echo": Measured(echo * 2, 0.5),
-            "recommend": Measured(recommend, 2.0),
-            "echo_redis": Measured(echo / 2, 3.0),
-            "direct_echo_redis": Measured(echo, 2.0),
-            "heartbeat": Measured(echo / 4, 4.0),
+            "echo": LoadResult(echo, 1.0),
+            "direct_echo": LoadResult(echo * 2, 0.5),
+            "recommend": LoadResult(recommend, 2.0),
+            "echo_redis": LoadResult(echo / 2, 3.0),
+            "direct_echo_redis": LoadResult(echo, 2.0),
+            "heartbeat": LoadResult(echo / 4, 4.0),
         }
 
     figures = summary([measured(1000, 800), measured(100, 90), measured(2000, 1000)])

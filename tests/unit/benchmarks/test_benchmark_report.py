@@ -3,13 +3,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.support.report import arguments, judge, table, write
+from benchmarks.support.report import format_table, judge_summary, make_parser, write_report
 
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def test_a_report_has_the_shape_that_others_read(tmp_path, capsys):
-    path = write(
+    path = write_report(
         "echo",
         quick=True,
         results=[{"case": "a", "rps": 12.5}],
@@ -30,25 +30,25 @@ def test_a_report_has_the_shape_that_others_read(tmp_path, capsys):
 
 
 def test_smoke_run_is_quick_and_its_report_says_so_beside_the_record(tmp_path):
-    options = arguments("compares").parse_args(["--smoke"])
+    options = make_parser("compares").parse_args(["--smoke"])
     assert (options.smoke, options.quick) == (True, True)
-    assert arguments("compares").parse_args(["--quick"]).smoke is False
-    record = write("echo", quick=False, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
-    smoke = write("echo", quick=True, smoke=True, results=[], summary={}, started_at=BEGAN, folder=tmp_path)
+    assert make_parser("compares").parse_args(["--quick"]).smoke is False
+    record = write_report("echo", quick=False, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
+    smoke = write_report("echo", quick=True, smoke=True, results=[], summary={}, started_at=BEGAN, folder=tmp_path)
     assert (record.name, smoke.name) == ("echo.json", "echo-smoke.json")
     assert json.loads(smoke.read_text())["smoke"] is True
     assert "smoke" not in json.loads(record.read_text())
 
 
 def test_a_figure_that_is_no_number_is_refused_and_the_last_report_stays(tmp_path):
-    write("echo", quick=True, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
+    write_report("echo", quick=True, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write("echo", quick=True, results=[], summary={"ratio": float("nan")}, started_at=BEGAN, folder=tmp_path)
+        write_report("echo", quick=True, results=[], summary={"ratio": float("nan")}, started_at=BEGAN, folder=tmp_path)
     assert json.loads((tmp_path / "echo.json").read_text())["summary"] == {"ratio": 1.0}
 
 
 def test_a_table_aligns_numbers_and_marks_what_a_case_lacks():
-    assert table([{"case": "a", "rows": 1000}, {"case": "long", "seconds": 0.123456}]).splitlines() == [
+    assert format_table([{"case": "a", "rows": 1000}, {"case": "long", "seconds": 0.123456}]).splitlines() == [
         "case   rows  seconds",
         "----  -----  -------",
         "a     1,000        –",
@@ -58,33 +58,33 @@ def test_a_table_aligns_numbers_and_marks_what_a_case_lacks():
 
 def test_a_data_folder_that_is_missing_is_told_at_once(capsys):
     with pytest.raises(SystemExit):
-        arguments("compares").parse_args(["--data", "no-such-folder"])
+        make_parser("compares").parse_args(["--data", "no-such-folder"])
     assert "no-such-folder is no folder" in capsys.readouterr().err
 
 
 def test_several_data_folders_may_be_given(tmp_path):
-    parsed = arguments("compares").parse_args(["--quick", "--data", str(tmp_path), str(tmp_path), "--seed", "7"])
+    parsed = make_parser("compares").parse_args(["--quick", "--data", str(tmp_path), str(tmp_path), "--seed", "7"])
     assert (parsed.quick, parsed.data, parsed.seed) == (True, [tmp_path, tmp_path], 7)
 
 
 def test_figures_above_their_bounds_and_those_not_measured_are_told(capsys):
     bounds = {"p99_ms": 50.0, "error_rate": 0.0, "growth_exponent": 1.05}
-    assert judge({"p99_ms": 50.0, "error_rate": 0, "growth_exponent": 0.88}, bounds) == 0
+    assert judge_summary({"p99_ms": 50.0, "error_rate": 0, "growth_exponent": 0.88}, bounds) == 0
     assert capsys.readouterr().out == ""
-    assert judge({"p99_ms": 50.1, "error_rate": 0.0}, bounds) == 1
+    assert judge_summary({"p99_ms": 50.1, "error_rate": 0.0}, bounds) == 1
     assert capsys.readouterr().out == "MISSED  p99_ms 50.1, 50 at most\nMISSED  growth_exponent –, 1.05 at most\n"
 
 
 def test_figures_below_their_bounds_are_told_and_of_a_part_what_was_measured_alone(capsys):
     least = {"jain": 0.95, "vs_best_default_min": 0.98}
-    assert judge({"jain": 0.95}, {}, least, whole=False) == 0
+    assert judge_summary({"jain": 0.95}, {}, least, is_complete=False) == 0
     assert capsys.readouterr().out == ""
-    assert judge({"jain": 0.94}, {}, least) == 1
+    assert judge_summary({"jain": 0.94}, {}, least) == 1
     assert capsys.readouterr().out == "MISSED  jain 0.94, 0.95 at least\nMISSED  vs_best_default_min –, 0.98 at least\n"
 
 
 def test_figures_within_a_mapping_are_told_one_by_one(tmp_path, capsys):
-    write(
+    write_report(
         "echo", quick=True, results=[], summary={"others": {"slow": {"ratio": 0.5}}}, started_at=BEGAN, folder=tmp_path
     )
     assert "others slow ratio" in capsys.readouterr().out

@@ -116,7 +116,7 @@ def test_a_short_answer_does_not_wait_behind_long_ones():
     for _ in range(4):
         Sender(path, 4 * MIB).start(Direction.DOWN)
     short = Sender(path, 1000)
-    path.events.at(1.0, lambda now_s: short.start(Direction.DOWN, now_s))
+    path.events.schedule(1.0, lambda now_s: short.start(Direction.DOWN, now_s))
     path.run()
     assert short.ended_at_s is not None
     assert short.ended_at_s < 1.0 + 0.2

@@ -12,7 +12,7 @@ from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, 
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import Ground
-from benchmarks.support.report import here, judge
+from benchmarks.support.report import judge_summary, name_machine
 from benchmarks.support.sources import Sources, SourcesChanged
 from benchmarks.wan.runs import RunLog
 
@@ -209,15 +209,15 @@ def test_every_lesson_and_every_run_is_written_down():
 
 @pytest.mark.parametrize(("most_mbps", "code"), [(42, 0), (4, 1)])
 def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
-    assert judge(summary_of(measured_html(most_mbps)), {}, AT_LEAST) == code
+    assert judge_summary(summary_of(measured_html(most_mbps)), {}, AT_LEAST) == code
 
 
 def test_html_that_was_not_asked_for_is_not_missed():
     other = Measured(grounds={"59ms/html": kept(HTML, "59ms/html")}, fresh={"59ms/html": {}}, blocks=kept(HTML, "b"))
     summary = summary_of(other)
     assert summary["html_saving"] is None
-    assert judge(summary, {}, AT_LEAST, whole=False) == 0
-    assert judge(summary, {}, AT_LEAST) == 1
+    assert judge_summary(summary, {}, AT_LEAST, is_complete=False) == 0
+    assert judge_summary(summary, {}, AT_LEAST) == 1
 
 
 AS_THEY_ARE = Sources.of({"mobile": ("benchmarks/mobile/cells.py",)})
@@ -231,7 +231,7 @@ def standing(folder, sources):
         total_bytes=MB,
         folder=folder,
         cut_s=1.0,
-        ahead=False,
+        prioritised=False,
         sources=sources,
     )
 
@@ -256,7 +256,7 @@ def test_a_run_during_which_the_sources_changed_is_not_kept(tmp_path):
 def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
     log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
     ground = standing(tmp_path, AS_THEY_ARE)
-    elsewhere = ground.key(setting).replace(here(), "5.10.0, another processor, 64 cores")
+    elsewhere = ground.key(setting).replace(name_machine(), "5.10.0, another processor, 64 cores")
     assert elsewhere != ground.key(setting)
     log.add(elsewhere, {"duration_s": 1.0})
     assert log.find(ground.key(setting)) is None

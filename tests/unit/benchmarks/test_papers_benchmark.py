@@ -293,7 +293,7 @@ def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
         ("tuners", "benchmarks/tuning/history.py"),
         ("tuners", "core/tradewind/learning/link.py"),
         ("tuners", "core/tradewind/tiers/selection.py"),
-        ("losses", "benchmarks/transport/told_receiver.py"),
+        ("losses", "benchmarks/transport/scripted_receiver.py"),
         ("losses", "clients/bpf/fld_tcp.bpf.c"),
         *((sort, "clients/python/tradewind_agent/meters/cpu_model.py") for sort in SOURCES if sort != "losses"),
         *((sort, "benchmarks/papers/grounds.py") for sort in SOURCES if sort != "losses"),

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.papers.catalogue import Fact
 from benchmarks.papers.trials.measured_pages import FORMS, GROUNDS, NUMBERS
 from benchmarks.papers.trials.page_trials import Page
-from benchmarks.transport.proxy import Protocol
+from benchmarks.transport.proxy import PageProtocol
 
 
 def judged(name, figure, of_page, values=None):
@@ -36,7 +36,7 @@ def test_a_difference_whose_interval_reaches_over_0_is_neither_a_gain_nor_none(l
 
 
 def test_connections_at_once_are_counted_where_there_may_be_several():
-    at_once = {Protocol.PLAIN: 1.9, Protocol.HTTP_2: 1.0}
+    at_once = {PageProtocol.PLAIN: 1.9, PageProtocol.HTTP_2: 1.0}
     found = judged(
         "004-fig8",
         "concurrency",

@@ -12,15 +12,15 @@ import pytest
 from benchmarks.scale.growth import kept_figures
 from benchmarks.scale.rows import COLUMNS, Laws, Span, csv_blocks
 from benchmarks.scale.stored import MAKERS
-from benchmarks.support.kept_database import is_of_today, makers_of
-from benchmarks.support.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, link_laws
+from benchmarks.support.stored_database import digest_row_sources, is_current
+from benchmarks.support.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, draw_link_laws
 from services.persistence.schema import head_revision
 
 SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in PIPELININGS]
 
 
 def test_the_law_for_arrays_is_the_law_of_single_records():
-    law = link_laws(1, seed=3)[0]
+    law = draw_link_laws(1, seed=3)[0]
     for mean_file_bytes in MEAN_FILE_BYTES:
         alone = [law.throughput_bps(*setting, mean_file_bytes, 0.2) for setting in SETTINGS]
         columns = np.array(SETTINGS, dtype=float).T
@@ -33,7 +33,7 @@ def test_rows_begin_in_order_in_their_span_on_the_links_that_are_given():
     ids, begins_at = [UUID(int=1), UUID(int=2)], datetime(2026, 3, 1, tzinfo=UTC)
     span = Span(begins_at, timedelta(days=2))
     blocks = csv_blocks(
-        500, laws=link_laws(2, 1), link_ids=ids, span=span, tenant_id=UUID(int=7), batch_id=UUID(int=8), seed=1
+        500, laws=draw_link_laws(2, 1), link_ids=ids, span=span, tenant_id=UUID(int=7), batch_id=UUID(int=8), seed=1
     )
     rows = list(csv.DictReader(StringIO(b"".join(blocks).decode()), COLUMNS))
     started = [datetime.fromisoformat(row["started_at"]) for row in rows]
@@ -55,14 +55,14 @@ def test_figures_are_taken_over_from_the_same_commit_and_never_from_a_changed_tr
 
 def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
     file, makers = tmp_path / "made-by", {"2026_01_01_0000": "a", "rows": "1"}
-    assert not is_of_today(file, makers)
+    assert not is_current(file, makers)
     file.write_text(json.dumps(makers))
-    assert is_of_today(file, makers | {"2026_01_02_0000": "b"})
-    assert not is_of_today(file, makers | {"rows": "2"})
-    assert not is_of_today(file, {"rows": "1"})
+    assert is_current(file, makers | {"2026_01_02_0000": "b"})
+    assert not is_current(file, makers | {"rows": "2"})
+    assert not is_current(file, {"rows": "1"})
 
 
 def test_rows_depend_on_their_seed_and_on_every_migration():
-    makers = makers_of(MAKERS, "1")
+    makers = digest_row_sources(MAKERS, "1")
     assert head_revision() in makers
-    assert makers_of(MAKERS, "2").items() != makers.items()
+    assert digest_row_sources(MAKERS, "2").items() != makers.items()

@@ -7,12 +7,12 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.support.report import ROOT
-from benchmarks.testbed.data_sets import LEAST_FILES, Kind, draw_sizes, needed_bytes, read_size_lists, write_files
+from benchmarks.testbed.data_sets import LEAST_FILES, Kind, bytes_to_fill, draw_sizes, read_size_lists, write_files
 from benchmarks.testbed.lateness import Lateness
-from benchmarks.testbed.measured_run import bytes_in
+from benchmarks.testbed.measured_run import count_bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
-from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, environment
-from benchmarks.testbed.traces import LEAST_SHARE, read_traces, replayed
+from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, clean_environment
+from benchmarks.testbed.traces import LEAST_SHARE, read_traces, replay
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
@@ -55,7 +55,7 @@ def test_lateness_is_told_to_a_quarter_and_never_too_low():
     ends_us = [1e6 * Lateness({bucket: 1}).quantile_s(1.0) for bucket in range(40)]
     assert ends_us[:9] == pytest.approx([0, 2, 3, 4, 5, 6, 7, 8, 10])
     assert all(earlier < later <= 1.25 * earlier + 1 for earlier, later in pairwise(ends_us[1:]))
-    mostly = Lateness.parse("0:90,39:9,").plus(Lateness.parse("60:1,"))
+    mostly = Lateness.parse("0:90,39:9,").add(Lateness.parse("60:1,"))
     assert [mostly.quantile_s(share) for share in (0.5, 0.9)] == [0.0, 0.0]
     assert 0.0 < mostly.quantile_s(0.99) < mostly.quantile_s(1.0)
     assert Lateness.parse("").quantile_s(0.99) == 0.0
@@ -66,7 +66,7 @@ def test_recorded_throughput_becomes_rates_of_the_same_shape(tmp_path):
     file.write_text("t1,t2,t10,mean_throughput\n500.0,1000.0,0.0,9\nna,1,2,3\n1,2,3,4\n")
     traces = read_traces(file)
     assert traces == [[500.0, 1000.0, 0.0], [1.0, 2.0, 3.0]]
-    steps = replayed(traces[0], PATH, interval_s=5.0)
+    steps = replay(traces[0], PATH, interval_s=5.0)
     assert [step.at_s for step in steps] == [0.0, 5.0, 10.0]
     assert [step.path.rate_bps for step in steps] == [50e6, 100e6, LEAST_SHARE * 100e6]
     assert {step.path.queue_limit_bytes for step in steps} == {750_000}
@@ -81,7 +81,7 @@ def test_a_file_without_recorded_throughput_is_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_data_set_repeats_by_seed_and_keeps_a_tuned_transfer_busy(kind):
-    wanted = needed_bytes(PATH)
+    wanted = bytes_to_fill(PATH)
     sizes = draw_sizes(kind, LISTS, wanted, seed=3)
     assert sizes == draw_sizes(kind, LISTS, wanted, seed=3)
     assert sum(sizes) >= wanted
@@ -122,7 +122,7 @@ def test_only_what_was_written_of_a_reserved_file_counts(tmp_path):
         os.posix_fallocate(file.fileno(), 0, 10_000_000)
         file.write(os.urandom(1 << 20))
         file.flush()
-        assert 5000 + (1 << 20) <= bytes_in(tmp_path) < 5000 + (1 << 20) + 65536
+        assert 5000 + (1 << 20) <= count_bytes_in(tmp_path) < 5000 + (1 << 20) + 65536
 
 
 @pytest.mark.parametrize("peer", [*PEERS, TRADEWIND], ids=lambda peer: peer.name)
@@ -140,5 +140,7 @@ def test_our_own_command_line_is_understood(tmp_path):
     job = Job(url="http://127.0.0.1:1/", sizes_bytes={"a": 1}, destination=tmp_path / "to", scratch=tmp_path)
     for setting in (DEFAULTS, Parameters(concurrency=2, parallelism=1, pipelining=4)):
         command = [*TRADEWIND.command(job, setting), "--dry-run"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment(tmp_path))
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=ROOT, env=clean_environment(tmp_path)
+        )
         assert done.returncode == 0, done.stderr

@@ -6,29 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.support.sources import digests, python_code
+from benchmarks.support.sources import digest_parts, strip_python
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import Plan
-from benchmarks.wan.cells import ALL_CELLS, cells_named
-from benchmarks.wan.duration import expected_s
-from benchmarks.wan.knowledge import Knowledge, learned_digest
-from benchmarks.wan.lessons import lesson_sizes
-from benchmarks.wan.measuring import judge_of
-from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
+from benchmarks.wan.cell_runner import make_judge
+from benchmarks.wan.cells import ALL_CELLS, select_cells
+from benchmarks.wan.duration import estimate_duration_s
+from benchmarks.wan.knowledge import Knowledge, digest_logs
+from benchmarks.wan.lessons import draw_lesson_sizes
+from benchmarks.wan.runs import RunLog, digest_sources, digest_sources_of_rules
 from benchmarks.wan.search import (
     AXES,
     FIRST_BYTES,
     GIVEN_UP_BELOW,
     MOST_STREAMS,
     PAYLOAD_SHARE,
-    Heat,
-    coarse,
+    SearchRun,
+    coarse_settings,
     leading_settings,
     neighbours,
 )
-from benchmarks.wan.summary import missing, result, summary
+from benchmarks.wan.summary import list_missing, make_result, summarise
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
@@ -59,14 +59,14 @@ def test_the_search_finds_the_peak_wherever_it_is_with_few_of_all_settings(value
 
 
 def test_a_mover_is_asked_only_for_what_it_lets_its_users_set():
-    settings = coarse(("concurrency",))
+    settings = coarse_settings(("concurrency",))
     assert [setting.concurrency for setting in settings] == [16, 4, 64, 1]
     assert all(setting.parallelism is setting.pipelining is None for setting in settings)
 
 
 def test_neither_lattice_has_more_streams_than_the_most():
     corner = Parameters(concurrency=64, parallelism=2, pipelining=1)
-    assert all(setting.streams <= MOST_STREAMS for setting in [*coarse(ALL), *neighbours(corner, ALL)])
+    assert all(setting.streams <= MOST_STREAMS for setting in [*coarse_settings(ALL), *neighbours(corner, ALL)])
 
 
 def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
@@ -85,8 +85,8 @@ def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
 
 
 def test_digests_tell_the_parts_apart_and_repeat():
-    first = hashes()
-    assert first == hashes()
+    first = digest_sources()
+    assert first == digest_sources()
     assert set(first) == {"engine", "controller", "testbed", "harness"}
     assert all(a != b for a, b in pairwise(first.values()))
 
@@ -116,7 +116,7 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
         a_cell("100M-60ms/html", 80.0, 100.0, wget=10.0, rclone=20.0, aria2=50.0),
         a_cell("50M-20ms/video", 45.0, 45.0, wget=46.0),
     ]
-    figures = summary(rows)
+    figures = summarise(rows)
     assert figures["oracle_fraction_min"] == pytest.approx(0.8)
     assert figures["oracle_fraction_median"] == pytest.approx(0.9)
     assert figures["unseen_fraction_min"] == pytest.approx(0.9 * 0.8)
@@ -131,86 +131,88 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
     assert figures["unseen_ticks_max"] == pytest.approx(6.0)
     assert figures["cells_missing"] == len(ALL_CELLS) - 2
-    [unmeasured] = missing(rows)
+    [unmeasured] = list_missing(rows)
     assert "100M-60ms/video" in unmeasured
     assert "100M-60ms/html" not in unmeasured
-    assert result(rows[0])["vs_best_default"] == pytest.approx(1.6)
+    assert make_result(rows[0])["vs_best_default"] == pytest.approx(1.6)
 
 
 def test_a_run_of_ours_that_failed_is_counted_and_a_peers_is_not():
     row = a_cell("50M-20ms/video", 45.0, 45.0)
     row["contenders"]["tuned"]["failed"] = 2
     row["contenders"]["rclone"]["failed"] = 1
-    assert summary([row])["failed_runs"] == 2
+    assert summarise([row])["failed_runs"] == 2
 
 
 def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
     row = a_cell("100M-60ms/html", 80.0, 100.0, rclone=0.0)
     row["contenders"]["rclone"]["modelled_j_per_gb"] = None
-    figures = summary([row])
-    assert missing([row])[1] == "no figure yet: energy_vs_rclone_median, html_60ms_vs_rclone"
+    figures = summarise([row])
+    assert list_missing([row])[1] == "no figure yet: energy_vs_rclone_median, html_60ms_vs_rclone"
     assert figures["html_60ms_vs_rclone"] is None
     assert figures["energy_vs_rclone_median"] is None
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
 
 
-def a_heat(wanted_bps: float, least_bps: float = 0.0) -> Heat:
-    return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps, least_bps=least_bps)
+def a_heat(best_bps: float, least_bps: float = 0.0) -> SearchRun:
+    return SearchRun(rate_bps=100e6, cut_s=12.0, best_bps=best_bps, least_bps=least_bps)
 
 
 def test_a_run_is_watched_from_its_first_file_on_whatever_its_program_took_to_start():
     late, soon = a_heat(0.0), a_heat(0.0)
-    assert not any(late.over(age_s, 50e6) for age_s in (0.5, 5.0, 20.0))
+    assert not any(late.is_finished(age_s, 50e6) for age_s in (0.5, 5.0, 20.0))
     assert late.score_bps(20.0, 50_000) == 0.0
     for heat, started_s in ((late, 21.0), (soon, 0.5)):
-        heat.begin(started_s, 1e6, 0.5e6)
-        assert not heat.over(started_s, 1e6)
-        assert not heat.over(started_s + 11.9, 1e6 + 10e6)
-        assert heat.over(started_s + 12.0, 1e6 + 12e6)
+        heat.start(started_s, 1e6, 0.5e6)
+        assert not heat.is_finished(started_s, 1e6)
+        assert not heat.is_finished(started_s + 11.9, 1e6 + 10e6)
+        assert heat.is_finished(started_s + 12.0, 1e6 + 12e6)
         assert heat.carried_bps == pytest.approx(8e6)
-        assert not heat.hopeless
+        assert not heat.is_hopeless
         assert heat.score_bps(started_s + 12.0, 0.5e6 + 9e6) == pytest.approx(6e6)
 
 
 def test_what_the_link_still_carries_for_the_run_before_and_lists_of_files_begin_none(tmp_path: Path):
-    heat = a_heat(wanted_bps=90e6)
-    enough = judge_of(heat, tmp_path)
+    heat = a_heat(best_bps=90e6)
+    enough = make_judge(heat, tmp_path)
     link = "forwarded=0 bytes=5000000 dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
     carried = PathCounters.parse(f"down {link} up {link}")
     assert not any(enough(age_s, carried) for age_s in (0.1, 1.0, 3.0))
-    assert not heat.begun
+    assert not heat.has_started
     (tmp_path / "one").write_bytes(bytes(FIRST_BYTES))
     assert not enough(3.1, carried)
-    assert heat.begun
+    assert heat.has_started
     assert enough(6.0, carried)  # three seconds without a byte cannot be made up for
-    assert heat.hopeless
+    assert heat.is_hopeless
 
 
 def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better():
     thrifty, wasteful = a_heat(0.0), a_heat(0.0)
     for heat in (thrifty, wasteful):
-        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
-        assert heat.over(13.0, FIRST_BYTES + 12 * 100e6 / 8)
+        heat.start(1.0, FIRST_BYTES, FIRST_BYTES)
+        assert heat.is_finished(13.0, FIRST_BYTES + 12 * 100e6 / 8)
     assert thrifty.carried_bps == wasteful.carried_bps
     assert thrifty.score_bps(13.0, 140e6) > wasteful.score_bps(13.0, 130e6)
 
 
 @pytest.mark.parametrize(
-    "limit", [{"wanted_bps": PAYLOAD_SHARE * 90e6 / GIVEN_UP_BELOW}, {"wanted_bps": 0.0, "least_bps": 90e6}]
+    "limit", [{"best_bps": PAYLOAD_SHARE * 90e6 / GIVEN_UP_BELOW}, {"best_bps": 0.0, "least_bps": 90e6}]
 )
 def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
     most_bytes = 12.0 * 90e6 / 8
-    for missing_bytes, hopeless in ((-1, False), (2, True)):
+    for missing_bytes, is_hopeless in ((-1, False), (2, True)):
         heat = a_heat(**limit)
-        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
+        heat.start(1.0, FIRST_BYTES, FIRST_BYTES)
         carried_bytes = FIRST_BYTES + most_bytes - 6.0 * 100e6 / 8 - missing_bytes
-        assert heat.over(7.0, carried_bytes) is heat.hopeless is hopeless
+        assert heat.is_finished(7.0, carried_bytes) is heat.is_hopeless is is_hopeless
 
 
 def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
-    brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6 / GIVEN_UP_BELOW)
-    brisk.begin(1.0, FIRST_BYTES, 0.0)
-    assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
+    brisk = a_heat(best_bps=PAYLOAD_SHARE * 100.2e6 / GIVEN_UP_BELOW)
+    brisk.start(1.0, FIRST_BYTES, 0.0)
+    assert brisk.is_finished(
+        2.0, FIRST_BYTES + 101e6 / 8
+    )  # a queue that empties: more than the path's rate for a moment
     assert brisk.carried_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
     assert brisk.score_bps(2.0, 2 * 101e6 / 8) == pytest.approx(PAYLOAD_SHARE * brisk.carried_bps)
 
@@ -228,20 +230,20 @@ def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
     ],
 )
 def test_cells_are_asked_for_by_what_tells_them_apart(names: list[str], meant: list[str]):
-    assert sorted(cell.name for cell in cells_named(ALL_CELLS, names)) == sorted(meant)
+    assert sorted(cell.name for cell in select_cells(ALL_CELLS, names)) == sorted(meant)
 
 
 def test_a_name_that_means_no_cell_is_refused():
-    with pytest.raises(InvalidValue, match="'html/61ms' means none of"):
-        cells_named(ALL_CELLS, ["html/60ms", "html/61ms"])
-    assert cells_named(ALL_CELLS, None) == list(ALL_CELLS)
+    with pytest.raises(InvalidValue, match="'html/61ms' matches none of"):
+        select_cells(ALL_CELLS, ["html/60ms", "html/61ms"])
+    assert select_cells(ALL_CELLS, None) == list(ALL_CELLS)
 
 
 def test_lessons_are_short_and_of_other_files_than_what_is_compared():
     lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
     for cell in ALL_CELLS:
-        sizes = lesson_sizes(cell, lists, seed=1)
-        assert sizes == lesson_sizes(cell, lists, seed=1)
+        sizes = draw_lesson_sizes(cell, lists, seed=1)
+        assert sizes == draw_lesson_sizes(cell, lists, seed=1)
         assert len(sizes) >= 2
         shortest_s = 8 * sum(sizes) / cell.path.rate_bps
         assert 30 * cell.path.rtt_s < shortest_s < max(10.0, 50 * cell.path.rtt_s)
@@ -250,36 +252,36 @@ def test_lessons_are_short_and_of_other_files_than_what_is_compared():
 def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
     plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=PEERS[2:], hashes={})
     path = PathSpec(rate_bps=100e6, rtt_s=0.06)
-    short, long, endless = (expected_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
+    short, long, endless = (estimate_duration_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
     assert 600 < short < long < endless < 7200
 
 
 def test_what_rules_choose_is_told_apart_from_what_a_service_that_has_learned_chooses():
-    learned, by_rules = hashes(), hashes_of_rules()
+    learned, by_rules = digest_sources(), digest_sources_of_rules()
     assert {part for part in learned if learned[part] != by_rules[part]} == {"controller"}
 
 
 def test_a_source_that_is_gone_is_no_digest():
     with pytest.raises(FileNotFoundError):
-        digests({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
+        digest_parts({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
 
 
 def test_what_is_said_about_code_is_no_part_of_its_digest_but_every_word_of_it_is():
-    first = python_code(
+    first = strip_python(
         '"""What it is."""\n\nLIMIT = 3  # s\n"""Why."""\n\n\ndef f():\n    """Tell."""\n    return "# 1"\n'
     )
-    again = python_code('LIMIT = 3\n\n\ndef f():\n    # so that\n    return "# 1"\n')
+    again = strip_python('LIMIT = 3\n\n\ndef f():\n    # so that\n    return "# 1"\n')
     assert first == again == 'LIMIT = 3\ndef f():\n    return "# 1"'
-    assert python_code('LIMIT = 3\ndef f():\n    return "# 2"\n') != again
+    assert strip_python('LIMIT = 3\ndef f():\n    return "# 2"\n') != again
 
 
 def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
     cell, elsewhere = ALL_CELLS[0], ALL_CELLS[-1]
-    hashes = {"engine": "a", "testbed": "b"}
+    digest_sources = {"engine": "a", "testbed": "b"}
 
     def of(cell, seed=1, **changed):
-        return Knowledge.of(cell, lists, seed, hashes=hashes | changed, folder=tmp_path)
+        return Knowledge.of(cell, lists, seed, hashes=digest_sources | changed, folder=tmp_path)
 
     log = of(cell).own / "0-00.ndjson"
     log.parent.mkdir(parents=True)
@@ -288,7 +290,7 @@ def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     assert of(cell).foreign_logs() == []
     for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
         assert of(cell, **other).own_logs() == of(elsewhere, **other).foreign_logs() == []
-    assert learned_digest([log]) != learned_digest([])
+    assert digest_logs([log]) != digest_logs([])
 
 
 def test_a_forgotten_run_is_measured_again_and_kept_once(tmp_path):

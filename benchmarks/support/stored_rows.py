@@ -1,12 +1,12 @@
-"""Log rows of a busy tenant in a database that is kept between runs, for the benchmark of pages.
+"""Log rows of a busy tenant in a database that is stored between runs, for the benchmark of pages.
 
-A small part is uploaded as a file, and the service's own workers make models of its links; the other links are over the
-same endpoints by other networks, and have the same models. The rows are made in the database by one statement a day,
-over those links and the settings and data sets of benchmarks, and are stored as uploads are: every index, check and
-trigger is at work. A tenth of them are transfers of the service, with an agreement.
+A small part is uploaded as a file, and the service's own workers make models of its links; the other links join the
+same endpoints over other networks, and have the same models. The database makes the rows by one statement a day, over
+those links and the settings and data sets of benchmarks. They are stored as uploads are: every index, check and trigger
+is at work. A tenth of them are transfers of the service, with an SLA.
 
-A day is there whole or not at all, so that an interrupted run is gone on with; a run on a later day adds the days that
-have begun since.
+A day is stored in one transaction, so that an interrupted run continues with the next day. A run on a later day adds
+the days that have started since.
 """
 
 import shutil
@@ -23,9 +23,15 @@ from uuid import UUID, uuid4
 import psycopg
 
 from benchmarks.pipeline import Unsent, refresh, store_logs, workers
-from benchmarks.support.kept_database import is_made, kept_server, makers_of, note_made, tell
 from benchmarks.support.report import ROOT
-from benchmarks.support.workload import ndjson_lines
+from benchmarks.support.stored_database import (
+    digest_row_sources,
+    has_rows,
+    open_stored_server,
+    print_now,
+    record_row_sources,
+)
+from benchmarks.support.workload import draw_ndjson_lines
 from services.application.logs.roll_up import RollUp
 from services.bootstrap import build_container
 from services.embedded.valkey import EmbeddedValkey
@@ -39,22 +45,22 @@ DAYS = 80
 LEARNED_LINKS = 5
 LEARNED_ROWS_A_LINK = 200
 BYTES_A_ROW = 750
-"""Of the database: the row, its indexes, and what a transfer of the service has beside it."""
+"""In the database: the row, its indexes, and the other rows of a transfer of the service."""
 SPARE = 1.5
-"""Of the write-ahead log."""
+"""Factor for the write-ahead log."""
 ROWS_A_SECOND = 15_000
-"""Stored and rolled up on two cores: for the time that is told at the start."""
-DAYS_BETWEEN_NEWS = 5
+"""Stored and rolled up on two cores; used for the time that is printed at the start."""
+DAYS_BETWEEN_REPORTS = 5
 DAYS_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class StoredRows:
     """A running database with the rows of one tenant.
 
     Attributes
     ----------
-    admin : connected as the superuser, as ``admin_url`` says.
+    admin : connection of the superuser, made from ``admin_url``.
     server_id : the process id of the server.
     """
 
@@ -66,47 +72,49 @@ class KeptRows:
 
 
 @contextmanager
-def kept_rows(
+def open_stored_rows(
     rows: int, *, links: int, seed: int, folder: Path, days: int = DAYS, niceness: Mapping[str, int] = NICENESS
-) -> Iterator[KeptRows]:
-    """The database with ``rows`` rows over the last days up to today, made as far as it is not there yet.
+) -> Iterator[StoredRows]:
+    """Yield the database with ``rows`` rows over the last ``days`` days; make the days that are missing.
 
     Raises
     ------
-    SystemExit : there is no room, or another run is at it.
+    SystemExit : there is no room, or another run uses the database.
     """
-    wanted = folder / f"{rows}-rows-{links}-links-seed-{seed}"
-    words = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
-    makers = makers_of(["benchmarks/support/workload.py"], words)
-    with kept_server(wanted, makers) as server:
-        tell(f"{rows:,} rows over {links} links are kept in {server.folder}; remove it to be rid of them")
+    folder = folder / f"{rows}-rows-{links}-links-seed-{seed}"
+    parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
+    makers = digest_row_sources(["benchmarks/support/workload.py"], parameters)
+    with open_stored_server(folder, makers) as server:
+        print_now(
+            f"{rows:,} rows over {links} links are stored in {server.folder}; remove the folder to free the space"
+        )
         database_url = prepare_database(server.url())
         with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
-            if not is_made(server):
+            if not has_rows(server):
                 require_room(server.folder, rows)
-                learn(database_url, seed, niceness)
+                learn_links(database_url, seed, niceness)
                 admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
-                note_made(server, makers)
-            tenant_id = one(admin, "SELECT id FROM tenants")
-            kept = KeptRows(admin, server.url(), database_url, tenant_id, server.process_id)
-            fill(kept, store, days, rows // days)
-            yield kept
+                record_row_sources(server, makers)
+            tenant_id = fetch_value(admin, "SELECT id FROM tenants")
+            stored = StoredRows(admin, server.url(), database_url, tenant_id, server.process_id)
+            fill_days(stored, store, days, rows // days)
+            yield stored
 
 
 def require_room(folder: Path, rows: int) -> None:
-    """Say what filling takes, and refuse it where the disk has no room."""
+    """Print what filling takes, and refuse it where the disk has no room."""
     needed, free = rows * BYTES_A_ROW * SPARE, shutil.disk_usage(folder).free
     minutes = 1 + rows / ROWS_A_SECOND / 60
-    tell(f"filling: about {needed / GB:.1f} GB ({free / GB:.0f} GB are free) {minutes:.0f} minutes or more")
+    print_now(f"filling: about {needed / GB:.1f} GB ({free / GB:.0f} GB are free), {minutes:.0f} minutes or more")
     if free < needed:
         raise SystemExit("too little room; --rows takes fewer, --quick a hundredth")
 
 
-def learn(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
-    """Links with endpoints and models, as uploads and workers make them."""
+def learn_links(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
+    """Make links with endpoints and models, by an upload and the workers."""
     tenant_id, rows = uuid4(), LEARNED_LINKS * LEARNED_ROWS_A_LINK
-    tell(f"learning {LEARNED_LINKS} links from {rows:,} rows")
-    store_logs(database_url, tenant_id, ndjson_lines(rows, links=LEARNED_LINKS, seed=seed))
+    print_now(f"learning {LEARNED_LINKS} links from {rows:,} rows")
+    store_logs(database_url, tenant_id, draw_ndjson_lines(rows, links=LEARNED_LINKS, seed=seed))
     with (
         EmbeddedValkey.temporary() as valkey,
         build_container(database_url=database_url, redis_url=valkey.url()) as parts,
@@ -115,9 +123,9 @@ def learn(database_url: str, seed: int, niceness: Mapping[str, int]) -> None:
         refresh(parts, tenant_id)
 
 
-def fill(kept: KeptRows, store: Store, days: int, rows_a_day: int) -> None:
+def fill_days(stored: StoredRows, store: Store, days: int, rows_a_day: int) -> None:
     """Store and roll up the days that are missing, the oldest first."""
-    admin, began = kept.admin, time.monotonic()
+    admin, started = stored.admin, time.monotonic()
     admin.execute("CREATE SCHEMA IF NOT EXISTS benchmark")
     admin.execute("CREATE TABLE IF NOT EXISTS benchmark.days (day date PRIMARY KEY)")
     today = datetime.now(UTC).date()
@@ -126,46 +134,46 @@ def fill(kept: KeptRows, store: Store, days: int, rows_a_day: int) -> None:
     if not missing:
         return
     admin.execute("SELECT ensure_log_partitions(%s)", [sorted({day.replace(day=1) for day in missing})])
-    with ThreadPoolExecutor(DAYS_AT_ONCE) as several:
-        for number, _ in enumerate(several.map(lambda day: store_day(kept, day, rows_a_day), missing), 1):
-            RollUp(store.unit_of_work).run(kept.tenant_id)
-            if number % DAYS_BETWEEN_NEWS == 0:
-                tell(f"{number * rows_a_day:,} rows stored and rolled up in {time.monotonic() - began:.0f} s")
+    with ThreadPoolExecutor(DAYS_AT_ONCE) as pool:
+        for number, _ in enumerate(pool.map(lambda day: store_day(stored, day, rows_a_day), missing), 1):
+            RollUp(store.unit_of_work).run(stored.tenant_id)
+            if number % DAYS_BETWEEN_REPORTS == 0:
+                print_now(f"{number * rows_a_day:,} rows stored and rolled up in {time.monotonic() - started:.0f} s")
     admin.execute(COUNT_LINKS)
     admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
     admin.execute("CHECKPOINT")
-    size = one(admin, "SELECT pg_database_size(current_database())")
-    tell(f"filled in {time.monotonic() - began:.0f} s; the database has {size / GB:.1f} GB")
+    size = fetch_value(admin, "SELECT pg_database_size(current_database())")
+    print_now(f"filled in {time.monotonic() - started:.0f} s; the database has {size / GB:.1f} GB")
 
 
-def store_day(kept: KeptRows, day: date, rows: int) -> None:
-    """All rows of one day, and that it is there, in one transaction of its own."""
-    with psycopg.connect(kept.admin_url) as connection:
-        store_rows(connection, kept.tenant_id, datetime(day.year, day.month, day.day, tzinfo=UTC), rows)
+def store_day(stored: StoredRows, day: date, rows: int) -> None:
+    """Store all rows of one day, and mark the day as stored, in one transaction."""
+    with psycopg.connect(stored.admin_url) as connection:
+        store_rows(connection, stored.tenant_id, datetime(day.year, day.month, day.day, tzinfo=UTC), rows)
         connection.execute("INSERT INTO benchmark.days VALUES (%s)", [day])
 
 
 def store_rows(admin: psycopg.Connection, tenant_id: UUID, begins_at: datetime, rows: int) -> None:
-    """Rows of one day, spread over it and over all links."""
+    """Store rows of one day, spread over it and over all links."""
     with admin.transaction():
         admin.execute(LOGS, {"tenant": tenant_id, "rows": rows, "begins": begins_at, "batch": uuid4()})
         admin.execute(ENDS, {"tenant": tenant_id, "begins": begins_at})
 
 
-def mark_days(kept: KeptRows, since: date | None = None) -> None:
-    """Have days of links made anew, as if their rows had changed: from one on, or all."""
+def mark_days(stored: StoredRows, since: date | None = None) -> None:
+    """Mark daily roll-ups to be made again, as if their rows had changed: from a day on, or all."""
     if since is None:
-        kept.admin.execute("SELECT mark_all_days()")
+        stored.admin.execute("SELECT mark_all_days()")
     else:
-        kept.admin.execute(MARK, {"since": since})
+        stored.admin.execute(MARK, {"since": since})
 
 
-def one(admin: psycopg.Connection, query: str) -> Any:
+def fetch_value(admin: psycopg.Connection, query: str) -> Any:
     (value,) = admin.execute(query).fetchone() or (None,)
     return value
 
 
-# Settings, data sets and rates as the workload of benchmarks draws them, by the row's number instead of at random.
+# Settings, data sets and rates are those of the benchmarks' workload, chosen by the row's number instead of at random.
 LOGS = """
     INSERT INTO transfer_logs (
         tenant_id, id, link_id, batch_id, received_at, started_at, ended_at, protocol, direction, mover_version, chunk,
