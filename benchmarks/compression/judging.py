@@ -14,7 +14,7 @@ from tradewind.compression.contest import contest
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history
-from tradewind_agent.compression.packed.path import asking_first_s
+from tradewind_agent.compression.packed.path_probe import estimate_query_s
 
 GZIP_6 = str(Setting(Codec.GZIP, 6))
 LARGE_BYTES = 10_000_000
@@ -28,7 +28,7 @@ def without(cell: Cell, cells: Sequence[Cell]) -> History:
 
 def chosen(cell: Cell, cells: Sequence[Cell]) -> Advice:
     """Among all settings that both ends have, the best of which were tried on the sample."""
-    setup_s = asking_first_s(cell.line) if cell.upload else 0.0
+    setup_s = estimate_query_s(cell.line) if cell.upload else 0.0
     question = Question(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
     history = without(cell, cells)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.compression.ends import processors_of_ends, running_on
 from benchmarks.support.sources import Sources
 from benchmarks.wan.runs import Row, RunLog, digest_sources
-from tradewind_agent.compression.sampling import cpu_class
+from tradewind_agent.compression.sampling import read_cpu_class
 
 _CORE, _AGENT = "core/tradewind/compression", "clients/python/tradewind_agent"
 _HERE = ("bounds", "ends", "files", "kept", "packing", "slow_path", "transfers", "ways")
@@ -42,7 +42,7 @@ class Kept:
         """``conditions`` : of the whole run, without which no transfer can be compared with another."""
         here, _ = processors_of_ends()
         with running_on(here):
-            machine = cpu_class()
+            machine = read_cpu_class()
         sources, told = Sources.of(_PARTS), json.dumps(conditions, sort_keys=True)
         found = sources.digests
         return cls(

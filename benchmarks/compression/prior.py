@@ -13,7 +13,7 @@ from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
 from tradewind.compression.model import Speeds
 from tradewind.units import KIB, MBIT, MIB
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.sampling import cpu_class, measured
+from tradewind_agent.compression.sampling import measure_setting, read_cpu_class
 
 MEASURED_BYTES = MIB
 SLOW_BYTES = MIB // 4
@@ -24,17 +24,17 @@ SLOW_FROM = {Codec.BROTLI: 9, Codec.ZSTD: 15}
 def main() -> None:
     print(
         f'"""Ratio and speed of each codec by kind of content, for machines and content never seen.\n\n'
-        f"Measured by `benchmarks.compression.prior` on {cpu_class()} ({platform.system()}),"
+        f"Measured by `benchmarks.compression.prior` on {read_cpu_class()} ({platform.system()}),"
         f" {datetime.now(UTC):%Y-%m-%d}, on content that\n"
         f"`benchmarks.compression.files` makes, {MEASURED_BYTES // KIB} KiB of it, {SLOW_BYTES // KIB} KiB for slow"
         f' levels, one block on one core with its\nsums, by CPU time.\nGenerated: do not edit.\n"""\n'
     )
-    print(f'CPU_CLASS = "{cpu_class()}"\n')
+    print(f'CPU_CLASS = "{read_cpu_class()}"\n')
     contents = {name: content(name, MEASURED_BYTES) for name in KINDS}
     print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
     for name, data in contents.items():
         blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in sample_offsets(len(data))]
-        print(f'    "{KINDS[name]}": {_row(measured(blocks, PROBE, cpu_s))},')
+        print(f'    "{KINDS[name]}": {_row(measure_setting(blocks, PROBE, cpu_s))},')
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:
         if codec in available_codecs():
@@ -42,7 +42,7 @@ def main() -> None:
                 print(f'    ("{codec}", {level}): {{')
                 for name, data in contents.items():
                     size = SLOW_BYTES if level >= SLOW_FROM.get(codec, 99) else MEASURED_BYTES
-                    made = measured([data[:size]], Setting(codec, level), cpu_s)
+                    made = measure_setting([data[:size]], Setting(codec, level), cpu_s)
                     print(f'        "{KINDS[name]}": {_row(made)},')
                 print("    },", flush=True)
     print("}")

@@ -25,10 +25,10 @@ from tradewind.compression.model import Line, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.packed.path import probed_line, probed_line_from
-from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, sample_file
-from tradewind_agent.compression.trials import packed_by
+from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
+from tradewind_agent.compression.planning import make_case
+from tradewind_agent.compression.sampling import FileSample, sample_file
+from tradewind_agent.compression.trials import try_setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Packed(NamedTuple):
 class Looked(NamedTuple):
     """What a sample tells of a file, and what each setting makes of that."""
 
-    sample: Sample
+    sample: FileSample
     tried: Mapping[Setting, Speeds]
 
 
@@ -174,7 +174,7 @@ def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
     """As for a path that is known to carry so much."""
     what = f"{each.file.name} sampled for {mb_per_s:g} MB/s"
     row = kept.packed(what, partial(_sampled, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made)))
-    sample = Sample.read(row["sample"], each.file.stat().st_size)
+    sample = FileSample.read(row["sample"], each.file.stat().st_size)
     if sample is None:
         raise TransferFailed(f"{each.file.name}: a sample that makes no sense is kept: {row['sample']}")
     return Looked(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
@@ -182,14 +182,14 @@ def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
 
 def _sampled(file: Path, line_bps: float, settings: Sequence[Setting]) -> Row:
     sample = sample_file(file, line_bps)
-    return {"sample": sample.told(), "tried": {str(each): packed_by(each, sample) for each in settings}}
+    return {"sample": sample.told(), "tried": {str(each): try_setting(each, sample) for each in settings}}
 
 
 def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
     large = max((each.file for each in files), key=lambda file: file.stat().st_size)
     lines = {
-        True: kept.moved(f"probe up at {mb_per_s:g} MB/s", lambda: _told(probed_line(url)[0])),
-        False: kept.moved(f"probe down at {mb_per_s:g} MB/s", lambda: _told(probed_line_from(f"{url}{large.name}"))),
+        True: kept.moved(f"probe up at {mb_per_s:g} MB/s", lambda: _told(probe_upload_line(url)[0])),
+        False: kept.moved(f"probe down at {mb_per_s:g} MB/s", lambda: _told(probe_download_line(f"{url}{large.name}"))),
     }
     return [
         Cell(
@@ -198,7 +198,7 @@ def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> li
             upload=upload,
             mb_per_s=mb_per_s,
             line=Line(line["rate_bps"], line["setup_s"]),
-            case=case_of(looked.sample),
+            case=make_case(looked.sample),
             made=each.made,
             tried=looked.tried,
         )

@@ -13,11 +13,11 @@ from tradewind.compression.history import Case, History, Observation
 from tradewind.compression.model import Line, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
-from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.report import PackedReport
 from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.packing_choice import choose_packing
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
@@ -95,7 +95,7 @@ def transfer(cell: Cell, way: str, *, url: str, served: Path, history: Callable[
     elif way == RAW:
         took_s = _by_engine(listing, cell)
     else:
-        took_s = _took_s(cell, copy_packed(listing, Wish(parse_setting(way)), OPTIONS))
+        took_s = _took_s(cell, copy_packed(listing, PackingMode(parse_setting(way)), OPTIONS))
     size = came.stat().st_size if came.exists() else 0
     if size != cell.file.stat().st_size:
         raise TransferFailed(f"{cell.name} by {way}: {size} bytes came of {cell.file.stat().st_size}")
@@ -119,13 +119,13 @@ def _by_engine(listing: Listing, cell: Cell) -> float:
 def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
     """With the look at the file, which the others do without."""
     begun_s = time.perf_counter()
-    with closing(Connections()) as connections:
-        chosen = choose(listing, cell.options, None, connections, history=history)
+    with closing(ConnectionPool()) as connections:
+        chosen = choose_packing(listing, cell.options, None, connections, history=history)
         looked_s = time.perf_counter() - begun_s
         if chosen.advised:
             copy = PackedCopy(
                 listing,
-                Wish(None),
+                PackingMode(None),
                 OPTIONS,
                 advised=chosen.advised,
                 line_bps=chosen.line_bps,

@@ -19,10 +19,10 @@ from tradewind.wire.records import parse_row
 from tradewind_agent.history.importers.detect import FORMATS
 from tradewind_agent.importers import ImportContext, import_file
 from tradewind_agent.meters.power_trace import read_power_trace
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 
 AT_ONCE = 200
-GROUNDS = (TradewindError, ValidationError, Refused)
+GROUNDS = (TradewindError, ValidationError, RequestRefused)
 """How a reader refuses."""
 
 Read = Callable[[bytes], object]

@@ -16,7 +16,7 @@ from tradewind_agent.compression.frames import Block, encode_block, encode_end
 from tradewind_agent.compression.unpacking import Unpacker
 from tradewind_agent.engine.http.http1 import ResponseHead, ResponseReader
 from tradewind_agent.serve.body import RequestBody
-from tradewind_agent.serve.messages import Request
+from tradewind_agent.serve.messages import ReceivedRequest
 from tradewind_agent.serve.reader import RequestReader
 from tradewind_agent.serve.uploads.journal import read_journal
 
@@ -86,7 +86,7 @@ def unpacked(data: bytes) -> None:
 
 def asked(data: bytes) -> None:
     """As `serve-files` is asked."""
-    requests: list[Request] = []
+    requests: list[ReceivedRequest] = []
 
     def body(declared_bytes: int | None, _invited: bool) -> RequestBody:
         return RequestBody(declared_bytes, pause=_nothing, resume=_nothing)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tradewind_agent.compression.packed.run import copy_packed
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.options import EngineOptions
 
@@ -20,7 +20,7 @@ def transfer(file: Path, url: str, setting: str, *, upload: bool) -> dict[str, f
     """Send or fetch one file."""
     sources, destination = ([str(file)], url) if upload else ([url], str(file))
     listing = list_files(sources, destination, options=OPTIONS)
-    report = copy_packed(listing, Wish.parse(setting), OPTIONS)
+    report = copy_packed(listing, PackingMode.parse(setting), OPTIONS)
     if not report.succeeded:
         raise SystemExit(f"{setting} of {file.name}: {report.failures}")
     return {"seconds": report.duration_s, "plain_bytes": report.plain_bytes, "packed_bytes": report.packed_bytes}

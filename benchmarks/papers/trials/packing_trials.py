@@ -30,8 +30,8 @@ from tradewind.compression.prior import packaged_history
 from tradewind.compression.probe import Timed, fitted_line, line_of_two
 from tradewind.units import BITS_PER_BYTE, MBIT
 from tradewind_agent.compression.cores import usable_cores
-from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import measured, sample_file
+from tradewind_agent.compression.planning import make_case
+from tradewind_agent.compression.sampling import measure_setting, sample_file
 
 RTT_S = 0.03
 PORT = 8090
@@ -204,10 +204,10 @@ def _compared(ground: _Ground, file: Path, setting: Setting, line: Line, *, uplo
     The codec of both equations is the slower of its stages, as both run while the file is sent.
     """
     size = file.stat().st_size
-    speeds = _on_all_cores(measured([file.read_bytes()], setting), setting)
+    speeds = _on_all_cores(measure_setting([file.read_bytes()], setting), setting)
     sent = ground.sent(file, str(setting), upload=upload)
     coder_bps = min(speeds.compress_bps, speeds.decompress_bps)
-    expected = packaged_history().expected(setting, case_of(sample_file(file)))
+    expected = packaged_history().expected(setting, make_case(sample_file(file)))
     known = None if expected is None else expected.speeds
     return {
         "file": file.name,

@@ -16,7 +16,7 @@ from tests.integration.agent.support.command import environment, run, start
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import copied, leftovers
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.compression.packed.http import connect
+from tradewind_agent.compression.packed.blocking_http import connect
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.proxy import Proxies
 from tradewind_agent.engine.options import EngineOptions

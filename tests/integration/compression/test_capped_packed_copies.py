@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.compression.packed.run import PackedReport, copy_packed
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
@@ -83,7 +83,7 @@ def copied(source: str, destination: str) -> PackedReport:
     options = EngineOptions(durable=False)
     listing = list_files([source], destination, options=options)
     assert len(listing.jobs) == len(FILES)
-    return copy_packed(listing, Wish.parse("gzip:1"), options, files_at_once=6)
+    return copy_packed(listing, PackingMode.parse("gzip:1"), options, files_at_once=6)
 
 
 @pytest.mark.parametrize("status", [403, 429, 503, 509, None])

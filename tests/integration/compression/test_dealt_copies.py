@@ -20,9 +20,9 @@ from tradewind.compression.codecs import PROBE, Codec, Setting
 from tradewind.compression.model import Speeds
 from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
-from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.observing import observations_of_samples
-from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.observations import observe_samples
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.options import EngineOptions
@@ -142,18 +142,18 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
     listing = list_files([str(folder)], f"{server.url}asked/", options=EngineOptions(durable=False))
     options = CopyOptions(bandwidth_bps=8e6, rtt_s=0.001, source="here", destination="there")
     lz4 = Setting(Codec.LZ4, 9)
-    with Client(api, tenant.secret) as client, closing(Connections()) as connections:
-        before = choose(listing, options, client, connections)
+    with Client(api, tenant.secret) as client, closing(ConnectionPool()) as connections:
+        before = choose_packing(listing, options, client, connections)
         first = next(iter(before.advised.values())).answer
         assert first is not None
         assert first.best.codec is not Codec.LZ4
-        astounding = observations_of_samples(
+        astounding = observe_samples(
             [replace(each, tried={lz4: Speeds(400.0, 4e9, 1e10)}) for each in before.looked], uuid4()
         )
         for _ in range(12):
             again = tuple(each.model_copy(update={"id": uuid4()}) for each in astounding)
             client.compression.add_observations(NewObservations(observations=again))
-        after = choose(listing, options, client, connections)
+        after = choose_packing(listing, options, client, connections)
     assert {job.source.suffix for job in after.advised} == {".csv"}
     assert {(told.answer.best.codec, told.answer.best.level) for told in after.advised.values()} == {(lz4)}
     assert "of this tenant" in next(iter(after.advised.values())).answer.source

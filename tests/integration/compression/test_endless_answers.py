@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 import pytest
 
 from tests.integration.engine.servers.stream_server import StreamServer, read_head
-from tradewind_agent.compression.packed.http import asked, connect, forgotten
-from tradewind_agent.compression.packed.path import probed_line, probed_line_from
+from tradewind_agent.compression.packed.blocking_http import connect, discard_body, send_request
+from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, CopyFailed
@@ -46,18 +46,18 @@ class Endless(StreamServer):
 def asked_of_an_endless_server(ask: Callable[[str], object]) -> int:
     """Pieces that it got rid of on one connection."""
 
-    async def asked() -> int:
+    async def send_request() -> int:
         async with Endless() as server:
             await asyncio.to_thread(ask, f"http://{server.address}/file")
             return server.most_taken
 
-    return asyncio.run(asyncio.wait_for(asked(), 60))
+    return asyncio.run(asyncio.wait_for(send_request(), 60))
 
 
 def test_ranges_that_go_on_end_a_probe_of_the_way_from_there() -> None:
     def ask(url: str) -> None:
         with pytest.raises(CopyFailed, match="does not come in ranges"):
-            probed_line_from(url)
+            probe_download_line(url)
 
     assert asked_of_an_endless_server(ask) < MOST_TAKEN
 
@@ -65,7 +65,7 @@ def test_ranges_that_go_on_end_a_probe_of_the_way_from_there() -> None:
 def test_answers_that_go_on_end_a_probe_of_the_way_there() -> None:
     def ask(url: str) -> None:
         with pytest.raises(CopyFailed, match="takes no files"):
-            probed_line(url)
+            probe_upload_line(url)
 
     assert asked_of_an_endless_server(ask) < MOST_TAKEN
 
@@ -77,6 +77,6 @@ def test_what_a_receiver_says_of_itself_is_read_within_bounds() -> None:
             closing(connect(parsed, options)) as connection,
             pytest.raises(ConnectionFault, match="the answer to OPTIONS has more than 65536 bytes"),
         ):
-            forgotten(asked(connection, "OPTIONS", parsed, {}, options), "OPTIONS")
+            discard_body(send_request(connection, "OPTIONS", parsed, {}, options), "OPTIONS")
 
     assert asked_of_an_endless_server(ask) < MOST_TAKEN

@@ -10,17 +10,17 @@ import pytest
 
 from tests.integration.serve_files.serving import serving
 from tradewind.compression.codecs import parse_setting
-from tradewind_agent.compression.choosing import choose
-from tradewind_agent.compression.packed.connection_pool import KEPT_S, Connections
+from tradewind_agent.compression.packed.connection_pool import MAX_IDLE_S, ConnectionPool
 from tradewind_agent.compression.packed.run import PackedCopy
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.packing_choice import choose_packing
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server
-from tradewind_agent.serve.options import Limits
+from tradewind_agent.serve.options import ServerLimits
 
 OPTIONS = EngineOptions(durable=False, idle_timeout_s=5)
 FILES = 6
@@ -58,9 +58,9 @@ class Clock:
         return self.at_s
 
 
-def ask(connections: Connections, url: Url, method: str = "HEAD", *, all_of_it: bool = True) -> None:
+def ask(connections: ConnectionPool, url: Url, method: str = "HEAD", *, all_of_it: bool = True) -> None:
     with connections.to(url, OPTIONS) as used:
-        used.over(used.heard(method, {}) if all_of_it else used.asked(method, {}))
+        used.over(used.heard(method, {}) if all_of_it else used.send_request(method, {}))
 
 
 def test_many_files_go_over_as_many_connections_as_are_open_at_once(
@@ -70,7 +70,7 @@ def test_many_files_go_over_as_many_connections_as_are_open_at_once(
     for source, to in ((f"{server.url}", str(target)), (str(target), f"{server.url}up/")):
         listing = list_files([source], to, options=OPTIONS)
         opened.clear()
-        report = PackedCopy(listing, Wish(parse_setting("gzip:1")), OPTIONS, files_at_once=2).run()
+        report = PackedCopy(listing, PackingMode(parse_setting("gzip:1")), OPTIONS, files_at_once=2).run()
         assert (report.files_done, report.failures) == (FILES, [])
         assert 1 <= len(opened) <= 2
     assert {file.read_bytes() for file in target.iterdir()} == {PLAIN}
@@ -81,8 +81,8 @@ def test_a_connection_is_taken_again_until_the_other_end_may_close_it(
 ) -> None:
     clock = Clock()
     url = Url.parse(f"{server.url}0.txt")
-    with closing(Connections(clock.now_s)) as connections:
-        for idle_s, expected in ((0.0, 1), (KEPT_S, 1), (KEPT_S + 0.1, 2)):
+    with closing(ConnectionPool(clock.now_s)) as connections:
+        for idle_s, expected in ((0.0, 1), (MAX_IDLE_S, 1), (MAX_IDLE_S + 0.1, 2)):
             clock.at_s += idle_s
             ask(connections, url)
             assert len(opened) == expected
@@ -90,7 +90,7 @@ def test_a_connection_is_taken_again_until_the_other_end_may_close_it(
 
 def test_what_was_not_read_to_its_end_is_asked_nothing_more(server: Server, opened: list[tuple[str, int]]) -> None:
     url = Url.parse(f"{server.url}0.txt")
-    with closing(Connections()) as connections:
+    with closing(ConnectionPool()) as connections:
         ask(connections, url, "GET", all_of_it=False)
         ask(connections, url)
     assert len(opened) == 2
@@ -109,7 +109,7 @@ def answer_once(listening: socket.socket, times: int, *, closes: bool) -> None:
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_kept_connection_that_is_closed_is_replaced(opened: list[tuple[str, int]], closes: bool) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(ConnectionPool()) as connections:
         url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
         with ThreadPoolExecutor(1) as pool:
             answering = pool.submit(answer_once, listening, 2, closes=closes)
@@ -125,7 +125,7 @@ def drop_one(listening: socket.socket) -> None:
 
 
 def test_what_was_lost_on_a_new_connection_is_not_asked_again(opened: list[tuple[str, int]]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(ConnectionPool()) as connections:
         url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
         with ThreadPoolExecutor(1) as pool:
             gone = pool.submit(drop_one, listening)
@@ -144,7 +144,7 @@ def test_an_answer_before_the_answer_frees_no_connection(opened: list[tuple[str,
                 client.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n")
                 client.recv(65536)
 
-    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(ConnectionPool()) as connections:
         url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
         with ThreadPoolExecutor(1) as pool:
             answering = pool.submit(answer, listening)
@@ -158,10 +158,10 @@ def test_files_that_come_as_they_are_come_over_one_connection(tmp_path: Path, op
     (tmp_path / "served").mkdir()
     for number in range(FILES):
         (tmp_path / "served" / f"{number}.txt").write_bytes(PLAIN)
-    with serving(tmp_path / "served", limits=Limits(max_packed_downloads=0)) as plain:
+    with serving(tmp_path / "served", limits=ServerLimits(max_packed_downloads=0)) as plain:
         listing = list_files([plain.url], str(tmp_path / "down"), options=OPTIONS)
         opened.clear()
-        report = PackedCopy(listing, Wish(parse_setting("gzip:1")), OPTIONS, files_at_once=1).run()
+        report = PackedCopy(listing, PackingMode(parse_setting("gzip:1")), OPTIONS, files_at_once=1).run()
     assert (report.files_done, report.failures, set(report.used)) == (FILES, [], set())
     assert len(opened) == 1
 
@@ -174,10 +174,10 @@ def test_a_file_goes_over_the_connection_that_was_asked_over(
     here, there = str(tmp_path / ("a.txt" if upload else "b.txt")), f"{server.url}{'a' if upload else '0'}.txt"
     listing = list_files([here if upload else there], there if upload else here, options=OPTIONS)
     known = CopyOptions(bandwidth_bps=1e6, rtt_s=0.02, engine=OPTIONS)
-    with closing(Connections()) as connections:
-        chosen = choose(listing, known, None, connections)
+    with closing(ConnectionPool()) as connections:
+        chosen = choose_packing(listing, known, None, connections)
         how = {"advised": chosen.advised, "connections": connections}
-        report = PackedCopy(listing, Wish(None), OPTIONS, **how).run()  # type: ignore[arg-type]
+        report = PackedCopy(listing, PackingMode(None), OPTIONS, **how).run()  # type: ignore[arg-type]
     assert report.files_done == 1
     assert None not in report.used
     assert len(opened) == 1

@@ -15,7 +15,7 @@ from tradewind.compression.codecs import parse_setting
 from tradewind.compression.content import Kind
 from tradewind.wire.compression import WireObservation, WireSpeeds
 from tradewind.wire.records import parse_row
-from tradewind_agent.compression.sampling import cpu_class
+from tradewind_agent.compression.sampling import read_cpu_class
 from tradewind_agent.errors import ServiceProblem, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.serve import Server
@@ -90,7 +90,7 @@ def kept_observations(spool: Path, settings: Sequence[str]) -> Logbook:
             level=setting.level,
             file_bytes=10**6,
             kind=Kind.TABLE,
-            cpu_class=cpu_class(),
+            cpu_class=read_cpu_class(),
             probe=speeds,
             speeds=speeds,
         )
@@ -156,4 +156,4 @@ def test_of_a_file_fetched_by_hand_the_server_tells_what_packed_it(server: Serve
     assert done.code == 0, done.err
     (kept,) = Logbook(spool=Spool(spool, warn=print)).observations.waiting()
     (seen,) = json.loads(kept.read_bytes())["observations"]
-    assert (seen["codec"], seen["cpu_class"], seen["file_bytes"]) == ("zstd", cpu_class(), len(PLAIN))
+    assert (seen["codec"], seen["cpu_class"], seen["file_bytes"]) == ("zstd", read_cpu_class(), len(PLAIN))

@@ -25,14 +25,14 @@ from tradewind_agent.compression.frames import Block, encode_block, encode_end, 
 from tradewind_agent.compression.packed import run
 from tradewind_agent.compression.packed.run import PackedCopy, PackedReport, copy_packed
 from tradewind_agent.compression.packing import PackedFile
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.part_write import upload_id
 from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.engine.upload_exchange import make_upload_id
 from tradewind_agent.serve import Server
-from tradewind_agent.serve.options import Limits
+from tradewind_agent.serve.options import ServerLimits
 
 PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000))
 PATH_OF_FILE = "/a.csv"
@@ -54,7 +54,7 @@ def server(root: Path) -> Iterator[Server]:
 
 def copied(source: str, destination: str, wish: str, **options: Any) -> PackedReport:
     engine = EngineOptions(durable=False)
-    return copy_packed(list_files([source], destination, options=engine), Wish.parse(wish), engine, **options)
+    return copy_packed(list_files([source], destination, options=engine), PackingMode.parse(wish), engine, **options)
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -137,7 +137,7 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
         b"".join([*pieces[:1], *pieces[2:]]),  # one block is lost, and those behind it are whole
         Content_Encoding="tradewind-blocks",
         Content_Range=f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
-        Tradewind_Upload=upload_id(job, source.stat(), "packed"),
+        Tradewind_Upload=make_upload_id(job, source.stat(), "packed"),
     )
     assert answer.status == 422
     assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_done == 1
@@ -160,7 +160,7 @@ def packed_upload(plain: bytes, end: bytes | None) -> dict[str, Any]:
 @pytest.mark.parametrize("end", [b"", encode_failure("it changed while it was packed")], ids=["cut", "given up"])
 def test_nothing_of_a_refused_upload_is_kept_or_counted(tmp_path: Path, end: bytes) -> None:
     refused, sound = packed_upload(b"A" * 100_000, end), packed_upload(b"B" * 100_000, None)
-    with serving(tmp_path, writable=True, limits=Limits(quota_bytes=150_000)) as server:
+    with serving(tmp_path, writable=True, limits=ServerLimits(quota_bytes=150_000)) as server:
 
         def put(upload: dict[str, Any], **changed: str) -> Answer:
             fields = upload | changed
@@ -296,7 +296,7 @@ def test_a_download_that_is_cut_goes_on_and_ends_whole(server: Server, root: Pat
         engine = EngineOptions(durable=False)
         listing = list_files([f"{server.url}a.csv"], str(tmp_path / "g.csv"), options=engine)
         job = replace(listing.jobs[0], source=Url.parse(f"{cutting.url}a.csv"))
-        report = copy_packed(replace(listing, jobs=(job,)), Wish.parse("gzip:1"), engine)
+        report = copy_packed(replace(listing, jobs=(job,)), PackingMode.parse("gzip:1"), engine)
     finally:
         cutting.close()
     assert report.succeeded, report.failures
@@ -327,10 +327,10 @@ def test_an_upload_makes_the_folder_that_is_not_there_yet(server: Server, tmp_pa
 def test_a_codec_that_fails_at_telling_of_itself_loses_no_report(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "observations_of", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(run, "observe_codecs", Mock(side_effect=OSError(28, "No space left on device")))
     (tmp_path / "file").write_bytes(PLAIN)
     listing = list_files([str(tmp_path / "file")], f"{server.url}told", options=EngineOptions())
-    copy = PackedCopy(listing, Wish.parse("gzip:1"), EngineOptions())
+    copy = PackedCopy(listing, PackingMode.parse("gzip:1"), EngineOptions())
     assert copy.run().files_done == 1
     assert copy.observations() == []
 

@@ -11,7 +11,7 @@ from tests.integration.agent.support.command import environment, run
 from tests.integration.serve_files.serving import serving
 from tradewind.units import KIB, MIB
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.packed.path import probed_line, probed_line_from
+from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.serve import Server
 
@@ -46,7 +46,7 @@ def of_sizes(line_bps: float, setup_s: float, *sizes: int) -> Iterator[float]:
 def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(16e6, 0.3, 64 * KIB, 256 * KIB, MIB)
-    line = probed_line_from(f"{server.url}large", lambda: next(ticks)).line
+    line = probe_download_line(f"{server.url}large", lambda: next(ticks)).line
     assert line.rate_bps == pytest.approx(16e6)
     assert line.setup_s == pytest.approx(0.3)
     assert sorted(root.iterdir()) == before
@@ -55,7 +55,7 @@ def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root
 def test_the_way_to_a_server_is_found_by_uploads_that_are_not_kept(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(4e6, 0.1, 64 * KIB, 256 * KIB, MIB)
-    probed, codecs = probed_line(server.url, lambda: next(ticks))
+    probed, codecs = probe_upload_line(server.url, lambda: next(ticks))
     assert probed.line.rate_bps == pytest.approx(4e6)
     assert probed.line.setup_s == pytest.approx(0.1)
     assert codecs == available_codecs()
@@ -66,7 +66,7 @@ def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_ti
     server: Server,
 ) -> None:
     ticks = of_sizes(8e6, 0.2, 4 * KIB, round((4 * 40) ** 0.5 * KIB), 40 * KIB)
-    assert probed_line_from(f"{server.url}small", lambda: next(ticks)).line.rate_bps == pytest.approx(8e6)
+    assert probe_download_line(f"{server.url}small", lambda: next(ticks)).line.rate_bps == pytest.approx(8e6)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_ti
 )
 def test_what_cannot_be_probed_is_told_with_the_way_out(server: Server, name: str, reason: str) -> None:
     with pytest.raises(CopyFailed, match=f"{reason}.*--bandwidth"):
-        probed_line_from(f"{server.url}{name}")
+        probe_download_line(f"{server.url}{name}")
 
 
 def test_advice_on_a_download_probes_the_way_from_the_server(server: Server, tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import leftovers
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.engine.local import storage
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
-from tradewind_agent.serve.options import Limits
+from tradewind_agent.serve.options import ServerLimits
 
 OPTIONS = EngineOptions(durable=False)
 DIGITS = digits(6_000_000)
@@ -53,32 +53,32 @@ def opened_in(folder: Path, descriptor: Path) -> bool:
 
 def test_a_download_that_was_stopped_goes_on_in_the_next_run(server: Server, tmp_path: Path) -> None:
     listing = listed(server, "large", tmp_path / "large")
-    first = PackedCopy(listing, Wish.parse("gzip:1"), OPTIONS, on_moved=lambda *_: first.stop())
+    first = PackedCopy(listing, PackingMode.parse("gzip:1"), OPTIONS, on_moved=lambda *_: first.stop())
     stopped = first.run()
     assert stopped.cancelled
     assert 0 < stopped.moved_bytes < len(DIGITS)
     assert not (tmp_path / "large").exists()
-    again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    again = copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS)
     assert again.succeeded, again.failures
     assert again.moved_bytes == len(DIGITS) - stopped.moved_bytes
     assert (tmp_path / "large").read_bytes() == DIGITS
     assert leftovers(tmp_path) == []
-    assert copy_packed(listing, Wish.parse("gzip:1"), OPTIONS).files_skipped == 1
+    assert copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS).files_skipped == 1
 
 
 def stopped_at_once(listing: Listing, wish: str = "gzip:1") -> int:
     """Bytes that come of a copy that is stopped with its first."""
-    copy = PackedCopy(listing, Wish.parse(wish), OPTIONS, on_moved=lambda *_: copy.stop())
+    copy = PackedCopy(listing, PackingMode.parse(wish), OPTIONS, on_moved=lambda *_: copy.stop())
     return copy.run().moved_bytes
 
 
 def test_what_has_come_is_kept_by_a_server_that_has_no_turn_to_pack(root: Path, server: Server, tmp_path: Path) -> None:
     packed_bytes = stopped_at_once(listed(server, "large", tmp_path / "large"))
-    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+    with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         listing = listed(busy, "large", tmp_path / "large")
         plain_bytes = stopped_at_once(listing)
         assert (tmp_path / ".large.tradewind-part").exists()
-        again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+        again = copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS)
     assert again.succeeded, again.failures
     assert min(packed_bytes, plain_bytes) > 0
     assert again.moved_bytes == len(DIGITS) - packed_bytes - plain_bytes
@@ -87,9 +87,9 @@ def test_what_has_come_is_kept_by_a_server_that_has_no_turn_to_pack(root: Path, 
 
 
 def test_what_came_as_it_is_goes_on_packed(root: Path, server: Server, tmp_path: Path) -> None:
-    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+    with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         plain_bytes = stopped_at_once(listed(busy, "large", tmp_path / "large"))
-    again = copy_packed(listed(server, "large", tmp_path / "large"), Wish.parse("gzip:1"), OPTIONS)
+    again = copy_packed(listed(server, "large", tmp_path / "large"), PackingMode.parse("gzip:1"), OPTIONS)
     assert 0 < plain_bytes == len(DIGITS) - again.moved_bytes
     assert again.packed_bytes < again.plain_bytes
     assert (tmp_path / "large").read_bytes() == DIGITS
@@ -97,11 +97,11 @@ def test_what_came_as_it_is_goes_on_packed(root: Path, server: Server, tmp_path:
 
 def test_what_has_come_of_another_version_is_not_kept(root: Path, tmp_path: Path) -> None:
     (root / "changed").write_bytes(DIGITS)
-    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+    with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         listing = listed(busy, "changed", tmp_path / "changed")
         assert stopped_at_once(listing) > 0
         (root / "changed").write_bytes(DIGITS[::-1])
-        again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+        again = copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS)
     assert again.succeeded, again.failures
     assert (tmp_path / "changed").read_bytes() == DIGITS[::-1]
 
@@ -114,7 +114,7 @@ def test_a_disk_that_is_full_ends_the_whole_copy_and_leaves_nothing_open(
 
     listing = listed(server, "many/", tmp_path)
     monkeypatch.setattr(storage.os, "pwrite", full)
-    report = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    report = copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS)
     assert "no space is left" in str(report.stopped)
     assert (report.files_done, report.failures) == (0, [])
     assert not [each for each in Path("/proc/self/fd").iterdir() if opened_in(tmp_path, each)]

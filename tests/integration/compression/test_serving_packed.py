@@ -14,9 +14,9 @@ from tradewind.compression.steering import Steering
 from tradewind.units import MIB
 from tradewind_agent.compression import codecs
 from tradewind_agent.compression.packing import PackedFile
-from tradewind_agent.compression.planning import read_speeds
+from tradewind_agent.compression.planning import parse_speeds
 from tradewind_agent.serve import Server
-from tradewind_agent.serve.options import Limits
+from tradewind_agent.serve.options import ServerLimits
 
 PLAIN = b"".join(b"%d,%d\n" % (row, row * row % 977) for row in range(1_000_000))
 PACKED = {"Accept_Encoding": "tradewind-blocks", "Tradewind_Codecs": "gzip", "Tradewind_Pack": "gzip:9"}
@@ -26,7 +26,7 @@ PACKED = {"Accept_Encoding": "tradewind-blocks", "Tradewind_Codecs": "gzip", "Tr
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder: Path = tmp_path_factory.mktemp("served")
     (folder / "a.csv").write_bytes(PLAIN)
-    with serving(folder, limits=Limits(max_packed_downloads=1)) as running:
+    with serving(folder, limits=ServerLimits(max_packed_downloads=1)) as running:
         yield running
 
 
@@ -68,7 +68,7 @@ def looked_at(server: Server, **fields: str) -> Answer:
 
 def test_who_tells_its_codecs_and_path_is_told_what_the_best_of_them_make_of_a_sample(idle: Server) -> None:
     answer = looked_at(idle, **LOOK, Tradewind_Line="1000000")
-    tried = read_speeds(answer.headers["tradewind-tried"])
+    tried = parse_speeds(answer.headers["tradewind-tried"])
     assert {setting.codec for setting in tried} <= {Codec.GZIP, Codec.XZ, Codec.ZSTD}
     assert any(its.ratio > 2 for its in tried.values())
     assert "tradewind-sample" in answer.headers

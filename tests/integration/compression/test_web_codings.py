@@ -15,13 +15,13 @@ import zstandard
 
 from tests.integration.compression.test_packed_copies import leftovers
 from tradewind.units import MIB
-from tradewind_agent.compression.classes import classes_of, look_at
-from tradewind_agent.compression.codecs import CannotUnpack
-from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.codecs import UnpackFailed
+from tradewind_agent.compression.file_classes import classify_files, probe_classes
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.report import PackedReport
 from tradewind_agent.compression.packed.run import copy_packed
-from tradewind_agent.compression.planning import Wish
-from tradewind_agent.compression.web_codings import STEP_BYTES, web_codings, web_unpacked
+from tradewind_agent.compression.planning import PackingMode
+from tradewind_agent.compression.web_codings import STEP_BYTES, format_web_codings, unpack_web_coding
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.engine.options import EngineOptions
 
@@ -90,7 +90,7 @@ def listed(web: Web, target: Path) -> Listing:
 
 
 def fetched(web: Web, target: Path) -> PackedReport:
-    return copy_packed(listed(web, target), Wish.parse("auto"), OPTIONS)
+    return copy_packed(listed(web, target), PackingMode.parse("auto"), OPTIONS)
 
 
 PACKED = gzip.compress(PLAIN)
@@ -134,9 +134,9 @@ def test_a_coding_that_does_not_give_the_file_is_asked_for_once(tmp_path: Path, 
 @pytest.mark.parametrize(("stored_as", "packs"), [("", True), ("gzip", False)])
 def test_files_that_are_stored_packed_are_left_to_the_engine(tmp_path: Path, stored_as: str, packs: bool) -> None:
     web = Web(PACKED, {"gzip": PACKED}, stored_as=stored_as)
-    with web.running(), closing(Connections()) as connections:
+    with web.running(), closing(ConnectionPool()) as connections:
         listing = listed(web, tmp_path / "data.csv")
-        (looked,) = look_at(classes_of(listing), listing, OPTIONS, connections)
+        (looked,) = probe_classes(classify_files(listing), listing, OPTIONS, connections)
     assert (looked is not None) is packs
 
 
@@ -159,13 +159,13 @@ def test_a_stream_is_undone_in_whatever_pieces_it_comes(coding: str, plain: byte
     def pieces(until: int) -> Iterator[bytes]:
         return (packed[:until][at : at + piece_bytes] for at in range(0, until, piece_bytes))
 
-    assert b"".join(web_unpacked(pieces(len(packed)), coding)) == plain[: 2000 if piece_bytes == 1 else None]
-    with pytest.raises(CannotUnpack, match="was cut"):
-        list(web_unpacked(pieces(len(packed) - 1), coding))
-    with pytest.raises(CannotUnpack):
-        list(web_unpacked(iter([packed, packed]), coding))
-    with pytest.raises(CannotUnpack):
-        list(web_unpacked(iter([packed + packed]), coding))
+    assert b"".join(unpack_web_coding(pieces(len(packed)), coding)) == plain[: 2000 if piece_bytes == 1 else None]
+    with pytest.raises(UnpackFailed, match="was cut"):
+        list(unpack_web_coding(pieces(len(packed) - 1), coding))
+    with pytest.raises(UnpackFailed):
+        list(unpack_web_coding(iter([packed, packed]), coding))
+    with pytest.raises(UnpackFailed):
+        list(unpack_web_coding(iter([packed + packed]), coding))
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -173,14 +173,14 @@ def test_little_that_holds_much_is_undone_a_little_at_a_time(coding: str) -> Non
     bomb = packed_as(coding, bytes(64 * MIB))
     tracemalloc.start()
     try:
-        assert sum(map(len, web_unpacked(iter([bomb]), coding))) == 64 * MIB
+        assert sum(map(len, unpack_web_coding(iter([bomb]), coding))) == 64 * MIB
         _, most_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert most_bytes < 4 * MIB
 
 
-@pytest.mark.parametrize("coding", web_codings().split(", "))
+@pytest.mark.parametrize("coding", format_web_codings().split(", "))
 def test_no_more_is_taken_than_the_file_has(tmp_path: Path, coding: str) -> None:
     with Web(PLAIN, {coding: packed_as(coding, bytes(64 * MIB))}).running() as web:
         report = fetched(web, tmp_path / "data.csv")

@@ -45,11 +45,11 @@ FAULTY: list[Policy] = [
 ]
 
 
-def copy_all(server: BatchServer, folder: Path, *, lanes: int = 2, pipelining: int = 12) -> TransferResult:
+def copy_all(server: BatchServer, folder: Path, *, pipelines: int = 2, pipelining: int = 12) -> TransferResult:
     async def story() -> TransferResult:
         async with server, asyncio.timeout(20.0):  # less than the idle timeout
             sizes = {name[1:]: len(content) for name, content in server.files.items()}
-            engine = TransferEngine(plan(lanes, 1, pipelining), options(idle_timeout_s=30.0))
+            engine = TransferEngine(plan(pipelines, 1, pipelining), options(idle_timeout_s=30.0))
             return await engine.run(jobs_for(server.url, sizes, folder, sizes))
 
     return asyncio.run(story())
@@ -83,7 +83,7 @@ def test_files_that_are_missing_are_the_ones_that_fail(tmp_path: Path, policy: P
 
 def test_a_server_that_keeps_the_order_gets_the_whole_pipeline(tmp_path: Path):
     server = BatchServer(EQUAL, in_order)
-    assert copy_all(server, tmp_path, lanes=1, pipelining=8).files_done == len(EQUAL)
+    assert copy_all(server, tmp_path, pipelines=1, pipelining=8).files_done == len(EQUAL)
     assert server.largest_batch == 8
     members_set_apart = 8 - 2  # of the last trial; one is requested whole, one as a range of all bytes
     assert len(server.requests) == len(EQUAL) + members_set_apart
@@ -91,7 +91,7 @@ def test_a_server_that_keeps_the_order_gets_the_whole_pipeline(tmp_path: Path):
 
 def test_parts_of_a_trial_that_no_validator_names_are_requested_again(tmp_path: Path):
     server = BatchServer(EQUAL, in_order, has_etags=False)
-    assert copy_all(server, tmp_path, lanes=1, pipelining=8).files_done == len(EQUAL)
+    assert copy_all(server, tmp_path, pipelines=1, pipelining=8).files_done == len(EQUAL)
     assert server.largest_batch == 8
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
@@ -112,13 +112,13 @@ def test_a_contradiction_after_the_proof_ends_pipelining(tmp_path: Path):
         return batch if batches < 5 else batch[::-1]
 
     server = BatchServer(EQUAL, later_backwards)
-    result = copy_all(server, tmp_path, lanes=1, pipelining=8)
+    result = copy_all(server, tmp_path, pipelines=1, pipelining=8)
     assert result.files_done == len(EQUAL)
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 
 def test_the_first_of_several_requests_is_checked_after_the_proof_too(tmp_path: Path):
-    """A lane that connects after the proof: its first request has no other one before it to be set apart from."""
+    """A pipeline that connects after the proof: its first request has no other one before it to be set apart from."""
     batches: list[int] = []
 
     def swap_after_retune(batch):

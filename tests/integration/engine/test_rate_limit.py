@@ -12,7 +12,7 @@ from tests.integration.engine.servers.rough_server import RoughServer, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer, until
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads, tls_context
-from tradewind_agent.engine.http.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, Waiting
+from tradewind_agent.engine.http.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, RateLimited
 from tradewind_agent.serve import TlsFiles
 
 NAMES = [f"f{number}" for number in range(6)]
@@ -67,7 +67,7 @@ def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, m
     reads: list[int] = []
 
     class Counted(RateLimit):
-        def take(self, connection: Waiting, moved_bytes: int) -> bool:
+        def take(self, connection: RateLimited, moved_bytes: int) -> bool:
             reads.append(moved_bytes)
             return super().take(connection, moved_bytes)
 
@@ -145,11 +145,11 @@ def test_being_held_back_is_not_taken_for_silence_of_the_server(tmp_path: Path):
 @pytest.mark.parametrize("block_bytes", [16_384, 262_144])
 def test_uploads_share_a_limit_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int):
     """Nobody takes the parts of others again and again, however little it sends at once."""
-    moved: dict[Waiting, int] = {}
-    halves: list[dict[Waiting, int]] = []
+    moved: dict[RateLimited, int] = {}
+    halves: list[dict[RateLimited, int]] = []
 
     class Counted(RateLimit):
-        def take(self, connection: Waiting, moved_bytes: int) -> bool:
+        def take(self, connection: RateLimited, moved_bytes: int) -> bool:
             moved[connection] = moved.get(connection, 0) + moved_bytes
             if not halves and sum(moved.values()) >= 3 * SIZE:
                 halves.append(dict(moved))

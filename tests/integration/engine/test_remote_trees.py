@@ -11,9 +11,9 @@ from tests.integration.engine.servers.rough_server import Answer, RoughServer, h
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_downloads
 from tradewind_agent.engine.remote.omissions import OmissionKind
-from tradewind_agent.engine.remote.source import Downloads
+from tradewind_agent.engine.remote.source import DownloadList
 
-Found = tuple[Downloads, list[str]]
+Found = tuple[DownloadList, list[str]]
 """What was listed, and the paths that the server was asked for."""
 
 
@@ -55,7 +55,7 @@ def look_up(answers: dict[str, Answer], destination: Path, source: str = "/") ->
     return asyncio.run(run())
 
 
-def copied(found: Downloads, folder: Path) -> list[str]:
+def copied(found: DownloadList, folder: Path) -> list[str]:
     return sorted(job.destination.relative_to(folder).as_posix() for job in found.jobs)
 
 

@@ -23,8 +23,8 @@ def test_a_server_that_is_always_silent_fails_within_bounds(tmp_path: Path):
 
 
 def test_a_connection_that_stalls_near_the_end_keeps_few_files_from_the_others(tmp_path: Path):
-    content, names, lanes = b"x" * 100_000, [f"f{number:02d}" for number in range(24)], 4
-    even_share = len(names) // lanes
+    content, names, pipelines = b"x" * 100_000, [f"f{number:02d}" for number in range(24)], 4
+    even_share = len(names) // pipelines
 
     async def story() -> TransferResult:
         others_done, answered = asyncio.Event(), 0
@@ -43,7 +43,7 @@ def test_a_connection_that_stalls_near_the_end_keeps_few_files_from_the_others(t
         answers = {f"/{name}": prompt for name in names} | {"/f00": stalled}
         async with RoughServer(answers) as server, asyncio.timeout(20.0):
             jobs = [replace(job, size_bytes=len(content)) for job in jobs_for(server.url, names, tmp_path)]
-            return await TransferEngine(plan(lanes, 1, len(names)), options()).run(jobs)
+            return await TransferEngine(plan(pipelines, 1, len(names)), options()).run(jobs)
 
     assert asyncio.run(story()).files_done == len(names)
 

@@ -20,7 +20,7 @@ from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.movers.port import ToolRun
-from tradewind_agent.movers.wrap.preparing import PreparedWrap, WrapOptions, prepare_wrap
+from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepare_wrap
 from tradewind_agent.movers.wrap.report import WrapReport
 from tradewind_agent.movers.wrap.run import run_wrap
 from tradewind_agent.session.logbook import Logbook

@@ -16,7 +16,7 @@ from tradewind.transfer import Status
 from tradewind.wire.records import parse_row
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.history.spool import Spool
-from tradewind_agent.movers.known import find_installed, known_movers
+from tradewind_agent.movers.registry import find_installed, list_movers
 
 WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
 
@@ -164,7 +164,7 @@ IMPOSTORS = {
 
 
 @pytest.mark.parametrize("what", IMPOSTORS)
-@pytest.mark.parametrize("mover", [each for each in known_movers() if each.tuned], ids=lambda mover: mover.name)
+@pytest.mark.parametrize("mover", [each for each in list_movers() if each.tuned], ids=lambda mover: mover.name)
 def test_a_tool_that_cannot_be_used_is_told_in_one_line(tmp_path, mover, what):
     script, told = IMPOSTORS[what]
     folder = str(tmp_path / "none") if script is None else impostor(tmp_path / "bin", mover.programs[0], script)

@@ -48,7 +48,7 @@ def test_where_it_is_not_permitted_it_is_said_and_the_tool_runs_on(drive, slow, 
     def refused():
         raise PermissionError(1, os.strerror(1))
 
-    monkeypatch.setattr(tool_connections, "established_connections", refused)  # as a sandbox answers
+    monkeypatch.setattr(tool_connections, "list_established_connections", refused)  # as a sandbox answers
     service, said = sharing(3), []
     report = run_with(service, drive, line("aria2c", slow, tmp_path), copy=HERE, say=said.append)
     assert report.exit_code == 0

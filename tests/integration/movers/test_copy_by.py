@@ -11,8 +11,8 @@ from tests.integration.movers.test_bad_input import WAN
 from tests.integration.movers.test_live import whole
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.movers.copying_by import prepare_copy_by
-from tradewind_agent.movers.wrap.preparing import WrapOptions
+from tradewind_agent.movers.copy_by_tool import prepare_copy_by
+from tradewind_agent.movers.wrap.prepare import WrapOptions
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.integration.agent.support.command import environment, run, start
 from tests.integration.movers.driving import WAN, arguments_of, recommending, tool_process
 from tests.integration.resources.children import cpus_of, groups_of, notes
 from tradewind_agent.movers.wrap.run import run_wrap
-from tradewind_agent.movers.wrap.running import _behind
+from tradewind_agent.movers.wrap.run_tool import _make_gated_words
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
 from tradewind_agent.session.logbook import Logbook
@@ -172,7 +172,7 @@ def test_what_an_agent_that_was_killed_has_limited_is_free_at_the_next_start(slo
 
 def test_a_tool_whose_agent_ends_before_it_is_limited_never_begins(tmp_path):
     gate, opener = os.pipe()
-    words = (*_behind(gate), "touch", str(tmp_path / "begun"))
+    words = (*_make_gated_words(gate), "touch", str(tmp_path / "begun"))
     with subprocess.Popen(words, pass_fds=(gate,)) as waiting:
         os.close(gate)
         os.close(opener)

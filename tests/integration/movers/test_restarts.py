@@ -1,4 +1,4 @@
-"""Tools that cannot change as they run, started anew where that pays: the real tools, each byte of the result."""
+"""Tools that cannot change as they run, restarted where that pays: the real tools, each byte of the result."""
 
 import json
 import os
@@ -94,8 +94,8 @@ def test_curl_is_started_anew_with_more_files_at_once(drive, throttled, sources,
     result = run.report.result
     assert (result.files_done, result.files_failed, result.bytes_moved) == (FILES, 0, FILES * FILE_BYTES)
     assert (run.report.exit_code, run.report.status) == (0, Status.SUCCEEDED)
-    assert any("started anew with concurrency 10 in place of concurrency 2" in line for line in run.said)
-    assert "started anew once" in run.report.line()
+    assert any("restarted with concurrency 10 in place of concurrency 2" in line for line in run.said)
+    assert "restarted once" in run.report.line()
     assert run.report.document()["restarts"][0]["gain_s"] > run.report.document()["restarts"][0]["cost_s"]
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.integration.certificates import make_certificates
 from tests.integration.serve_files.serving import Wire, ask, event_loop, serving, sha256
 from tradewind_agent.engine.http.address import Login
-from tradewind_agent.serve import Access, Limits, TlsFiles, serve
+from tradewind_agent.serve import AccessEntry, ServerLimits, TlsFiles, serve
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(root: Path) -> Iterator[int]:
-    with serving(root, limits=Limits(max_head_bytes=2000)) as server:
+    with serving(root, limits=ServerLimits(max_head_bytes=2000)) as server:
         yield server.port
 
 
@@ -90,7 +90,11 @@ def test_an_upgrade_is_ignored(port: int):
 
 
 def test_connections_beyond_the_limit_are_told_so(root: Path):
-    with serving(root, limits=Limits(max_connections=2)) as server, Wire(server.port) as one, Wire(server.port) as two:
+    with (
+        serving(root, limits=ServerLimits(max_connections=2)) as server,
+        Wire(server.port) as one,
+        Wire(server.port) as two,
+    ):
         assert one.ask("GET", "/small").status == two.ask("GET", "/small").status == 200
         with Wire(server.port) as three:
             answer = three.receive()
@@ -102,7 +106,7 @@ def test_connections_beyond_the_limit_are_told_so(root: Path):
 
 @pytest.mark.parametrize("begun", [b"", b"GET /small HTTP/1.1\r\nHo"])
 def test_a_silent_connection_is_dropped(root: Path, begun: bytes):
-    limits = Limits(idle_timeout_s=0.05, head_timeout_s=0.05)
+    limits = ServerLimits(idle_timeout_s=0.05, head_timeout_s=0.05)
     with serving(root, limits=limits) as server, Wire(server.port) as wire:
         wire.socket.sendall(begun)
         assert wire.is_closed()
@@ -110,7 +114,7 @@ def test_a_silent_connection_is_dropped(root: Path, begun: bytes):
 
 def test_a_client_that_stops_reading_is_dropped(root: Path):
     (root / "huge").write_bytes(bytes(64_000_000))
-    with serving(root, limits=Limits(stall_timeout_s=0.1)) as server, Wire(server.port) as wire:
+    with serving(root, limits=ServerLimits(stall_timeout_s=0.1)) as server, Wire(server.port) as wire:
         wire.send("GET", "/huge")
         while server.counters.connections == 0 or server.counters.open_connections:
             pass
@@ -150,7 +154,7 @@ def test_tls_serves_the_same_files(root: Path, tmp_path_factory: pytest.TempPath
 
 
 def test_counters_and_observer_tell_what_was_done(root: Path):
-    seen: list[Access] = []
+    seen: list[AccessEntry] = []
     with serving(root, observer=seen.append) as server:
         with Wire(server.port) as wire:
             wire.ask("GET", "/small", Range="bytes=0-99")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.serve_files.serving import Wire, ask, serving, sha256
 from tests.integration.uploads.sending import CONTENT, PARTS, bytes_on_disk, files_in, send_part, server_process
-from tradewind_agent.serve import Limits, Server
+from tradewind_agent.serve import Server, ServerLimits
 from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.uploads.uploads import MAX_IDLE
 
@@ -57,7 +57,7 @@ def test_part_files_are_neither_served_nor_listed(server: Server, root: Path):
 
 
 def test_sizes_beyond_the_limits_are_413(root: Path):
-    with serving(root, writable=True, limits=Limits(max_body_bytes=1000, max_file_bytes=5000)) as server:
+    with serving(root, writable=True, limits=ServerLimits(max_body_bytes=1000, max_file_bytes=5000)) as server:
         assert ask(server.port, "PUT", "/f", bytes(1001)).status == 413
         chunked = b"PUT /f HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
         with Wire(server.port) as wire:
@@ -71,7 +71,7 @@ def test_sizes_beyond_the_limits_are_413(root: Path):
 
 def test_a_full_quota_is_507_and_room_that_is_given_back_can_be_used(root: Path):
     (root / "old").write_bytes(bytes(40_000))
-    with serving(root, writable=True, limits=Limits(quota_bytes=100_000)) as server, Wire(server.port) as wire:
+    with serving(root, writable=True, limits=ServerLimits(quota_bytes=100_000)) as server, Wire(server.port) as wire:
         assert wire.ask("PUT", "/a", bytes(60_001)).status == 507
         assert send_part(wire, (0, 9), content=bytes(60_001)).status == 507
         assert files_in(root) == {"old"}
@@ -93,7 +93,10 @@ def test_a_full_quota_is_507_and_room_that_is_given_back_can_be_used(root: Path)
 
 def test_idle_parts_count_beyond_those_that_stay_open(root: Path):
     quota_bytes = 1_000_000
-    with serving(root, writable=True, limits=Limits(quota_bytes=quota_bytes)) as server, Wire(server.port) as wire:
+    with (
+        serving(root, writable=True, limits=ServerLimits(quota_bytes=quota_bytes)) as server,
+        Wire(server.port) as wire,
+    ):
         assert send_part(wire, (0, 899_998), content=bytes(900_000)).status == 202
         for number in range(MAX_IDLE + 1):
             send_part(wire, (0, 0), target=f"/t{number}", content=b"xy", upload=f"t{number}")
@@ -104,13 +107,13 @@ def test_idle_parts_count_beyond_those_that_stay_open(root: Path):
 
 
 def test_a_part_that_only_announces_its_size_takes_room_for_all_of_it(root: Path):
-    with serving(root, writable=True, limits=Limits(quota_bytes=100_000)) as server, Wire(server.port) as wire:
+    with serving(root, writable=True, limits=ServerLimits(quota_bytes=100_000)) as server, Wire(server.port) as wire:
         assert send_part(wire, (0, 0), content=bytes(90_000)).status == 202
         assert wire.ask("PUT", "/g", bytes(20_000)).status == 507
 
 
 def test_a_server_that_starts_again_counts_the_parts_that_are_there_once(root: Path):
-    limits = Limits(quota_bytes=100_000)
+    limits = ServerLimits(quota_bytes=100_000)
     with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
         assert send_part(wire, (0, 9), content=bytes(60_000)).status == 202
     with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
@@ -121,7 +124,7 @@ def test_a_server_that_starts_again_counts_the_parts_that_are_there_once(root: P
 
 def test_files_of_one_name_sent_at_once_give_back_the_replaced_one_once(root: Path):
     (root / "f").write_bytes(bytes(90_000))
-    with serving(root, writable=True, limits=Limits(quota_bytes=100_000)) as server, ExitStack() as closing:
+    with serving(root, writable=True, limits=ServerLimits(quota_bytes=100_000)) as server, ExitStack() as closing:
         wires = [closing.enter_context(Wire(server.port)) for _ in range(8)]
         for wire in wires:
             wire.socket.sendall(b"PUT /f HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n")
@@ -141,14 +144,14 @@ def test_a_refused_part_leaves_no_file(root: Path):
 
 
 def test_tiny_files_count_as_the_blocks_that_they_take(root: Path):
-    with serving(root, writable=True, limits=Limits(quota_bytes=10_000)) as server, Wire(server.port) as wire:
+    with serving(root, writable=True, limits=ServerLimits(quota_bytes=10_000)) as server, Wire(server.port) as wire:
         taken = [wire.ask("PUT", f"/t{number}", b"x").status for number in range(40)]
     assert (taken[0], taken[-1]) == (201, 507)
     assert bytes_on_disk(root) <= 10_000 + 64 * 1024
 
 
 def test_parts_that_expired_make_room_while_the_server_runs(root: Path):
-    limits = Limits(quota_bytes=100_000, part_expiry_s=3600.0)
+    limits = ServerLimits(quota_bytes=100_000, part_expiry_s=3600.0)
     with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
         assert send_part(wire, (0, 0), target="/left", content=bytes(90_000)).status == 202
     with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:

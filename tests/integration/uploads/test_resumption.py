@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.conditions import eventually
 from tests.integration.serve_files.serving import Wire, ask, serving, sha256
 from tests.integration.uploads.sending import CONTENT, PARTS, files_in, received, send_part, server_process
-from tradewind_agent.serve import Limits, Server
+from tradewind_agent.serve import Server, ServerLimits
 
 
 def test_an_upload_survives_killing_the_server_half_way(root: Path):
@@ -35,7 +35,7 @@ def test_an_upload_survives_killing_the_server_half_way(root: Path):
 
 def test_after_a_crash_of_the_machine_only_what_was_synced_counts(root: Path):
     """Another boot id in the journal stands for the crash; the last part was written but not yet synced."""
-    limits = Limits(sync_every_bytes=1_300_000)
+    limits = ServerLimits(sync_every_bytes=1_300_000)
     with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
         for part in PARTS[:5]:
             assert send_part(wire, part).status == 202

@@ -25,11 +25,11 @@ from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.errors import InvalidValue
-from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.classes import Looked, told_by_server
-from tradewind_agent.compression.observing import observations_of, observations_of_samples
-from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.sampling import Sample
+from tradewind_agent.compression.advising import make_advice_request
+from tradewind_agent.compression.file_classes import ClassProbe, parse_server_sample
+from tradewind_agent.compression.observations import observe_codecs, observe_samples
+from tradewind_agent.compression.packing import PackingTotals
+from tradewind_agent.compression.sampling import FileSample
 
 
 def test_a_slow_path_is_worth_the_slow_codec_and_a_fast_one_the_quick_codec() -> None:
@@ -220,34 +220,34 @@ def test_random_bytes_look_random_and_text_does_not() -> None:
     "figures", ["1e6;4e8;1e9", "1e-3;4e8;1e9", "1e14;4e8;1e9", "4;1;1e9", "4;4e8;1e15", "nan;4e8;1e9"]
 )
 def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) -> None:
-    assert Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
+    assert FileSample.read(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
 
 
 @pytest.mark.parametrize("figures", ["999999;4e8;1e9", "0.0011;4e8;1e9", "4;1.1;999e12"])
 def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
-    sample = Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
+    sample = FileSample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
     assert sample is not None
-    assert request_for(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
+    assert make_advice_request(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
 
 
 def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
-    told = Sample.read("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
+    told = FileSample.read("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
     assert told is not None
     sample = replace(told, blocks=(b"to be or not to be",))
-    looked = Looked(sample=sample, tried={ZSTD: Speeds(4.0, 1e9, 4e9), GZIP: Speeds(0.0, 1e9, 4e9)})
-    (seen,) = observations_of_samples([looked, Looked(sample=None)], uuid4())
+    looked = ClassProbe(sample=sample, tried={ZSTD: Speeds(4.0, 1e9, 4e9), GZIP: Speeds(0.0, 1e9, 4e9)})
+    (seen,) = observe_samples([looked, ClassProbe(sample=None)], uuid4())
     assert seen.codec is Codec.ZSTD
 
 
 def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
-    assert Sample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
-    sample = Sample.read("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
+    assert FileSample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
+    sample = FileSample.read("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
     assert sample is not None
-    work = Work()
+    work = PackingTotals()
     work.tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)
-    assert observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000) == ()
+    assert observe_codecs(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000) == ()
     work.tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
-    (seen,) = observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
+    (seen,) = observe_codecs(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
     assert seen.codec is Codec.GZIP
 
 
@@ -262,10 +262,10 @@ def test_what_a_server_says_that_it_has_tried_is_believed_as_far_as_it_makes_sen
     fields["Tradewind-Sample"] = "x86-64/some/4;text;5.5;4;4e8;1e9"
     fields["Tradewind-Codecs"] = "zstd,gzip"
     fields["Tradewind-Tried"] = "zstd:3=3,1e9,4e9;zstd:5=3,1e9,4e9;xz:6=3,1e7,4e9;gzip:6=1e6,1e9,4e9"
-    looked = told_by_server(fields, 4_000_000)
+    looked = parse_server_sample(fields, 4_000_000)
     assert looked is not None
     assert looked.tried == {ZSTD: Speeds(3, 1e9, 4e9)}
     fields.replace_header("Tradewind-Tried", f"zstd:{'9' * 5000}=3,1e9,4e9")
-    damaged = told_by_server(fields, 4_000_000)
+    damaged = parse_server_sample(fields, 4_000_000)
     assert damaged is not None
     assert damaged.tried == {}

@@ -25,11 +25,11 @@ from tradewind.compression.prior import usual_probe
 from tradewind.compression.steering import Packed, Steering
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression import packing, unpacking
-from tradewind_agent.compression.asking import request_for
+from tradewind_agent.compression.advising import make_advice_request
 from tradewind_agent.compression.frames import FrameReader, encode_failure
 from tradewind_agent.compression.packing import PackedFile
-from tradewind_agent.compression.planning import Wish, steered
-from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.planning import PackingMode, plan_steering
+from tradewind_agent.compression.sampling import FileSample, sample_file
 from tradewind_agent.compression.unpacking import Unpacker
 
 
@@ -42,30 +42,30 @@ def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
 
 
 def test_a_path_that_becomes_fast_makes_the_level_light_and_back() -> None:
-    steered = steering(XZ, 4)
+    plan_steering = steering(XZ, 4)
     for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 8.0, 80e6, 100e6))
-    assert steered.setting == ZSTD
+        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 8.0, 80e6, 100e6))
+    assert plan_steering.setting == ZSTD
     for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e6))
-    assert steered.setting == XZ
+        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 5.0, 1600e6, 4e6))
+    assert plan_steering.setting == XZ
 
 
 def test_a_path_that_waits_for_the_packing_is_believed_to_carry_more_until_it_is_seen_what() -> None:
-    steered = steering(XZ, 10.0)
+    plan_steering = steering(XZ, 10.0)
     for _ in range(3):
-        idle = Packed(steered.setting, 8.0, 80e6, None, idle_at_bps=10e6)
-        steered = steered.seen(idle)
-    assert 10e6 < steered.line_bps <= 20e6  # twice what goes over it, in steps
-    assert steered.seen(Packed(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == steered.line_bps
-    assert steered.seen(Packed(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
+        idle = Packed(plan_steering.setting, 8.0, 80e6, None, idle_at_bps=10e6)
+        plan_steering = plan_steering.seen(idle)
+    assert 10e6 < plan_steering.line_bps <= 20e6  # twice what goes over it, in steps
+    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == plan_steering.line_bps
+    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
 
 
 def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_way(tmp_path: Path) -> None:
     content = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(600_000))
     (tmp_path / "table.csv").write_bytes(content)
     sample = sample_file(tmp_path / "table.csv")
-    begun = steered(Wish(None), sample, 5e6, frozenset({Codec.XZ, Codec.ZSTD, Codec.LZ4}))
+    begun = plan_steering(PackingMode(None), sample, 5e6, frozenset({Codec.XZ, Codec.ZSTD, Codec.LZ4}))
     packed = packed_with(content, begun, tmp_path)  # whose receiver takes each piece at once
     assert packed.steering.line_bps > 2 * begun.line_bps
     assert packed.steering.expected[packed.steering.setting].compress_bps > begun.expected[begun.setting].compress_bps
@@ -146,7 +146,7 @@ def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(
     assert done == [*["packed"] * (len(done) - 1), "sampled"]
     assert len(done) > 2
     assert packed.sample is not None
-    told = Sample.read(reader.note, packed.work.plain_bytes)
+    told = FileSample.read(reader.note, packed.work.plain_bytes)
     assert told is not None
     assert (told.content.kind, told.file_bytes) == (packed.sample.content.kind, 3_800_000)
 
@@ -154,7 +154,7 @@ def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(
 def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "LOOK_AWAITED_S", 0.01)
+    monkeypatch.setattr(packing, "MAX_LOOK_WAIT_S", 0.01)
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
     zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
@@ -193,29 +193,29 @@ def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch
 
 
 def test_a_path_faster_than_every_codec_makes_it_raw() -> None:
-    steered = steering(ZSTD, 50)
+    plan_steering = steering(ZSTD, 50)
     for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e9))
-    assert steered.setting is None
+        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 5.0, 1600e6, 4e9))
+    assert plan_steering.setting is None
 
 
 def test_content_that_stops_packing_makes_it_raw() -> None:
-    steered = steering(ZSTD, 300)
+    plan_steering = steering(ZSTD, 300)
     for _ in range(20):
-        steered = steered.seen(Packed(steered.setting, 1.0, 1600e6, 300e6))
-    assert steered.setting is None
+        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 1.0, 1600e6, 300e6))
+    assert plan_steering.setting is None
 
 
 def test_a_setting_is_not_left_for_a_small_gain() -> None:
-    steered = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
-    assert steered.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
+    plan_steering = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
+    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
 
 
-def packed_with(content: bytes, steered: Steering, folder: Path) -> PackedFile:
+def packed_with(content: bytes, plan_steering: Steering, folder: Path) -> PackedFile:
     source = folder / "source"
     source.write_bytes(content)
     with source.open("rb") as opened:
-        file = PackedFile(opened.fileno(), source.stat(), steered)
+        file = PackedFile(opened.fileno(), source.stat(), plan_steering)
         assert sum(1 for _ in file.pieces()) > 1
     return file
 
@@ -237,10 +237,10 @@ def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -
     source = tmp_path / "source"
     source.write_bytes(b"to be or not to be " * 10_000)
     sample = sample_file(source)
-    asked = request_for(sample, Line(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
+    asked = make_advice_request(sample, Line(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
     history = History.of([seen(GZIP, 4.0, 400), seen(ZSTD, 5.0, 1600)])
     advice = AdviceAnswer.of(advise(asked.to_question(usual_probe(Kind.TEXT)), history), sampled=True, source="tests")
-    steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
+    steered_by = plan_steering(PackingMode.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}
     assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
 

@@ -17,25 +17,25 @@ from tradewind.compression.contest import MOST_TRIED
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
 from tradewind_agent.compression.codecs import available_codecs, pack
-from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import MOST_PIECES, PIECE_BYTES, Sample, pieces_of, sample_file
-from tradewind_agent.compression.trials import packed_by, worthwhile_trials
+from tradewind_agent.compression.planning import make_case
+from tradewind_agent.compression.sampling import MOST_PIECES, PIECE_BYTES, FileSample, choose_pieces, sample_file
+from tradewind_agent.compression.trials import try_setting, try_worthwhile_settings
 
 CODECS = frozenset(Codec) - {Codec.PIGZ, Codec.PBZIP2}
 GIGABYTE, DAYS_LONG = 10**9, 10**12
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Sample:
+def sample(tmp_path: Path) -> FileSample:
     """Of lines that pack some three to one."""
     lot, file = Random(1), tmp_path / "lines.csv"
     file.write_text("".join(f"{at},{lot.randrange(900)},{lot.random():.3f}\n" for at in range(60_000)))
     return sample_file(file)
 
 
-def known(sample: Sample, compress_bps: float) -> History:
+def known(sample: FileSample, compress_bps: float) -> History:
     """All settings pack alike, the higher the level the better; nothing else is known."""
-    case = case_of(sample)
+    case = make_case(sample)
     probe = sample.probe
     return History.of(
         Observation(case=case, setting=each, speeds=Speeds(probe.ratio + 0.1 * each.level, compress_bps, 1e10))
@@ -43,21 +43,21 @@ def known(sample: Sample, compress_bps: float) -> History:
     )
 
 
-def test_on_a_slow_path_with_much_to_send_the_strong_settings_are_tried(sample: Sample) -> None:
-    tried = worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS)
+def test_on_a_slow_path_with_much_to_send_the_strong_settings_are_tried(sample: FileSample) -> None:
+    tried = try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS)
     assert 0 < len(tried) <= MOST_TRIED
     assert all(speeds.ratio > sample.probe.ratio for speeds in tried.values())
     assert {each.codec for each in tried} <= {Codec.XZ, Codec.BZIP2, Codec.BROTLI, Codec.ZSTD}
 
 
-def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: Sample) -> None:
+def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: FileSample) -> None:
     slow = known(sample, compress_bps=1e6)  # the sample for three seconds, of the ten that all takes
-    assert not worthwhile_trials(sample, sample.file_bytes, 1e6, CODECS, history=slow)
-    assert worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS, history=slow)
+    assert not try_worthwhile_settings(sample, sample.file_bytes, 1e6, CODECS, history=slow)
+    assert try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=slow)
 
 
-def test_history_decides_what_is_ahead(sample: Sample) -> None:
-    tried = worthwhile_trials(sample, GIGABYTE, 1e6, CODECS, history=known(sample, compress_bps=1e10))
+def test_history_decides_what_is_ahead(sample: FileSample) -> None:
+    tried = try_worthwhile_settings(sample, GIGABYTE, 1e6, CODECS, history=known(sample, compress_bps=1e10))
     assert Setting(Codec.ZSTD, 19) in tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.ZSTD}
 
@@ -67,11 +67,11 @@ def test_content_that_does_not_pack_is_not_tried(tmp_path: Path) -> None:
     file.write_bytes(Random(2).randbytes(500_000))
     sample = sample_file(file)
     assert sample.probe.ratio < INCOMPRESSIBLE_RATIO
-    assert not worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS)
+    assert not try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS)
 
 
-def test_codecs_of_one_end_alone_are_not_tried(sample: Sample) -> None:
-    tried = worthwhile_trials(sample, DAYS_LONG, 1e6, frozenset({Codec.GZIP, Codec.LZ4}))
+def test_codecs_of_one_end_alone_are_not_tried(sample: FileSample) -> None:
+    tried = try_worthwhile_settings(sample, DAYS_LONG, 1e6, frozenset({Codec.GZIP, Codec.LZ4}))
     assert tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.LZ4}
 
@@ -101,7 +101,7 @@ def test_what_a_setting_makes_of_a_sample_is_told_of_all_that_was_looked_at(unev
     setting, data = Setting(Codec.ZSTD, 3), uneven.read_bytes()
     whole = len(data) / len(pack(data, setting))
     of_blocks, of_all = (
-        packed_by(setting, sample_file(uneven, line_bps, places=beginnings)).ratio for line_bps in (1e12, 1e5)
+        try_setting(setting, sample_file(uneven, line_bps, places=beginnings)).ratio for line_bps in (1e12, 1e5)
     )
     assert abs(math.log(of_all / whole)) < 0.5 * abs(math.log(of_blocks / whole))
 
@@ -119,17 +119,17 @@ def test_what_a_setting_makes_of_a_sample_is_told_of_all_that_was_looked_at(unev
 def test_pieces_lie_within_the_file_apart_from_each_other(
     file_bytes: int, look_bytes: float, pieces: int, looked_at_bytes: int
 ) -> None:
-    found = pieces_of(file_bytes, look_bytes)
+    found = choose_pieces(file_bytes, look_bytes)
     assert (len(found), sum(size for _, size in found)) == (pieces, looked_at_bytes)
     ends = [0, *(offset + size for offset, size in found)]
     assert all(offset >= before for (offset, _), before in zip(found, ends, strict=False))
     assert ends[-1] <= file_bytes
 
 
-def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: Sample) -> None:
-    bits, cores = 8 * sum(map(len, sample.blocks)), case_of(sample).cores
+def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: FileSample) -> None:
+    bits, cores = 8 * sum(map(len, sample.blocks)), make_case(sample).cores
     side_by_side, alone = (
-        packed_by(each, sample, seconds()) for each in (Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6))
+        try_setting(each, sample, seconds()) for each in (Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6))
     )
     assert side_by_side[1:] == (bits * cores, bits)  # each took a second
     assert alone[1:] == (bits, bits)
@@ -140,12 +140,14 @@ def seconds() -> Callable[[], float]:
     return partial(next, count(0.0))
 
 
-def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sample: Sample) -> None:
+def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sample: FileSample) -> None:
     quick = known(sample, compress_bps=1e10)  # by which a trial takes no time; by the clock it takes some seconds
     promised_s = 400  # a share of which is eight
     total_bytes = int(promised_s * 1e6 * (sample.probe.ratio + 1.9) / 8)
-    tried = worthwhile_trials(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=seconds())
-    assert 0 < len(tried) < len(worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS, history=quick, clock_s=seconds()))
+    tried = try_worthwhile_settings(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=seconds())
+    assert (
+        0 < len(tried) < len(try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=quick, clock_s=seconds()))
+    )
 
 
 @pytest.mark.parametrize("codec", sorted(available_codecs()))
@@ -154,12 +156,12 @@ def test_the_first_time_that_a_codec_is_tried_its_library_is_not_timed(codec: Co
     program = (
         "import sys\n"
         "from tradewind.compression.codecs import Codec, Setting\n"
-        "from tradewind_agent.compression.sampling import measured\n"
+        "from tradewind_agent.compression.sampling import measure_setting\n"
         "loaded = []\n"
         "def clock_s():\n"
         "    loaded.append(set(sys.modules))\n"
         "    return float(len(loaded))\n"
-        f"measured([b'x' * 5000], Setting(Codec({str(codec)!r}), 1), clock_s, repeats=1)\n"
+        f"measure_setting([b'x' * 5000], Setting(Codec({str(codec)!r}), 1), clock_s, repeats=1)\n"
         "sys.exit(', '.join(sorted(loaded[-1] - loaded[0])) or None)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)

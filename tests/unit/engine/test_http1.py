@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from tradewind_agent.engine.http.http1 import ContentRange, Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead, ResponseReader
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 
@@ -137,10 +137,10 @@ def test_content_ranges(text: str, expected: ContentRange | None):
 
 
 def test_a_request_on_the_wire():
-    request = Request("GET", "/a%20b?c", {"Host": "h", "Range": "bytes=0-1"})
+    request = RequestHead("GET", "/a%20b?c", {"Host": "h", "Range": "bytes=0-1"})
     assert request.encode() == b"GET /a%20b?c HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\r\n"
 
 
 def test_no_header_can_be_smuggled_in_by_a_value():
     with pytest.raises(MalformedResponse, match="line break"):
-        Request("GET", "/", {"If-Range": '"a"\r\nX: y'}).encode()
+        RequestHead("GET", "/", {"If-Range": '"a"\r\nX: y'}).encode()

@@ -6,7 +6,7 @@ import pytest
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.remote.html_index import shows_folder
+from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.listing import parse_index
 from tradewind_agent.errors import UnusableSource
@@ -148,7 +148,7 @@ def test_a_rounded_size_stands_for_no_less_than_its_last_digit_tells(shown: str,
     ],
 )
 def test_a_page_without_a_slash_is_a_folders_if_it_links_below_itself_or_says_so(text: str, is_folder: bool):
-    assert shows_folder(Url.parse("http://host/data/sub"), text) is is_folder
+    assert is_folder_index(Url.parse("http://host/data/sub"), text) is is_folder
 
 
 def test_json_of_caddy():

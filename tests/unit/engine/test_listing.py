@@ -4,7 +4,7 @@ import pytest
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.remote.index_page import Entry
+from tradewind_agent.engine.remote.index_page import ListingEntry
 from tradewind_agent.engine.remote.listing import parse_index
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -25,7 +25,7 @@ APACHE = """<table><tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A
 <tr><td><a href="dir/">dir/</a></td><td align="right">2026-11-21 03:58  </td><td align="right">  - </td></tr></table>"""
 
 
-def html(text: str) -> list[Entry]:
+def html(text: str) -> list[ListingEntry]:
     return list(parse_index(URL, "text/html; charset=utf-8", text.encode()).entries)
 
 
@@ -56,10 +56,10 @@ def test_only_links_to_direct_children_are_entries(href: str, names: list[str]):
 
 def test_nginx_pages_tell_exact_sizes():
     assert html(NGINX) == [
-        Entry(name="sub", is_folder=True),
-        Entry(name="a b.bin", is_folder=False, size_bytes=1048576),
-        Entry(name="empty", is_folder=False, size_bytes=0),
-        Entry(
+        ListingEntry(name="sub", is_folder=True),
+        ListingEntry(name="a b.bin", is_folder=False, size_bytes=1048576),
+        ListingEntry(name="empty", is_folder=False, size_bytes=0),
+        ListingEntry(
             name="rounded",
             is_folder=False,
             size_bytes=15 << 20,
@@ -81,11 +81,14 @@ def test_a_row_of_another_form_changes_nothing_for_those_of_nginx():
         '<a href="a%26b.bin">a&amp;b.bin</a>                   21-Nov-2026 03:58             1048576',
         '<a href="sub/">sub/</a>                                21-Nov-2026 03:58                   -',
     )
-    known = [Entry(name="a&b.bin", is_folder=False, size_bytes=1048576), Entry(name="sub", is_folder=True)]
+    known = [
+        ListingEntry(name="a&b.bin", is_folder=False, size_bytes=1048576),
+        ListingEntry(name="sub", is_folder=True),
+    ]
     assert html(rows_of_nginx(*rows)) == known
     assert html(rows_of_nginx(*rows, '<a href="x">x</a>')) == [
         *known,
-        Entry(name="x", is_folder=False, size_trust=SizeTrust.ROUNDED, may_be_folder=True),
+        ListingEntry(name="x", is_folder=False, size_trust=SizeTrust.ROUNDED, may_be_folder=True),
     ]
 
 
@@ -96,15 +99,15 @@ def test_rows_of_nginx_cannot_name_what_is_outside():
 
 def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
     assert html(APACHE) == [
-        Entry(
+        ListingEntry(
             name="x.iso",
             is_folder=False,
             size_bytes=round(1.2 * 2**30),
             size_trust=SizeTrust.ROUNDED,
             least_bytes=1_100_000_000,
         ),
-        Entry(name="tiny.txt", is_folder=False, size_bytes=517),
-        Entry(name="dir", is_folder=True),
+        ListingEntry(name="tiny.txt", is_folder=False, size_bytes=517),
+        ListingEntry(name="dir", is_folder=True),
     ]
 
 

@@ -9,8 +9,8 @@ class Clock:
 
 
 def refuse(limits: OriginLimits, files: list[str], *, in_use: int, status: int = 503) -> None:
-    """Requests for ``files`` are sent together, on lanes of their own, and refused."""
-    sent = [limits.note_start(f"lane of {file}", in_use) for file in files]
+    """Requests for ``files`` are sent together, on pipelines of their own, and refused."""
+    sent = [limits.note_start(f"pipeline of {file}", in_use) for file in files]
     for file, each in zip(files, sent, strict=True):
         limits.note_refused_file(file, each, in_use, status)
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tradewind_agent.engine.http.patient_loop import MOST_PATIENT_S, PatientLoop, PatientSelector
+from tradewind_agent.engine.http.patient_loop import MAX_PATIENCE_S, PatientLoop, PatientSelector
 
 AGES_S = 3600.0
 
@@ -75,7 +75,7 @@ def test_where_more_came_than_a_turn_could_take_the_next_one_is_at_once(selector
 
 
 @pytest.mark.parametrize(
-    ("rtt_s", "patience_s"), [(None, 0.0), (0.0, 0.0), (0.02, 0.001), (0.06, 0.003), (5.0, MOST_PATIENT_S)]
+    ("rtt_s", "patience_s"), [(None, 0.0), (0.0, 0.0), (0.02, 0.001), (0.06, 0.003), (5.0, MAX_PATIENCE_S)]
 )
 def test_it_waits_a_twentieth_of_the_round_trip_and_never_long(rtt_s, patience_s):
     with asyncio.Runner(loop_factory=PatientLoop) as runner:

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.publishing import Outcomes, Publication, Publisher, publish_together
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault
@@ -18,7 +18,7 @@ CONTENT = b"0123456789"
 def complete(destination: Path) -> Publication:
     part = PartFile(destination)
     part.write(0, CONTENT)
-    return Publication(part, Identity(len(CONTENT), None, "Sat, 21 Nov 2026 03:58:33 GMT"), None)
+    return Publication(part, FileIdentity(len(CONTENT), None, "Sat, 21 Nov 2026 03:58:33 GMT"), None)
 
 
 def test_files_that_are_published_together_fail_alone(tmp_path: Path):

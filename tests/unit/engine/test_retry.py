@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tradewind_agent.engine.http.retry import RetryPolicy, is_retryable_status, parse_http_date, retry_after_s
+from tradewind_agent.engine.http.retry import RetryPolicy, is_retryable_status, parse_http_date, parse_retry_after
 
 POLICY = RetryPolicy(most_tries=9, first_wait_s=0.5, longest_wait_s=10)
 
@@ -35,7 +35,7 @@ def test_the_server_is_heeded_within_the_bound():
     ],
 )
 def test_retry_after_as_number_and_as_date(headers: dict[str, str], expected: float | None):
-    assert retry_after_s(headers) == expected
+    assert parse_retry_after(headers) == expected
 
 
 def test_errors_that_pass_and_errors_that_stay():

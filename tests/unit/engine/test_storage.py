@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile, PartInUse
 from tradewind_agent.errors import FileFault, StorageFailed
 
-IDENTITY = Identity(10, '"v1"', "Sat, 21 Nov 2026 03:58:33 GMT")
+IDENTITY = FileIdentity(10, '"v1"', "Sat, 21 Nov 2026 03:58:33 GMT")
 
 
 def test_a_file_gets_its_name_only_when_published(tmp_path: Path):
@@ -96,29 +96,29 @@ def test_only_a_broken_disk_stops_the_transfer(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("one", "other", "differs"),
     [
-        (Identity(1), Identity(2), True),
-        (Identity(1), Identity(None, '"a"'), False),
-        (Identity(1, '"a"'), Identity(1, '"b"'), True),
-        (Identity(1, '"a"', "x"), Identity(1, '"a"', "y"), False),
-        (Identity(1, None, "x"), Identity(1, None, "y"), True),
-        (Identity(), Identity(3, '"a"', "x"), False),
+        (FileIdentity(1), FileIdentity(2), True),
+        (FileIdentity(1), FileIdentity(None, '"a"'), False),
+        (FileIdentity(1, '"a"'), FileIdentity(1, '"b"'), True),
+        (FileIdentity(1, '"a"', "x"), FileIdentity(1, '"a"', "y"), False),
+        (FileIdentity(1, None, "x"), FileIdentity(1, None, "y"), True),
+        (FileIdentity(), FileIdentity(3, '"a"', "x"), False),
     ],
 )
-def test_versions_of_a_file(one: Identity, other: Identity, differs: bool):
+def test_versions_of_a_file(one: FileIdentity, other: FileIdentity, differs: bool):
     assert one.contradicts(other) is differs
 
 
 @pytest.mark.parametrize(
     ("identity", "validator"),
     [
-        (Identity(1, '"a"', "date", has_strong_time=True), '"a"'),
-        (Identity(1, 'W/"a"', "date", has_strong_time=True), None),
-        (Identity(1, None, "date", has_strong_time=True), "date"),
-        (Identity(1, None, "date"), None),
-        (Identity(1), None),
+        (FileIdentity(1, '"a"', "date", has_strong_time=True), '"a"'),
+        (FileIdentity(1, 'W/"a"', "date", has_strong_time=True), None),
+        (FileIdentity(1, None, "date", has_strong_time=True), "date"),
+        (FileIdentity(1, None, "date"), None),
+        (FileIdentity(1), None),
     ],
 )
-def test_only_what_names_one_version_is_a_validator(identity: Identity, validator: str | None):
+def test_only_what_names_one_version_is_a_validator(identity: FileIdentity, validator: str | None):
     assert identity.validator == validator
 
 
@@ -135,7 +135,7 @@ def test_only_what_names_one_version_is_a_validator(identity: Identity, validato
 )
 def test_a_time_of_modification_is_strong_once_it_is_past(date: str | None, arrived: str, is_strong: bool):
     fields = {"last-modified": "Sat, 21 Nov 2026 03:58:33 GMT"} | ({"date": date} if date else {})
-    answered = Identity.of_answer(fields, 1, now=datetime.fromisoformat(f"2026-11-21T{arrived}+00:00"))
+    answered = FileIdentity.of_answer(fields, 1, now=datetime.fromisoformat(f"2026-11-21T{arrived}+00:00"))
     assert answered.has_strong_time is is_strong
 
 
@@ -180,10 +180,10 @@ def test_a_part_that_another_run_took_while_it_was_closed_gets_no_name(tmp_path:
     [
         ("http://a/other", IDENTITY),
         ("http://a/file?version=2", IDENTITY),
-        ("http://b/file", Identity(10, None, "Sat, 21 Nov 2026 03:58:33 GMT", has_strong_time=True)),
+        ("http://b/file", FileIdentity(10, None, "Sat, 21 Nov 2026 03:58:33 GMT", has_strong_time=True)),
     ],
 )
-def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: str, identity: Identity):
+def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: str, identity: FileIdentity):
     destination = tmp_path / "file"
     part = PartFile(destination, "http://a/file")
     part.write(0, b"0123456789")

@@ -1,7 +1,7 @@
 import socket
 import struct
 
-from tradewind_agent.engine.http.tcp_info import TcpInfo, decode, sample
+from tradewind_agent.engine.http.tcp_info import TcpInfo, decode_tcp_info, read_tcp_info
 from tradewind_agent.engine.path_sample import PathSampler
 
 
@@ -11,7 +11,7 @@ def test_a_live_connection_tells_its_round_trip_and_bytes():
         with peer:
             peer.sendall(b"x" * 1000)
             assert client.recv(1000, socket.MSG_WAITALL) == b"x" * 1000
-            told, heard = sample(peer), sample(client)
+            told, heard = read_tcp_info(peer), read_tcp_info(client)
     assert told.sent_bytes == 1000
     assert told.retransmitted_bytes == 0
     assert told.rtt_s is not None
@@ -23,35 +23,35 @@ def test_a_live_connection_tells_its_round_trip_and_bytes():
 def test_an_older_kernel_tells_less():
     answer = bytearray(104)
     struct.pack_into("=I", answer, 68, 2500)
-    assert decode(bytes(answer)) == TcpInfo(rtt_s=0.0025)
+    assert decode_tcp_info(bytes(answer)) == TcpInfo(rtt_s=0.0025)
 
 
 def test_what_has_no_sample_is_unknown():
     answer = bytearray(240)
     struct.pack_into("=I", answer, 148, 0xFFFFFFFF)
-    assert decode(bytes(answer)).min_rtt_s is None
-    assert decode(b"") == TcpInfo()
+    assert decode_tcp_info(bytes(answer)).min_rtt_s is None
+    assert decode_tcp_info(b"") == TcpInfo()
 
 
 def test_a_closed_socket_tells_nothing():
     connection = socket.socket()
     connection.close()
-    assert sample(connection) == TcpInfo()
+    assert read_tcp_info(connection) == TcpInfo()
 
 
 def test_totals_outlive_connections():
     sampler = PathSampler()
     sampler.closed(TcpInfo(rtt_s=0.3, min_rtt_s=0.1, sent_bytes=100, retransmitted_bytes=5))
     live = [TcpInfo(rtt_s=0.2, min_rtt_s=0.15, sent_bytes=10, retransmitted_bytes=1), TcpInfo()]
-    seen = sampler.sample(live, [0.5, 0.4], receiving=False)
+    seen = sampler.read_tcp_info(live, [0.5, 0.4], receiving=False)
     assert (seen.rtt_s, seen.min_rtt_s) == (0.2, 0.1)
     assert (seen.sent_bytes, seen.retransmitted_bytes) == (110, 6)
     assert seen.min_first_byte_s == 0.4
-    assert sampler.sample([], [], receiving=False).min_first_byte_s == 0.4
+    assert sampler.read_tcp_info([], [], receiving=False).min_first_byte_s == 0.4
 
 
 def test_a_download_counts_what_arrives_and_what_is_estimated_to_be_lost():
     sampler = PathSampler()
     sampler.closed(TcpInfo(sent_bytes=100, received_bytes=5000, lost_bytes=50))
-    seen = sampler.sample([TcpInfo(sent_bytes=10, received_bytes=1000), TcpInfo()], [], receiving=True)
+    seen = sampler.read_tcp_info([TcpInfo(sent_bytes=10, received_bytes=1000), TcpInfo()], [], receiving=True)
     assert (seen.sent_bytes, seen.retransmitted_bytes) == (6050, 50)

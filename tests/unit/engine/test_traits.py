@@ -1,4 +1,4 @@
-from tradewind_agent.engine.file_transfer import share_bytes
+from tradewind_agent.engine.file_transfer import compute_range_length
 from tradewind_agent.engine.origin.traits import OriginTraits
 
 MIB = 1 << 20
@@ -28,7 +28,7 @@ def test_a_server_without_pipelining_gets_one_request_at_a_time():
 
 
 def test_middling_files_are_cut_evenly_and_large_ones_in_shrinking_ranges():
-    assert share_bytes(8 * MIB, 2 * MIB, streams=4, most_bytes=4 * MIB) == 2 * MIB
-    assert share_bytes(100 * MIB, 25 * MIB, streams=4, most_bytes=4 * MIB) == 4 * MIB
-    assert share_bytes(8 * MIB, 25 * MIB, streams=4, most_bytes=4 * MIB) == 2 * MIB
-    assert share_bytes(100, 100, streams=4, most_bytes=4 * MIB) == 256 * 1024
+    assert compute_range_length(8 * MIB, 2 * MIB, streams=4, most_bytes=4 * MIB) == 2 * MIB
+    assert compute_range_length(100 * MIB, 25 * MIB, streams=4, most_bytes=4 * MIB) == 4 * MIB
+    assert compute_range_length(8 * MIB, 25 * MIB, streams=4, most_bytes=4 * MIB) == 2 * MIB
+    assert compute_range_length(100, 100, streams=4, most_bytes=4 * MIB) == 256 * 1024

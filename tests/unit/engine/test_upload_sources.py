@@ -8,18 +8,18 @@ import pytest
 from tests.open_folders import open_folder
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.omissions import LinkRule, OmissionKind
-from tradewind_agent.engine.remote.source import Uploads, list_uploads
+from tradewind_agent.engine.remote.source import UploadList, list_uploads
 from tradewind_agent.errors import UnusableSource
 
 ONE_NAME = Url.parse("http://host.test/name")
 FOLDER = Url.parse("http://host.test/in/")
 
 
-def targets(found: Uploads) -> list[str]:
+def targets(found: UploadList) -> list[str]:
     return [job.destination.target for job in found.jobs]
 
 
-def left_out(found: Uploads, below: Path) -> list[tuple[str, OmissionKind]]:
+def left_out(found: UploadList, below: Path) -> list[tuple[str, OmissionKind]]:
     return [(os.path.relpath(each.place, below), each.kind) for each in found.omissions]
 
 

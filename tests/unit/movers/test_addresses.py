@@ -4,32 +4,32 @@ import pytest
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.movers import copying_by
-from tradewind_agent.movers.addresses import Address, address_of
-from tradewind_agent.movers.baselines import baselines
-from tradewind_agent.movers.command_line import CommandLine, Parsed
-from tradewind_agent.movers.curl.lines import _last_part
-from tradewind_agent.movers.known import Installed, mover_named
-from tradewind_agent.movers.rclone.remotes import host_of
-from tradewind_agent.movers.url_sizes import ends_of_urls, local_path
-from tradewind_agent.movers.wrap.preparing import WrapOptions
+from tradewind_agent.movers import copy_by_tool
+from tradewind_agent.movers.addresses import Address, parse_address
+from tradewind_agent.movers.baselines import list_baselines
+from tradewind_agent.movers.command_line import CommandLine, ParsedWords
+from tradewind_agent.movers.curl.file_list import _get_last_segment
+from tradewind_agent.movers.rclone.remotes import find_host
+from tradewind_agent.movers.registry import InstalledTool, find_mover
+from tradewind_agent.movers.url_sizes import find_ends, parse_local_path
+from tradewind_agent.movers.wrap.prepare import WrapOptions
 
 
 @pytest.mark.parametrize("text", ["http://[::1", "http://h:abc/", "gsiftp://[::1/x", "scp://[::1/x", "rsync://[x/y"])
 def test_nonsense_has_a_scheme_and_no_host(text):
-    assert address_of(text) == Address(text.partition(":")[0], None, None, "")
+    assert parse_address(text) == Address(text.partition(":")[0], None, None, "")
 
 
 def test_nonsense_has_unknown_ends():
-    ends = ends_of_urls("http://h:abc/", None)
+    ends = find_ends("http://h:abc/", None)
     assert (ends.source, ends.destination, ends.protocol) == (None, None, "unknown")
-    assert local_path("file://[x") is None
-    assert _last_part("http://[::1") == ""
-    assert host_of(":http,url='http://h:abc/':", Parsed({}, ()), {}) == ("http", "http", None)
+    assert parse_local_path("file://[x") is None
+    assert _get_last_segment("http://[::1") == ""
+    assert find_host(":http,url='http://h:abc/':", ParsedWords({}, ()), {}) == ("http", "http", None)
 
 
 def ends_of(tool, *words):
-    mover = next(each for each in baselines() if each.name == tool)
+    mover = next(each for each in list_baselines() if each.name == tool)
     return mover.task(CommandLine(tool, words, {})).ends
 
 
@@ -57,10 +57,10 @@ def test_a_server_of_sftp_is_remote(server):
 
 @pytest.mark.parametrize("place", ["ftp://[::1/x", "gsiftp://h:abc/x"])
 def test_a_copy_by_globus_from_nowhere_is_refused(place, monkeypatch, tmp_path):
-    installed = Installed(mover_named("globus-url-copy"), "globus-url-copy", "10.0")
-    monkeypatch.setattr(copying_by, "find_installed", lambda *_: installed)
+    installed = InstalledTool(find_mover("globus-url-copy"), "globus-url-copy", "10.0")
+    monkeypatch.setattr(copy_by_tool, "find_installed", lambda *_: installed)
     wanted = WrapOptions(copy=CopyOptions())
     with pytest.raises(InvalidValue, match="no host, or no possible port"):
-        copying_by.prepare_copy_by(
+        copy_by_tool.prepare_copy_by(
             "globus-url-copy", [place, "/tmp/x"], options=wanted, environment={}, folder=tmp_path
         )

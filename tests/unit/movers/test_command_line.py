@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.movers.command_line import CommandLine, Grammar, grammar_of_help, parse
+from tradewind_agent.movers.command_line import CommandLine, Grammar, parse, parse_help
 
 RCLONE = """
 Global Flags:
@@ -30,9 +30,9 @@ ARIA2 = """
 
 
 def test_options_with_values_are_known_by_each_tools_own_help():
-    assert grammar_of_help(RCLONE, switch_types=("count",)).valued == {"bwlimit", "transfers"}
-    assert grammar_of_help(CURL).valued == {"output", "parallel-max"}
-    assert grammar_of_help(ARIA2).valued == {"dir", "max-concurrent-downloads"}
+    assert parse_help(RCLONE, switch_types=("count",)).valued == {"bwlimit", "transfers"}
+    assert parse_help(CURL).valued == {"output", "parallel-max"}
+    assert parse_help(ARIA2).valued == {"dir", "max-concurrent-downloads"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_options_with_values_are_known_by_each_tools_own_help():
     ],
 )  # fmt: skip
 def test_words_are_options_values_or_places(help_text, words, options, places):
-    parsed = parse(words.split(), grammar_of_help(help_text, switch_types=("count",)))
+    parsed = parse(words.split(), parse_help(help_text, switch_types=("count",)))
     assert parsed.options == options
     assert parsed.places == places
 
@@ -60,9 +60,9 @@ def test_a_single_dash_may_begin_a_whole_word():
 
 
 def test_the_last_of_several_values_counts():
-    parsed = parse(["--transfers", "2", "--transfers", "3"], grammar_of_help(RCLONE))
+    parsed = parse(["--transfers", "2", "--transfers", "3"], parse_help(RCLONE))
     assert (parsed.last("transfers"), parsed.count("transfers"), parsed.count("checkers")) == ("3", 3, None)
-    assert parse(["--transfers", "many"], grammar_of_help(RCLONE)).count("transfers") is None
+    assert parse(["--transfers", "many"], parse_help(RCLONE)).count("transfers") is None
 
 
 def test_our_options_go_before_a_double_dash():
@@ -72,6 +72,6 @@ def test_our_options_go_before_a_double_dash():
 
 @given(st.lists(st.text(max_size=6), max_size=8))
 def test_any_words_can_be_taken_apart_and_none_is_lost(words):
-    parsed = parse(words, grammar_of_help(CURL))
+    parsed = parse(words, parse_help(CURL))
     assert len(parsed.places) <= len(words)
     assert all(place in words for place in parsed.places)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tradewind_agent.movers.command_line import CommandLine, Grammar, parsed
-from tradewind_agent.movers.curl.configuration import told, with_reports
+from tradewind_agent.movers.command_line import CommandLine, Grammar, collect_words
+from tradewind_agent.movers.curl.configuration import add_reports, read_curl_words
 
 GRAMMAR = Grammar(
     valued=frozenset({"output", "write-out", "config", "parallel-max", "header"}),
@@ -27,12 +27,12 @@ def home(tmp_path):
 
 
 def options(*words, **environment):
-    return parsed(told(CommandLine("curl", words, environment), GRAMMAR)).options
+    return collect_words(read_curl_words(CommandLine("curl", words, environment), GRAMMAR)).options
 
 
 def reporting(*words, **environment):
     """Its words, a report told by what the user has written before it."""
-    said = with_reports(CommandLine("curl", words, environment), GRAMMAR).arguments
+    said = add_reports(CommandLine("curl", words, environment), GRAMMAR).arguments
     return [word.partition("%{stderr}")[0] + "+" if "%{json}" in word else word for word in said]
 
 
@@ -92,7 +92,7 @@ def test_a_next_that_is_a_value_or_an_address_begins_nothing():
 
 def test_what_holds_for_every_request_is_said_to_each(home):
     line = CommandLine("curl", ("a", "--next", "-s", "b", "-:", "--", "c"), {})
-    said = with_reports(line, GRAMMAR, ("--limit-rate", "9")).arguments
+    said = add_reports(line, GRAMMAR, ("--limit-rate", "9")).arguments
     assert [word for word in said if "%{json}" not in word and word != "--write-out"] == [
         *("a", "--limit-rate", "9"),
         *("--next", "-s", "b", "--limit-rate", "9"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.movers.command_line import Grammar, parse
-from tradewind_agent.movers.curl.lines import file_list, quoted
+from tradewind_agent.movers.curl.file_list import parse_file_list, quote_value
 
 GRAMMAR = Grammar(
     valued=frozenset({"output", "output-dir", "url", "header", "dump-header", "data", "continue-at", "config"}),
@@ -15,7 +15,7 @@ GRAMMAR = Grammar(
 
 
 def listed(*words):
-    return file_list(words, parse(words, GRAMMAR), GRAMMAR)
+    return parse_file_list(words, parse(words, GRAMMAR), GRAMMAR)
 
 
 def test_a_list_keeps_the_users_own_options():
@@ -27,13 +27,13 @@ def test_a_list_keeps_the_users_own_options():
 
 def test_globs_and_names_of_the_users_own():
     globbed = listed("--remote-name-all", "http://x/[08-10]")
-    assert [(str(pair.file), pair.told) for pair in globbed.pairs] == [
+    assert [(str(pair.file), pair.name_line) for pair in globbed.pairs] == [
         ("08", "remote-name"),
         ("09", "remote-name"),
         ("10", "remote-name"),
     ]
     named = listed("-o", 'a "b"', "http://x/1", "-o", "c", "http://x/2")
-    assert [pair.told for pair in named.pairs] == ['output = "a \\"b\\""', 'output = "c"']
+    assert [pair.name_line for pair in named.pairs] == ['output = "a \\"b\\""', 'output = "c"']
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_what_is_more_than_a_list_is_left_as_it_is(words, refusal):
 
 
 def test_a_value_of_the_configuration_stays_on_its_line():
-    assert quoted('a\noutput = "x\\y"\t\r') == r'"a\noutput = \"x\\y\"\t\r"'
+    assert quote_value('a\noutput = "x\\y"\t\r') == r'"a\noutput = \"x\\y\"\t\r"'

@@ -3,8 +3,8 @@
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.port import Progress
-from tradewind_agent.movers.wrap.driven import DrivenTool
+from tradewind_agent.movers.port import ToolProgress
+from tradewind_agent.movers.wrap.driven_tool import DrivenTool
 
 
 def plan(small, large):
@@ -19,7 +19,7 @@ class Tool:
 
     def __init__(self, setting):
         self.in_force, self.wanted = setting, None
-        self.done = Progress(0, 10)
+        self.done = ToolProgress(0, 10)
 
     def progress(self):
         return self.done
@@ -46,12 +46,12 @@ def test_before_the_beginning_a_plan_is_simply_replaced():
 def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
     tool, run = driven(), Tool(Parameters(concurrency=3))
     tool.begun(run)
-    run.done = Progress(5000, 5)
+    run.done = ToolProgress(5000, 5)
     seen = tool.snapshot()
     assert [chunk.moved_bytes for chunk in seen.chunks] == [2000, 3000]
     assert [chunk.remaining_bytes for chunk in seen.chunks] == [2000, 3000]
     assert [chunk.remaining_files for chunk in seen.chunks] == [4, 1]
-    run.done = Progress(11_000, None)  # more than was listed
+    run.done = ToolProgress(11_000, None)  # more than was listed
     assert (tool.snapshot().remaining_bytes, tool.snapshot().remaining_files) == (0, 0)
 
 

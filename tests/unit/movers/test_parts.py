@@ -11,18 +11,18 @@ from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.aria2.command import configuration_of, options_in
+from tradewind_agent.movers.aria2.command import parse_options, read_configuration
 from tradewind_agent.movers.aria2.mover import Aria2Run
-from tradewind_agent.movers.command_line import Parsed
-from tradewind_agent.movers.curl.url_globs import MOST_ADDRESSES, expanded
-from tradewind_agent.movers.known import known_movers, mover_named
-from tradewind_agent.movers.port import Tuning
+from tradewind_agent.movers.command_line import ParsedWords
+from tradewind_agent.movers.curl.url_globs import MAX_ADDRESSES, expand_globs
+from tradewind_agent.movers.port import RunSettings
 from tradewind_agent.movers.rclone.log import RcloneLog
 from tradewind_agent.movers.rclone.mover import Echo
-from tradewind_agent.movers.rclone.remotes import host_of
-from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.rclone.remotes import find_host
+from tradewind_agent.movers.registry import find_mover, list_movers
+from tradewind_agent.movers.rounds import count_rounds, split_by_bytes
 
-NO_OPTIONS = Parsed({}, ())
+NO_OPTIONS = ParsedWords({}, ())
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60), st.integers(1, 20))
@@ -39,11 +39,11 @@ def test_rounds_hold_about_as_many_bytes_each():
 
 def test_work_is_only_split_where_runs_last_and_streams_stay_busy():
     hundred_seconds = [125_000] * 1000
-    assert rounds_worth(hundred_seconds, 1e7, 20.0, at_once=4) == 5
-    assert rounds_worth(hundred_seconds, 1e7, 20.0, at_once=64) == 1
-    assert rounds_worth(hundred_seconds, 1e9, 20.0, at_once=4) == 1
-    assert rounds_worth(hundred_seconds, None, 20.0, at_once=4) == 1
-    assert rounds_worth(hundred_seconds, 1e7, None, at_once=4) == 1
+    assert count_rounds(hundred_seconds, 1e7, 20.0, at_once=4) == 5
+    assert count_rounds(hundred_seconds, 1e7, 20.0, at_once=64) == 1
+    assert count_rounds(hundred_seconds, 1e9, 20.0, at_once=4) == 1
+    assert count_rounds(hundred_seconds, None, 20.0, at_once=4) == 1
+    assert count_rounds(hundred_seconds, 1e7, None, at_once=4) == 1
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_work_is_only_split_where_runs_last_and_streams_stay_busy():
     ],
 )
 def test_curls_globs_stand_for_addresses(glob, addresses):
-    assert expanded(glob) == addresses
+    assert expand_globs(glob) == addresses
 
 
 def test_a_huge_glob_does_not_fill_the_memory():
-    assert len(expanded("http://x/[1-999999999]/[1-999999999]")) == MOST_ADDRESSES
+    assert len(expand_globs("http://x/[1-999999999]/[1-999999999]")) == MAX_ADDRESSES
 
 
 CONFIGURATION = "[store]\ntype = s3\nendpoint = https://s3.example.org:9000\n[home]\ntype = sftp\nhost = box\n"
@@ -82,18 +82,18 @@ CONFIGURATION = "[store]\ntype = s3\nendpoint = https://s3.example.org:9000\n[ho
 def test_the_host_of_a_remote_is_found_where_it_is_said(tmp_path, place, expected):
     (tmp_path / "rclone.conf").write_text(CONFIGURATION)
     environment = {"RCLONE_CONFIG": str(tmp_path / "rclone.conf"), "HOME": str(tmp_path)}
-    assert host_of(place, NO_OPTIONS, environment) == expected
+    assert find_host(place, NO_OPTIONS, environment) == expected
 
 
 def test_the_host_of_a_backend_is_found_in_its_option_or_variable():
-    given_by_flag = Parsed({"http-url": ("http://a.example/",)}, ())
-    assert host_of(":http:x", given_by_flag, {})[0] == "a.example"
-    assert host_of(":http:x", NO_OPTIONS, {"RCLONE_HTTP_URL": "https://b.example/"}) == ("b.example", "https", None)
+    given_by_flag = ParsedWords({"http-url": ("http://a.example/",)}, ())
+    assert find_host(":http:x", given_by_flag, {})[0] == "a.example"
+    assert find_host(":http:x", NO_OPTIONS, {"RCLONE_HTTP_URL": "https://b.example/"}) == ("b.example", "https", None)
 
 
 def test_an_encrypted_configuration_is_no_error(tmp_path):
     (tmp_path / "rclone.conf").write_bytes(b"# Encrypted\nRCLONE_ENCRYPT_V0:\n\xff\xfe\x00")
-    assert host_of("x:y", NO_OPTIONS, {"RCLONE_CONFIG": str(tmp_path / "rclone.conf")}) == ("x", "unknown", None)
+    assert find_host("x:y", NO_OPTIONS, {"RCLONE_CONFIG": str(tmp_path / "rclone.conf")}) == ("x", "unknown", None)
 
 
 def line(**message):
@@ -170,7 +170,7 @@ class Refusing:
 )
 def test_only_what_aria2_has_taken_is_in_force(refused, taken, tmp_path):
     task = SimpleNamespace(addresses=("http://host/one",))
-    run = Aria2Run(task, Tuning(parameters=Parameters(concurrency=4, parallelism=1)), tmp_path)
+    run = Aria2Run(task, RunSettings(parameters=Parameters(concurrency=4, parallelism=1)), tmp_path)
     run._rpc = Refusing(refused)
     wanted = [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=4))]
     assert run.retune(wanted)
@@ -183,22 +183,22 @@ def test_only_what_aria2_has_taken_is_in_force(refused, taken, tmp_path):
 
 def test_a_configuration_of_aria2_is_found_where_aria2_looks(tmp_path):
     environment = {"HOME": str(tmp_path)}
-    assert configuration_of(NO_OPTIONS, environment) == ()
+    assert read_configuration(NO_OPTIONS, environment) == ()
     (tmp_path / ".aria2").mkdir()
     (tmp_path / ".aria2" / "aria2.conf").write_text("# mine\nsplit=3\n")
-    found = configuration_of(NO_OPTIONS, environment)
-    assert options_in(found) == {"split": ("3",)}
-    assert configuration_of(Parsed({"no-conf": ("",)}, ()), environment) == ()
+    found = read_configuration(NO_OPTIONS, environment)
+    assert parse_options(found) == {"split": ("3",)}
+    assert read_configuration(ParsedWords({"no-conf": ("",)}, ()), environment) == ()
 
 
 def test_tools_are_known_by_the_name_of_their_program():
-    assert [mover.name for mover in known_movers()] == [
+    assert [mover.name for mover in list_movers()] == [
         "rclone", "aria2", "curl", "globus-url-copy", "scp", "sftp", "rsync",
     ]  # fmt: skip
-    assert mover_named("/opt/bin/aria2c").name == "aria2"
+    assert find_mover("/opt/bin/aria2c").name == "aria2"
     for wrong in ("wget", "", "/"):
         with pytest.raises(InvalidValue, match="it tunes rclone, aria2c"):
-            mover_named(wrong)
+            find_mover(wrong)
 
 
 def test_messages_that_a_file_does_not_take_go_to_standard_error_and_the_transfer_goes_on(tmp_path, capfd):

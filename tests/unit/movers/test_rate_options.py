@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradewind_agent.movers.rate_option import own_rate_bps
+from tradewind_agent.movers.rate_option import find_user_rate_bps
 
 KIB_S, MIB_S = 8 * 2**10, 8 * 2**20
 
@@ -27,4 +27,4 @@ KIB_S, MIB_S = 8 * 2**10, 8 * 2**20
     ],
 )
 def test_lowest_rate_that_the_user_set_is_known(tool, options, rate_bps):
-    assert own_rate_bps(tool, options, files_at_once=4) == rate_bps
+    assert find_user_rate_bps(tool, options, files_at_once=4) == rate_bps

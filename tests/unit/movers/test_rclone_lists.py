@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
-from tradewind_agent.movers.rclone.mover import Echo, File, RcloneMover, RcloneTask, _stats_every_s
+from tradewind_agent.movers.rclone.mover import Echo, ListedFile, RcloneMover, RcloneTask, _parse_stats_interval_s
 
 GRAMMAR = Grammar(valued=frozenset(), names={})
 
@@ -16,7 +16,7 @@ def task_in(environment, files=None):
 
 @pytest.mark.parametrize(("name", "split"), [("a b", True), ("a\nb", False), ("a\rb", False)])
 def test_a_name_of_two_lines_keeps_the_files_in_one_run(name, split):
-    assert task_in({}, (File(name, 1), File("c", 1))).changes_live is split
+    assert task_in({}, (ListedFile(name, 1), ListedFile("c", 1))).changes_live is split
 
 
 @pytest.mark.parametrize("name", ["EXCLUDE", "FILTER", "INCLUDE", "MAX_SIZE", "EXCLUDE_FROM"])
@@ -27,7 +27,7 @@ def test_filters_of_the_users_variables_keep_the_files_in_one_run(name):
 def test_a_list_that_the_users_variables_would_not_hold_for_is_refused():
     line = CommandLine("rclone", ("copy", "from", "to"), {"RCLONE_MAX_SIZE": "1M"})
     with pytest.raises(InvalidValue, match="your own RCLONE_MAX_SIZE would not hold for"):
-        RcloneMover().task_of_files(line, (File("a", 1),))
+        RcloneMover().task_of_files(line, (ListedFile("a", 1),))
 
 
 def test_what_variables_say_of_the_log_holds(tmp_path):
@@ -37,5 +37,5 @@ def test_what_variables_say_of_the_log_holds(tmp_path):
     Echo(task.settled.last("log-file"))(b"heard")
     assert log.read_bytes() == b"heard"
     assert (task.is_on("use-json-log"), task.is_on("syslog")) == (True, False)
-    assert _stats_every_s(task.settled) == 5.0
-    assert _stats_every_s(task_in({"RCLONE_VERBOSE": "0"}).settled) is None
+    assert _parse_stats_interval_s(task.settled) == 5.0
+    assert _parse_stats_interval_s(task_in({"RCLONE_VERBOSE": "0"}).settled) is None

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tradewind_agent.movers.wrap.running import FORWARDED, _forwarding
+from tradewind_agent.movers.wrap.run_tool import FORWARDED, _forward_signals
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def ignored():
 
 def test_a_signal_that_is_ignored_stays_so(ignored):
     async def handlers():
-        with _forwarding(asyncio.get_running_loop()):
+        with _forward_signals(asyncio.get_running_loop()):
             return [signal.getsignal(number) for number in FORWARDED]
 
     during = dict(zip(FORWARDED, asyncio.run(handlers()), strict=True))
@@ -35,8 +35,8 @@ import fcntl, os, sys, termios
 os.setsid()
 fcntl.ioctl(2, termios.TIOCSCTTY, 0)
 {stdin}
-from tradewind_agent.movers.wrap.running import _in_foreground
-print(_in_foreground())
+from tradewind_agent.movers.wrap.run_tool import _is_in_foreground
+print(_is_in_foreground())
 """
 
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
-from tradewind_agent.movers.wrap.socket_diagnosis import SeenConnection, established_connections
+from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
+from tradewind_agent.movers.wrap.socket_diagnosis import EstablishedConnection, list_established_connections
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 
 
@@ -21,19 +21,19 @@ def pair():
 def of(connection):
     """What the kernel tells of a socket by its inode."""
     inode = os.fstat(connection.fileno()).st_ino
-    return next((each for each in established_connections() if each.inode == inode), None)
+    return next((each for each in list_established_connections() if each.inode == inode), None)
 
 
 def test_what_is_seen_from_outside_is_what_the_owner_sees(pair):
     sender, receiver = pair
     sender.sendall(b"x" * 100_000)
     assert receiver.recv(100_000, socket.MSG_WAITALL) == b"x" * 100_000
-    seen, own = of(sender), sample(sender)
+    seen, own = of(sender), read_tcp_info(sender)
     assert (seen.local_port, seen.remote_port) == (sender.getsockname()[1], receiver.getsockname()[1])
     for told in (seen.info, own):  # what was sent twice counts twice
         assert told.sent_bytes - told.retransmitted_bytes == 100_000
     assert seen.info.min_rtt_s == own.min_rtt_s
-    assert of(receiver).info.received_packets == sample(receiver).received_packets > 0
+    assert of(receiver).info.received_packets == read_tcp_info(receiver).received_packets > 0
 
 
 def has(family):
@@ -98,7 +98,7 @@ def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
             receive_rtt_s=0.05, min_rtt_s=0.04, received_bytes=received, received_packets=packets,
             out_of_order_packets=overtaken,
         )  # fmt: skip
-        kernel.connections[cookie] = SeenConnection(cookie, inode, port, 80, info)
+        kernel.connections[cookie] = EstablishedConnection(cookie, inode, port, 80, info)
 
     seen(1, 100_000, 100, 0)
     look(kernel, tool, 1.0)
@@ -115,7 +115,7 @@ def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
 
 
 def test_connections_of_others_are_left_out(kernel, tool):
-    kernel.connections[1] = SeenConnection(1, 1, 1234, 80, TcpInfo(rtt_s=1.0, received_bytes=5))
+    kernel.connections[1] = EstablishedConnection(1, 1, 1234, 80, TcpInfo(rtt_s=1.0, received_bytes=5))
     look(kernel, tool, 1.0)
     path, open_ = tool.sample()
     assert (path.rtt_s, path.sent_bytes, open_) == (None, 0, 0)
@@ -135,7 +135,7 @@ def test_looks_that_cost_much_become_rarer(kernel, tool, pair):
     kernel.look_costs_s = 0.1  # 5 s may pass until the next one, by the share that looks may cost
     seen = []
     for second in range(1, 12):
-        kernel.connections[1] = SeenConnection(1, inode, 1234, 80, TcpInfo(received_bytes=second))
+        kernel.connections[1] = EstablishedConnection(1, inode, 1234, 80, TcpInfo(received_bytes=second))
         look(kernel, tool, float(second))
         seen.append(tool.sample()[0].sent_bytes)
     assert seen == [1] * 5 + [6] * 5 + [11]

@@ -16,7 +16,7 @@ from tradewind_agent.meters import (
     MeterUnavailable,
     calibrated_profile,
 )
-from tradewind_agent.serve.transfer_meters import KEPT_S, LIVE_S, MOST_TRANSFERS, TransferMeters
+from tradewind_agent.serve.transfer_meters import ACCOUNT_LIFETIME_S, LIVENESS_S, MAX_TRANSFERS, TransferMeters
 from tradewind_agent.session.metering import HostMeter
 
 A, B = UUID(int=1), UUID(int=2)
@@ -175,7 +175,7 @@ def test_a_transfer_that_never_came_by_is_unknown_and_a_name_that_is_no_id_opens
 
 def test_the_table_is_bounded_and_the_transfer_silent_for_longest_makes_room():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        names = [uuid4() for _ in range(MOST_TRANSFERS + 10)]
+        names = [uuid4() for _ in range(MAX_TRANSFERS + 10)]
         busy = meters.begin(str(A))
         for name in names:
             clock.now_s += 0.001
@@ -190,7 +190,7 @@ def test_the_table_is_bounded_and_the_transfer_silent_for_longest_makes_room():
 
 def test_while_every_place_is_in_use_further_transfers_are_served_unmetered():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        for _ in range(MOST_TRANSFERS):
+        for _ in range(MAX_TRANSFERS):
             meters.begin(str(uuid4()))
         assert meters.begin(str(A)) is meters.begin(None)
         assert await meters.report(A) is None
@@ -202,7 +202,7 @@ def test_accounts_are_forgotten_after_a_while():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         meters.end(meters.begin(str(A)))
         assert await meters.report(A) is not None
-        clock.now_s += KEPT_S + 1
+        clock.now_s += ACCOUNT_LIFETIME_S + 1
         meters.begin(str(B))
         assert await meters.report(A) is None
 
@@ -213,7 +213,7 @@ def test_a_transfer_that_pauses_is_not_charged_for_its_pause():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         meters.end(meters.begin(str(A)))
         before = await meters.report(A)
-        clock.now_s += LIVE_S + 1
+        clock.now_s += LIVENESS_S + 1
         other = meters.begin(str(B))
         other.moved_bytes += 1
         await meters.report(B)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.serve.messages import Refused
-from tradewind_agent.serve.ranges import declared_part, requested_range
+from tradewind_agent.serve.messages import RequestRefused
+from tradewind_agent.serve.ranges import parse_content_range, parse_range
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
 from tradewind_agent.serve.uploads.journal import Journal, read_journal
 
@@ -109,25 +109,25 @@ def test_what_is_no_journal_is_none(text: str):
 def test_a_requested_range_lies_in_the_file_or_is_refused(first: int, last: int, size: int):
     field = f"bytes={first}-{last}"
     if last < first:
-        assert size <= first or requested_range(field, size) is None
+        assert size <= first or parse_range(field, size) is None
     elif first < size:
-        assert requested_range(field, size) == (first, min(last, size - 1))
+        assert parse_range(field, size) == (first, min(last, size - 1))
     else:
-        with pytest.raises(Refused, match=f"{size} bytes"):
-            requested_range(field, size)
+        with pytest.raises(RequestRefused, match=f"{size} bytes"):
+            parse_range(field, size)
 
 
 @given(st.text(max_size=30))
 def test_no_text_breaks_the_range_parsers(text: str):
     for field in (text, f"bytes={text}", f"bytes=1-{text}"):
-        with suppress(Refused):
-            requested_range(field, 1000)
+        with suppress(RequestRefused):
+            parse_range(field, 1000)
     for field in (text, f"bytes 1-{text}", f"bytes 1-2/{text}"):
-        with suppress(Refused):
-            declared_part(field)
+        with suppress(RequestRefused):
+            parse_content_range(field)
 
 
 def test_numbers_longer_than_any_file_are_no_range():
-    assert requested_range("bytes=0-" + "9" * 5000, 1000) is None
-    with pytest.raises(Refused):
-        declared_part("bytes 0-1/" + "9" * 5000)
+    assert parse_range("bytes=0-" + "9" * 5000, 1000) is None
+    with pytest.raises(RequestRefused):
+        parse_content_range("bytes 0-1/" + "9" * 5000)

@@ -22,7 +22,7 @@ _MOST_XZ_BYTES = 128 * MIB
 """Above what xz -9 takes to unpack: a stream that wants more is none of ours."""
 
 
-class CannotUnpack(AgentError):
+class UnpackFailed(AgentError):
     """A packed block is damaged, or not what it claims to be."""
 
 
@@ -41,12 +41,12 @@ def available_codecs() -> frozenset[Codec]:
     return frozenset(found)
 
 
-def codecs_of_both(theirs: str) -> frozenset[Codec]:
+def common_codecs(theirs: str) -> frozenset[Codec]:
     """Those of this host that the other end has told, with commas between them; unknown names are passed over."""
     return available_codecs() & frozenset(Codec(name) for name in theirs.split(",") if name in set(Codec))
 
 
-def require(codec: Codec) -> None:
+def require_codec(codec: Codec) -> None:
     """See that this host has ``codec``.
 
     Raises
@@ -64,7 +64,7 @@ def require(codec: Codec) -> None:
 
 
 @cache
-def load(codec: Codec) -> None:
+def load_codec(codec: Codec) -> None:
     """See that its library is loaded, before something is timed."""
     unpack(pack(b"", Setting(codec, FACTS[codec].lowest)), codec, 0)
 
@@ -86,9 +86,9 @@ def unpack(packed: bytes, codec: Codec, plain_bytes: int) -> bytes:
     except AgentError:
         raise
     except Exception as error:  # each library has errors of its own
-        raise CannotUnpack(f"a block of {codec} is damaged: {error}") from error
+        raise UnpackFailed(f"a block of {codec} is damaged: {error}") from error
     if len(block) != plain_bytes:
-        raise CannotUnpack(f"a block of {codec} has {len(block)} bytes, not {plain_bytes}")
+        raise UnpackFailed(f"a block of {codec} has {len(block)} bytes, not {plain_bytes}")
     return block
 
 
@@ -103,7 +103,7 @@ def _gunzip(packed: bytes, plain_bytes: int) -> bytes:
     import zlib  # noqa: PLC0415
 
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+    return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
 def _bzip2(block: bytes, level: int) -> bytes:
@@ -116,7 +116,7 @@ def _bunzip2(packed: bytes, plain_bytes: int) -> bytes:
     import bz2  # noqa: PLC0415
 
     unpacker = bz2.BZ2Decompressor()
-    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+    return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
 def _xz(block: bytes, level: int) -> bytes:
@@ -129,7 +129,7 @@ def _unxz(packed: bytes, plain_bytes: int) -> bytes:
     import lzma  # noqa: PLC0415
 
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_XZ_BYTES)
-    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+    return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
 def _zstd(block: bytes, level: int) -> bytes:
@@ -143,7 +143,7 @@ def _unzstd(packed: bytes, plain_bytes: int) -> bytes:
 
     told = zstandard.get_frame_parameters(packed).content_size
     if told not in (plain_bytes, zstandard.CONTENTSIZE_UNKNOWN):
-        raise CannotUnpack(f"a block of zstd says to have {told} bytes, not {plain_bytes}")
+        raise UnpackFailed(f"a block of zstd says to have {told} bytes, not {plain_bytes}")
     return bytes(zstandard.ZstdDecompressor().decompress(packed, max_output_size=plain_bytes))
 
 
@@ -157,7 +157,7 @@ def _unlz4(packed: bytes, plain_bytes: int) -> bytes:
     from lz4 import frame  # noqa: PLC0415
 
     unpacker = frame.LZ4FrameDecompressor()
-    return _bounded(bytes(unpacker.decompress(packed, max_length=plain_bytes + 1)), unpacker.eof)
+    return _require_finished(bytes(unpacker.decompress(packed, max_length=plain_bytes + 1)), unpacker.eof)
 
 
 def _brotli(block: bytes, level: int) -> bytes:
@@ -177,18 +177,18 @@ def _unbrotli(packed: bytes, plain_bytes: int) -> bytes:
         if not more:
             break
         block += more
-    return _bounded(bytes(block), unpacker.is_finished())
+    return _require_finished(bytes(block), unpacker.is_finished())
 
 
 def _lzop(block: bytes, level: int) -> bytes:
-    return _through_lzop([f"-{level}"], block, 2 * len(block) + MIB)
+    return _run_lzop([f"-{level}"], block, 2 * len(block) + MIB)
 
 
 def _unlzop(packed: bytes, plain_bytes: int) -> bytes:
-    return _through_lzop(["-d"], packed, plain_bytes)
+    return _run_lzop(["-d"], packed, plain_bytes)
 
 
-def _through_lzop(options: list[str], data: bytes, most_bytes: int) -> bytes:
+def _run_lzop(options: list[str], data: bytes, most_bytes: int) -> bytes:
     """What lzop makes of ``data``; it is ended once it has made more than ``most_bytes``."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as said:
         source.write(data)
@@ -201,21 +201,21 @@ def _through_lzop(options: list[str], data: bytes, most_bytes: int) -> bytes:
                 made = ran.stdout.read(most_bytes + 1)
                 if len(made) > most_bytes:
                     ran.kill()
-                    raise CannotUnpack("a block of lzop is longer than announced")
+                    raise UnpackFailed("a block of lzop is longer than announced")
                 code = ran.wait()
             finally:
                 in_time.cancel()
         if code:
             said.seek(0)
             lines = said.read().decode("utf-8", "replace").strip().splitlines()
-            raise CannotUnpack(f"lzop failed: {lines[-1] if lines else f'exit code {code}'}")
+            raise UnpackFailed(f"lzop failed: {lines[-1] if lines else f'exit code {code}'}")
     return made
 
 
-def _bounded(block: bytes, ended: bool) -> bytes:
+def _require_finished(block: bytes, ended: bool) -> bytes:
     """``block`` of a stream that has ended: one cut short, or longer than announced, has not."""
     if not ended:
-        raise CannotUnpack("a packed block is damaged: cut short, or longer than announced")
+        raise UnpackFailed("a packed block is damaged: cut short, or longer than announced")
     return block
 
 

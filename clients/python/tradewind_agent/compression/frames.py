@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from tradewind.compression.codecs import FACTS, Codec, Setting
 from tradewind.compression.model import LARGEST_BLOCK_BYTES
-from tradewind_agent.compression.codecs import CannotUnpack
+from tradewind_agent.compression.codecs import UnpackFailed
 
 _HEAD = struct.Struct(">BBIIII")
 _DIGEST_BYTES = 32
@@ -80,7 +80,7 @@ class FrameReader:
         while (block := self._next()) is not None:
             blocks.append(block)
         if self.sha256 is not None and self._buffer:
-            raise CannotUnpack("the packed stream goes on behind its end")
+            raise UnpackFailed("the packed stream goes on behind its end")
         return blocks
 
     def ended(self) -> bytes:
@@ -91,38 +91,38 @@ class FrameReader:
         CannotUnpack : the stream was cut.
         """
         if self.sha256 is None:
-            raise CannotUnpack("the packed stream was cut before its end")
+            raise UnpackFailed("the packed stream was cut before its end")
         return self.sha256
 
     def _next(self) -> Block | None:
         if self.sha256 is not None or len(self._buffer) < _HEAD.size:
             return None
         number, level, plain_bytes, packed_bytes, plain_crc, took = _HEAD.unpack_from(self._buffer)
-        setting = _checked(number, level, plain_bytes, packed_bytes)
+        setting = _check_head(number, level, plain_bytes, packed_bytes)
         whole_bytes = _HEAD.size + packed_bytes
         if len(self._buffer) < whole_bytes:
             return None
         packed = bytes(memoryview(self._buffer)[_HEAD.size : whole_bytes])
         del self._buffer[:whole_bytes]
         if number == _FAILED:
-            raise CannotUnpack(f"the sender gave up: {packed.decode('utf-8', 'replace')}")
+            raise UnpackFailed(f"the sender gave up: {packed.decode('utf-8', 'replace')}")
         if number == _END:
             self.sha256, self.note = packed[:_DIGEST_BYTES], packed[_DIGEST_BYTES:].decode("utf-8", "replace")
             return None
         return Block(setting, plain_bytes, plain_crc, packed, took / _MICROSECONDS)
 
 
-def _checked(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Setting | None:
+def _check_head(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Setting | None:
     """The setting of a head that makes sense."""
     if number == _FAILED and plain_bytes == 0 and packed_bytes <= _MOST_REASON_BYTES:
         return None
     if number == _END and plain_bytes == 0 and 0 <= packed_bytes - _DIGEST_BYTES <= _MOST_NOTE_BYTES:
         return None
     if not 0 < plain_bytes <= LARGEST_BLOCK_BYTES or packed_bytes > _MOST_PACKED_BYTES:
-        raise CannotUnpack("what came is no packed stream, or is damaged")
+        raise UnpackFailed("what came is no packed stream, or is damaged")
     if number == _RAW and plain_bytes == packed_bytes:
         return None
     codec = _CODEC.get(number)
     if codec is None or not FACTS[codec].lowest <= level <= FACTS[codec].highest:
-        raise CannotUnpack("a packed block is damaged, or of a codec that this version does not know")
+        raise UnpackFailed("a packed block is damaged, or of a codec that this version does not know")
     return Setting(codec, level)

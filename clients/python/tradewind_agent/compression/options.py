@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile, Work
-from tradewind_agent.compression.planning import Advised, Wish, steered
-from tradewind_agent.compression.sampling import Sample, sample_descriptor
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile, PackingTotals
+from tradewind_agent.compression.planning import FileAdvice, PackingMode, plan_steering
+from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +18,10 @@ class PackedOutcome:
     ``sample`` : that the end which packed has taken, of this file or of another of its sort.
     """
 
-    work: Work = field(default_factory=Work)
+    work: PackingTotals = field(default_factory=PackingTotals)
     wire_bytes: int = 0
     fetched: bytes = field(default=b"", repr=False)
-    sample: Sample | None = field(default=None, repr=False)
+    sample: FileSample | None = field(default=None, repr=False)
     skipped: bool = False
 
     @property
@@ -39,16 +39,16 @@ class PackedOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packing:
+class PackingOptions:
     """How a file is packed, and what is known of the path.
 
     ``advised`` : for files of its sort, where that was asked before. ``at_once`` : packed files that share path, cores
     and ``pool``; ``line_bps`` : of all together.
     """
 
-    wish: Wish
+    wish: PackingMode
     line_bps: float | None = None
-    advised: Advised | None = None
+    advised: FileAdvice | None = None
     at_once: int = 1
     pool: ThreadPoolExecutor | None = None
 
@@ -71,7 +71,7 @@ class Packing:
         return PackedFile(
             descriptor,
             status,
-            steered(self.wish, sample, self.line_bps, codecs, advice=advice),
+            plan_steering(self.wish, sample, self.line_bps, codecs, advice=advice),
             adapt=self.wish.adapts,
             pool=self.pool,
             at_once=self.at_once,
@@ -79,7 +79,7 @@ class Packing:
             looks=sample is None and not self.wish.as_is,
         )
 
-    def known_sample(self, file_bytes: int) -> Sample | None:
+    def known_sample(self, file_bytes: int) -> FileSample | None:
         """That of another file of the same sort: each takes some time of a processor."""
         known = None if self.advised is None else self.advised.sample
         return None if known is None else replace(known, file_bytes=file_bytes)

@@ -21,15 +21,15 @@ from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
-from tradewind_agent.compression.sampling import Sample, sample_descriptor
+from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
 OBSERVED_FROM_BYTES = 64 * KIB
 """Less says little of a codec."""
 
-LOOKED_SHARE = 64
-LEAST_LOOKED_BYTES = 16 * KIB
+LOOK_SHARE = 64
+LEAST_LOOK_BYTES = 16 * KIB
 """Of a block that goes as it is, so much is packed to look: a hundredth of the time that all of it would take."""
 
 SHORTEST_S = 1e-6
@@ -37,13 +37,13 @@ LEAST_SEEN_S = 0.02
 """A piece that left in less went into a buffer: that says nothing of the path's rate."""
 IDLE_SHARE = 0.1
 """Of the time, spent on sending: where it is less, the path waits for the packing."""
-LOOK_AWAITED_S = 1.0
+MAX_LOOK_WAIT_S = 1.0
 LONGEST_PACK_S = 5.0
 """Of a block on one core: where several files share it, the other end still hears of each in time."""
 
 
 @dataclass(slots=True)
-class Effort:
+class SettingTotals:
     """What one setting made of the blocks that it was tried on; times are those of one core, summed.
 
     Beside the codec they have the sums that both ends take of each block's bytes, and no wait for a disk.
@@ -72,7 +72,7 @@ class Effort:
 
 
 @dataclass(slots=True)
-class Work:
+class PackingTotals:
     """What packing came to.
 
     ``packed_bytes`` : with the heads of blocks. ``used`` : plain bytes by the setting that they were sent with.
@@ -82,7 +82,7 @@ class Work:
     plain_bytes: int = 0
     packed_bytes: int = 0
     used: dict[Setting | None, int] = field(default_factory=dict)
-    efforts: dict[Setting, Effort] = field(default_factory=dict)
+    efforts: dict[Setting, SettingTotals] = field(default_factory=dict)
 
     def sent(self, setting: Setting | None, plain_bytes: int) -> None:
         self.plain_bytes += plain_bytes
@@ -91,7 +91,7 @@ class Work:
     def tried(
         self, setting: Setting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
     ) -> None:
-        effort = self.efforts.setdefault(setting, Effort())
+        effort = self.efforts.setdefault(setting, SettingTotals())
         effort.plain_bytes += plain_bytes
         effort.packed_bytes += round(packed_bytes)
         effort.pack_s += pack_s
@@ -99,7 +99,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class _Made:
+class _PackedBlock:
     """``tried``, ``ratio``, ``pack_s`` : of what was packed, whatever is sent; 1 to 1 where it became no smaller."""
 
     block: Block
@@ -136,7 +136,7 @@ class PackedFile:
         adapt: bool = True,
         pool: ThreadPoolExecutor | None = None,
         at_once: int = 1,
-        sample: Sample | None = None,
+        sample: FileSample | None = None,
         looks: bool = False,
         tells: bool = False,
         clock_s: Callable[[], float] = time.perf_counter,
@@ -147,7 +147,7 @@ class PackedFile:
         self._workers = usable_cores()
         self._clock_s = clock_s
         self._asked_s: float | None = None
-        self.work = Work()
+        self.work = PackingTotals()
         self.sample, self._tells = sample, tells
         self._looks = looks and status.st_size - first >= OBSERVED_FROM_BYTES
         self.failure: FileFault | None = None
@@ -166,8 +166,8 @@ class PackedFile:
     def _pieces(self) -> Generator[bytes]:
         digest = sha256()
         with self._threads() as pool:
-            ahead: deque[Future[_Made]] = deque()
-            looking: Future[Sample | None] | None = None
+            ahead: deque[Future[_PackedBlock]] = deque()
+            looking: Future[FileSample | None] | None = None
             try:
                 for plain, told_s in self._read(digest.update):
                     if ahead and self._is_for_one_core():
@@ -190,15 +190,15 @@ class PackedFile:
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
         yield encode_end(digest.digest(), self.sample.told() if self.sample is not None and self._tells else "")
 
-    def _is_given_up(self, looking: "Future[Sample | None]") -> bool:
+    def _is_given_up(self, looking: "Future[FileSample | None]") -> bool:
         """Where other files' blocks are before it for long: this one's stream is not to wait for a history's sake."""
-        wait([looking], timeout=LOOK_AWAITED_S)
+        wait([looking], timeout=MAX_LOOK_WAIT_S)
         return looking.cancel()
 
-    def _look(self, pool: ThreadPoolExecutor) -> "Future[Sample | None]":
+    def _look(self, pool: ThreadPoolExecutor) -> "Future[FileSample | None]":
         """Take a sample by a descriptor of its own: a stream may be given up before that is done."""
         descriptor = os.dup(self._descriptor)
-        looking = pool.submit(_sampled, descriptor)
+        looking = pool.submit(_try_sample, descriptor)
         looking.add_done_callback(lambda _: os.close(descriptor))
         return looking
 
@@ -243,29 +243,29 @@ class PackedFile:
         setting = self.steering.setting
         return setting is not None and not FACTS[setting.codec].side_by_side
 
-    def _pack(self, plain: bytes, told_s: float, setting: Setting | None) -> _Made:
+    def _pack(self, plain: bytes, told_s: float, setting: Setting | None) -> _PackedBlock:
         begun_s = self._clock_s() - told_s
         raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
             return self._looked_at(raw)
-        packed = _packed(plain, setting)
+        packed = _pack_block(plain, setting)
         took_s = self._clock_s() - begun_s
         if len(packed) >= len(plain):
-            return _Made(raw, setting, 1.0, took_s)
+            return _PackedBlock(raw, setting, 1.0, took_s)
         block = Block(setting, raw.plain_bytes, raw.plain_crc, packed, took_s)
-        return _Made(block, setting, len(plain) / len(packed), took_s)
+        return _PackedBlock(block, setting, len(plain) / len(packed), took_s)
 
-    def _looked_at(self, raw: Block) -> _Made:
+    def _looked_at(self, raw: Block) -> _PackedBlock:
         """A block that goes as it is, a little from its middle packed to see whether it should."""
         trial = self.steering.trial if self._adapt else None
         if trial is None:
-            return _Made(raw)
-        looked_bytes = max(raw.plain_bytes // LOOKED_SHARE, LEAST_LOOKED_BYTES)
+            return _PackedBlock(raw)
+        looked_bytes = max(raw.plain_bytes // LOOK_SHARE, LEAST_LOOK_BYTES)
         first = max((raw.plain_bytes - looked_bytes) // 2, 0)
         little = raw.packed[first : first + looked_bytes]
-        return _Made(raw, trial, max(len(little) / len(_packed(little, trial)), 1.0))
+        return _PackedBlock(raw, trial, max(len(little) / len(_pack_block(little, trial)), 1.0))
 
-    def _sent(self, made: _Made) -> Iterator[bytes]:
+    def _sent(self, made: _PackedBlock) -> Iterator[bytes]:
         """One block; how long the caller keeps it is how long the path takes for it."""
         block = made.block
         piece = encode_block(block)
@@ -284,7 +284,7 @@ class PackedFile:
         if self._adapt:
             self.steering = self.steering.seen(self._seen(made, len(piece), asked_s - begun_s, waited_s))
 
-    def _seen(self, made: _Made, piece_bytes: int, kept_s: float, waited_s: float | None) -> Packed:
+    def _seen(self, made: _PackedBlock, piece_bytes: int, kept_s: float, waited_s: float | None) -> Packed:
         """``kept_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
         bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
         idle = kept_s < LEAST_SEEN_S and waited_s is not None and kept_s < IDLE_SHARE * waited_s
@@ -299,14 +299,14 @@ class PackedFile:
         )
 
 
-def _sampled(descriptor: int) -> Sample | None:
+def _try_sample(descriptor: int) -> FileSample | None:
     """As for a path on which there is no time to look at more; one that cannot be taken is no fault of the file's."""
     with suppress(OSError):
         return sample_descriptor(descriptor, math.inf)
     return None
 
 
-def _packed(plain: bytes, setting: Setting) -> bytes:
+def _pack_block(plain: bytes, setting: Setting) -> bytes:
     """`pack`, where a codec that fails is no fault of the file's."""
     try:
         return pack(plain, setting)

@@ -12,20 +12,20 @@ from tradewind.compression.model import Line, Speeds
 from tradewind.compression.steering import Steering
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import CodecMissing
-from tradewind_agent.compression.sampling import Sample
+from tradewind_agent.compression.sampling import FileSample
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import AdviceAnswer
 
 AUTO = "auto"
 RAW = "raw"
-MOST_FIGURE = 1e15
-MOST_TOLD = 12
+LARGEST_SPEED = 1e15
+MAX_EXPECTATIONS = 12
 """Expectations that a server is told of a download: others are not tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advised:
+class FileAdvice:
     """What a file is to be packed with.
 
     ``answer`` : on its sort; ``None`` where the user, or a web server, says with what. ``codecs`` : of both ends.
@@ -33,41 +33,41 @@ class Advised:
     """
 
     answer: "AdviceAnswer | None" = None
-    sample: Sample | None = None
+    sample: FileSample | None = None
     codecs: frozenset[Codec] = frozenset()
 
 
-def told_expectations(advice: "AdviceAnswer") -> str:
+def format_expectations(advice: "AdviceAnswer") -> str:
     """What is expected of codecs, the best first, as a field of a message."""
-    return told_speeds(dict(each.expected for each in advice.options[:MOST_TOLD] if each.expected is not None))
+    return format_speeds(dict(each.expected for each in advice.options[:MAX_EXPECTATIONS] if each.expected is not None))
 
 
-def told_speeds(speeds: Mapping[Setting, Speeds]) -> str:
+def format_speeds(speeds: Mapping[Setting, Speeds]) -> str:
     return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in its)}" for setting, its in speeds.items())
 
 
-def read_speeds(told: str) -> Mapping[Setting, Speeds]:
-    """What `told_speeds` has told.
+def parse_speeds(told: str) -> Mapping[Setting, Speeds]:
+    """What `format_speeds` has told.
 
     Raises
     ------
     InvalidValue : it makes no sense.
     """
     found = {}
-    for each in filter(None, told.split(";")[:MOST_TOLD]):
+    for each in filter(None, told.split(";")[:MAX_EXPECTATIONS]):
         name, _, figures = each.partition("=")
         try:
             ratio, compress_bps, decompress_bps = map(float, figures.split(","))
         except ValueError:
             raise InvalidValue("speeds", f"{each[:80]!r} is no codec with ratio and speeds") from None
-        if not all(0 < figure < MOST_FIGURE for figure in (ratio, compress_bps, decompress_bps)):
+        if not all(0 < figure < LARGEST_SPEED for figure in (ratio, compress_bps, decompress_bps)):
             raise InvalidValue("speeds", "ratios and speeds must be above 0 and finite")
         found[parse_setting(name)] = Speeds(ratio, compress_bps, decompress_bps)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PackingMode:
     """``setting`` : by hand; ``None`` lets it be chosen and changed on the way, unless all is to go ``as_is``."""
 
     setting: Setting | None
@@ -101,13 +101,13 @@ class Wish:
         return AUTO if self.setting is None else str(self.setting)
 
 
-def case_of(sample: Sample) -> Case:
+def make_case(sample: FileSample) -> Case:
     return Case(file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=sample.cpu_class, probe=sample.probe)
 
 
-def steered(
-    wish: Wish,
-    sample: Sample | None,
+def plan_steering(
+    wish: PackingMode,
+    sample: FileSample | None,
     line_bps: float | None,
     codecs: frozenset[Codec],
     *,
@@ -139,7 +139,7 @@ def steered(
     if expected:
         return Steering(expected=expected, line_bps=line_bps, setting=next(iter(expected)))
     assert sample is not None
-    case = case_of(sample)
+    case = make_case(sample)
     if advice is None:
         question = Question(
             case=case,

@@ -25,7 +25,7 @@ from tradewind.compression.content import (
 from tradewind.compression.history import MOST_CORES, told_cores
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE, KIB
-from tradewind_agent.compression.codecs import load, pack, unpack
+from tradewind_agent.compression.codecs import load_codec, pack, unpack
 from tradewind_agent.compression.cores import usable_cores
 
 SHORTEST_S = 1e-6
@@ -47,7 +47,7 @@ _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class FileSample:
     """What a few blocks tell of a file, and of the machine that has looked at them.
 
     Attributes
@@ -75,7 +75,7 @@ class Sample:
         return ";".join([self.cpu_class, self.content.kind, *(f"{figure:.6g}" for figure in figures)])
 
     @classmethod
-    def read(cls, told: str, file_bytes: int) -> "Sample | None":
+    def read(cls, told: str, file_bytes: int) -> "FileSample | None":
         """One that the other end has told; ``None`` where that makes no sense."""
         try:
             machine, kind, *figures = told.split(";")
@@ -91,7 +91,7 @@ class Sample:
 Places = Callable[[], Sequence[float]]
 
 
-def by_lot() -> Sequence[float]:
+def pick_random_places() -> Sequence[float]:
     """Where in each part of a file to look, so that a file that deceived a sample once does not every time."""
     lot = SystemRandom()
     return [lot.random() for _ in range(SAMPLE_BLOCKS - 1)]
@@ -101,8 +101,8 @@ def sample_file(
     path: Path,
     line_bps: float | None = None,
     clock_s: Callable[[], float] = time.perf_counter,
-    places: Places = by_lot,
-) -> Sample:
+    places: Places = pick_random_places,
+) -> FileSample:
     """Read a few blocks of ``path`` and pack them by the probe; more of it the longer it takes at ``line_bps``.
 
     Raises
@@ -117,26 +117,26 @@ def sample_descriptor(
     descriptor: int,
     line_bps: float | None = None,
     clock_s: Callable[[], float] = time.perf_counter,
-    places: Places = by_lot,
-) -> Sample:
+    places: Places = pick_random_places,
+) -> FileSample:
     """The same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
     blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
-    probe = measured(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
+    probe = measure_setting(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
     look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or USUAL_LINE_BPS)
-    pieces = pieces_of(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)
-    ratio = _ratio_of([os.pread(descriptor, size, offset) for offset, size in pieces]) if pieces else probe.ratio
-    return Sample(
+    pieces = choose_pieces(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)
+    ratio = _measure_ratio([os.pread(descriptor, size, offset) for offset, size in pieces]) if pieces else probe.ratio
+    return FileSample(
         file_bytes=file_bytes,
         blocks=tuple(blocks),
         content=content_of(blocks),
         probe=probe._replace(ratio=ratio),
-        cpu_class=cpu_class(),
+        cpu_class=read_cpu_class(),
         beyond_blocks=ratio / probe.ratio,
     )
 
 
-def pieces_of(file_bytes: int, look_bytes: float) -> Sequence[tuple[int, int]]:
+def choose_pieces(file_bytes: int, look_bytes: float) -> Sequence[tuple[int, int]]:
     """Offsets and sizes of so much of a file, evenly spread; none where it is no more than what is tried.
 
     That a file of programs packs unevenly is most of what a sample errs by: of 12 MB of them the ratio of six blocks
@@ -153,12 +153,12 @@ def pieces_of(file_bytes: int, look_bytes: float) -> Sequence[tuple[int, int]]:
     return tuple((int((number + 0.5) * part) - PIECE_BYTES // 2, PIECE_BYTES) for number in range(pieces))
 
 
-def _ratio_of(pieces: Sequence[bytes]) -> float:
+def _measure_ratio(pieces: Sequence[bytes]) -> float:
     plain = b"".join(pieces)
     return len(plain) / len(pack(plain, PROBE)) if plain else 1.0
 
 
-def measured(
+def measure_setting(
     blocks: Sequence[bytes],
     setting: Setting,
     clock_s: Callable[[], float] = time.perf_counter,
@@ -166,15 +166,15 @@ def measured(
     repeats: int = REPEATS,
 ) -> Speeds:
     """What ``setting`` makes of blocks one after the other, with the sums that each end takes of plain bytes."""
-    load(setting.codec)
+    load_codec(setting.codec)
     plain = b"".join(blocks)
     compress_s = decompress_s = float("inf")
     for _ in range(repeats):
         begun_s = clock_s()
-        _sum(plain)
+        _compute_sums(plain)
         packed = pack(plain, setting)
         between_s = clock_s()
-        _sum(unpack(packed, setting.codec, len(plain)))
+        _compute_sums(unpack(packed, setting.codec, len(plain)))
         compress_s = min(compress_s, between_s - begun_s)
         decompress_s = min(decompress_s, clock_s() - between_s)
     bits = BITS_PER_BYTE * len(plain)
@@ -183,18 +183,18 @@ def measured(
     )
 
 
-def _sum(plain: bytes) -> None:
+def _compute_sums(plain: bytes) -> None:
     """As `PackedFile` and `Unpacker` do with each block and the whole."""
     crc32(plain)
     sha256(plain)
 
 
-def cpu_class() -> str:
+def read_cpu_class() -> str:
     """How histories call this machine: architecture, model, cores that this process may use."""
-    return f"{_word(platform.machine())}/{_word(_model())}/{usable_cores()}"
+    return f"{_to_word(platform.machine())}/{_to_word(_read_cpu_model())}/{usable_cores()}"
 
 
-def _model() -> str:
+def _read_cpu_model() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -203,5 +203,5 @@ def _model() -> str:
     return next(named, "unknown")
 
 
-def _word(text: str) -> str:
+def _to_word(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "unknown"

@@ -11,8 +11,8 @@ from tradewind.compression.contest import contest
 from tradewind.compression.history import Observation
 from tradewind.compression.model import Line, Speeds
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, measured
+from tradewind_agent.compression.planning import make_case
+from tradewind_agent.compression.sampling import FileSample, measure_setting
 
 if TYPE_CHECKING:
     from tradewind.compression.history import History
@@ -24,21 +24,21 @@ TRIAL_SHARE = 0.02
 Clock = Callable[[], float]
 
 
-def packed_by(setting: Setting, sample: Sample, clock_s: Clock = time.perf_counter) -> Speeds:
+def try_setting(setting: Setting, sample: FileSample, clock_s: Clock = time.perf_counter) -> Speeds:
     """What a setting makes of a sample that was taken here, on all cores that it uses.
 
     The ratio is that of the blocks, as far as all that was looked at packs as they do.
     """
-    speeds = measured(sample.blocks, setting, clock_s, repeats=1)
+    speeds = measure_setting(sample.blocks, setting, clock_s, repeats=1)
     return Speeds(
         speeds.ratio * sample.beyond_blocks,
-        speeds.compress_bps * case_of(sample).cores_for(setting),
+        speeds.compress_bps * make_case(sample).cores_for(setting),
         speeds.decompress_bps,
     )
 
 
-def worthwhile_trials(
-    sample: Sample,
+def try_worthwhile_settings(
+    sample: FileSample,
     total_bytes: int,
     line_bps: float,
     codecs: frozenset[Codec],
@@ -56,7 +56,7 @@ def worthwhile_trials(
     from tradewind.compression.prior import packaged_history  # noqa: PLC0415 -- for who needs it
 
     known = history or packaged_history()
-    case = case_of(sample)
+    case = make_case(sample)
     question = Question(case=case, line=Line(line_bps), settings=candidates(codecs))
     found: dict[Setting, Speeds] = {}
     spent_s = 0.0
@@ -69,12 +69,12 @@ def worthwhile_trials(
         promised_s = BITS_PER_BYTE * total_bytes / advice.best.throughput_bps.mean
         expected = next(each.speeds for each in advice.options if each.setting == setting)
         assert expected is not None
-        return spent_s + _trial_s(sample, expected, case.cores_for(setting)) <= TRIAL_SHARE * promised_s
+        return spent_s + _estimate_trial_s(sample, expected, case.cores_for(setting)) <= TRIAL_SHARE * promised_s
 
     def tried(setting: Setting) -> Speeds:
         nonlocal spent_s
         begun_s = clock_s()
-        found[setting] = packed_by(setting, sample, clock_s)
+        found[setting] = try_setting(setting, sample, clock_s)
         spent_s += clock_s() - begun_s
         return found[setting]
 
@@ -82,7 +82,7 @@ def worthwhile_trials(
     return found
 
 
-def _trial_s(sample: Sample, expected: Speeds, cores: int) -> float:
+def _estimate_trial_s(sample: FileSample, expected: Speeds, cores: int) -> float:
     """How long a sample is packed and unpacked for, on the one core that it needs."""
     bits = BITS_PER_BYTE * sum(map(len, sample.blocks))
     return bits * cores / expected.compress_bps + bits / expected.decompress_bps

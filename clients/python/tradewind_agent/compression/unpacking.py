@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from zlib import crc32
 
-from tradewind_agent.compression.codecs import CannotUnpack, require, unpack
+from tradewind_agent.compression.codecs import UnpackFailed, require_codec, unpack
 from tradewind_agent.compression.frames import Block, FrameReader
 
 
@@ -39,10 +39,10 @@ class Unpacker:
         if block.setting is None:
             plain = block.packed
         else:
-            require(block.setting.codec)
+            require_codec(block.setting.codec)
             plain = unpack(block.packed, block.setting.codec, block.plain_bytes)
         if crc32(plain) != block.plain_crc:
-            raise CannotUnpack("a block is damaged: its check sum is another")
+            raise UnpackFailed("a block is damaged: its check sum is another")
         self._digest.update(plain)
         self.plain_bytes += len(plain)
         if block.setting is not None:
@@ -62,5 +62,5 @@ class Unpacker:
         CannotUnpack : it was cut, or what came out is not what went in.
         """
         if self._reader.ended() != self._digest.digest():
-            raise CannotUnpack("what was unpacked is not what was packed: the sums differ")
+            raise UnpackFailed("what was unpacked is not what was packed: the sums differ")
         return self._digest.hexdigest()

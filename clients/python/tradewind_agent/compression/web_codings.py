@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from tradewind.units import KIB, MIB
-from tradewind_agent.compression.codecs import CannotUnpack
-from tradewind_agent.compression.naming import WEB_CODINGS
+from tradewind_agent.compression.codecs import UnpackFailed
+from tradewind_agent.compression.wire_names import WEB_CODINGS
 from tradewind_agent.errors import MalformedResponse
 
 STEP_BYTES = 256 * KIB
@@ -18,14 +18,14 @@ _HEAD_BYTES, _BLOCK_HEAD_BYTES, _RUN_LENGTH_BLOCK = 18, 3, 1
 """Of a frame of zstd at most, of each block, and the type of one that is a byte repeated (RFC 8878, 3.1.1)."""
 
 
-def web_codings() -> str:
+def format_web_codings() -> str:
     """Codings of web servers that this host can undo."""
     from importlib.util import find_spec  # noqa: PLC0415
 
     return ", ".join(each for each in WEB_CODINGS if each != "br" or find_spec("brotli") is not None)
 
 
-def web_unpacked(packed: Iterator[bytes], coding: str) -> Iterator[bytes]:
+def unpack_web_coding(packed: Iterator[bytes], coding: str) -> Iterator[bytes]:
     """The plain bytes of a stream that comes in pieces.
 
     Raises
@@ -50,7 +50,7 @@ def _gunzip(packed: Iterator[bytes]) -> Iterator[bytes]:
                 rest = unpacker.unconsumed_tail
             _check_goes_on("gzip", ended=bool(unpacker.unused_data))
     except zlib.error as error:
-        raise _damaged("gzip", error) from error
+        raise _make_damage("gzip", error) from error
     _check_ended("gzip", ended=unpacker.eof)
 
 
@@ -59,17 +59,17 @@ def _unzstd(packed: Iterator[bytes]) -> Iterator[bytes]:
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
     try:
-        for block in _zstd_blocks(packed):
+        for block in _split_zstd_blocks(packed):
             _check_goes_on("zstd", ended=unpacker.eof)
             if plain := unpacker.decompress(block):
                 yield plain
             _check_goes_on("zstd", ended=bool(unpacker.unused_data))
     except zstandard.ZstdError as error:
-        raise _damaged("zstd", error) from error
+        raise _make_damage("zstd", error) from error
     _check_ended("zstd", ended=unpacker.eof)
 
 
-def _zstd_blocks(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _split_zstd_blocks(packed: Iterator[bytes]) -> Iterator[bytes]:
     """A stream of zstd block by block: its library unpacks all that it is given, and a block has 128 KiB at most."""
     import zstandard  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
                 yield plain
                 rest = b""
     except brotli.error as error:
-        raise _damaged("br", error) from error
+        raise _make_damage("br", error) from error
     _check_ended("br", ended=unpacker.is_finished())
 
 
@@ -119,13 +119,13 @@ _UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
 
 def _check_goes_on(coding: str, *, ended: bool) -> None:
     if ended:
-        raise CannotUnpack(f"the {coding} of the server goes on behind its end")
+        raise UnpackFailed(f"the {coding} of the server goes on behind its end")
 
 
 def _check_ended(coding: str, *, ended: bool) -> None:
     if not ended:
-        raise CannotUnpack(f"the {coding} of the server was cut")
+        raise UnpackFailed(f"the {coding} of the server was cut")
 
 
-def _damaged(coding: str, error: Exception) -> CannotUnpack:
-    return CannotUnpack(f"the {coding} of the server is damaged: {error}")
+def _make_damage(coding: str, error: Exception) -> UnpackFailed:
+    return UnpackFailed(f"the {coding} of the server is damaged: {error}")

@@ -9,13 +9,13 @@ from urllib.parse import unquote, urlsplit
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.http.fetch import Seen, fetch
+from tradewind_agent.engine.http.fetch import OnConnection, fetch
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import Downloads, list_downloads, list_manifest, list_uploads
+from tradewind_agent.engine.remote.source import DownloadList, list_downloads, list_manifest, list_uploads
 from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
 from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
@@ -221,7 +221,7 @@ async def _jobs(
     *,
     round_trips: "_RoundTrips",
     on_folders: OnFolders,
-) -> Downloads:
+) -> DownloadList:
     if manifest is None:
         found = await list_downloads(
             urls,
@@ -233,7 +233,7 @@ async def _jobs(
         )
     elif len(urls) <= 1:
         # Beside, so that connections begin before thousands of lines are read.
-        found = Downloads(
+        found = DownloadList(
             await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, target.path))
         )
     else:
@@ -281,7 +281,7 @@ def _read(manifest: str) -> str:
 
 
 async def query_sizes(
-    jobs: Sequence[DownloadJob], options: EngineOptions, seen: Seen | None = None
+    jobs: Sequence[DownloadJob], options: EngineOptions, seen: OnConnection | None = None
 ) -> list[DownloadJob]:
     """The jobs, with the sizes that the server tells of (a sample of) those without one."""
     asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
@@ -295,7 +295,7 @@ async def query_sizes(
     return told
 
 
-async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: Seen | None) -> int | None:
+async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None) -> int | None:
     """Size of a file by HEAD; ``None`` where it does not tell: the transfer itself will say what is wrong."""
     try:
         async with gate:

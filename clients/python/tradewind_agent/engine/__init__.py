@@ -1,7 +1,8 @@
 """The transfer engine: many files at once, byte ranges in parallel, pipelined requests, all tunable while it runs.
 
-Reading order: `engine` (what runs), `pool` → `chunks` → `lane` → `connection` → `http1` (how bytes travel), `download`
-→ `range_read` → `storage` (what becomes of them), `upload` (the other way), `source` (where jobs come from).
+Begin with `engine`, then `pool` → `chunks` → `request_pipeline` → `http.connection` (how bytes travel), `download` →
+`range_read` → `local.storage` (where they are stored), `upload`, and `remote.source` (which lists the jobs).
+Import what ``__all__`` names; it is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ __all__ = [
     "tls_context",
 ]
 
-# A copy asks for its listing before it needs the whole engine.
+# A copy lists its files before it needs the engine itself.
 __getattr__ = loaded_when_used(
     __name__,
     {

@@ -17,7 +17,7 @@ class ChunkDemand:
     remaining_bytes: int
 
 
-def within_permitted(demands: Sequence[ChunkDemand], permitted: int) -> list[ChunkDemand]:
+def limit_demands(demands: Sequence[ChunkDemand], permitted: int) -> list[ChunkDemand]:
     """Demands cut to the connections that the origins permit, those with most bytes a channel first."""
     cut = [replace(demand, concurrency=0, parallelism=min(demand.parallelism, permitted)) for demand in demands]
     left = permitted

@@ -9,9 +9,9 @@ from tradewind_agent.engine.channels import ChunkDemand
 from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import ReceiveBuffer
-from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
 from tradewind_agent.engine.progress import ChunkSnapshot
+from tradewind_agent.engine.request_pipeline import RequestPipeline
 
 
 class WorkQueue:
@@ -34,12 +34,12 @@ class WorkQueue:
         else:
             files.append(file)
 
-    def pop(self, lane: Lane) -> FileTransfer | None:
-        """The next file for a lane: of its own origin if there is one, else of the origin with most files."""
-        own = lane.origin
-        files = self._by_origin.get(own) if own is not None and lane.serves(own) else None
-        if not files and not lane.outstanding:
-            served = (files for origin, files in self._by_origin.items() if files and lane.serves(origin))
+    def pop(self, pipeline: RequestPipeline) -> FileTransfer | None:
+        """The next file for a pipeline: of its own origin if there is one, else of the origin with most files."""
+        own = pipeline.origin
+        files = self._by_origin.get(own) if own is not None and pipeline.serves(own) else None
+        if not files and not pipeline.outstanding:
+            served = (files for origin, files in self._by_origin.items() if files and pipeline.serves(origin))
             files = max(served, key=len, default=None)
         if not files:
             return None
@@ -61,34 +61,46 @@ class WorkQueue:
 
 
 class Channel:
-    """The p lanes that carry one file after another."""
+    """The p pipelines that carry one file after another."""
 
     def __init__(self, chunk: "TransferChunk") -> None:
         self.chunk = chunk
-        self.lanes: list[Lane] = []
+        self.pipelines: list[RequestPipeline] = []
         self._files: deque[FileTransfer] = deque()
 
     @property
-    def is_idle(self) -> bool:
-        return not self._files and not any(lane.outstanding for lane in self.lanes)
+    def pipelining(self) -> int:
+        return self.chunk.pipelining
 
-    def next_exchange(self, lane: Lane) -> FileExchange | None:
+    @property
+    def buffer(self) -> ReceiveBuffer:
+        return self.chunk.buffer
+
+    @property
+    def bytes_per_pipeline(self) -> float:
+        return self.chunk.bytes_per_pipeline
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._files and not any(pipeline.outstanding for pipeline in self.pipelines)
+
+    def next_exchange(self, pipeline: RequestPipeline) -> FileExchange | None:
         """A range of the channel's own file, else the beginning of the next one in the queue."""
         for _ in range(len(self._files)):
             file = self._files[0]
-            if not lane.serves(file.url.origin):
+            if not pipeline.serves(file.url.origin):
                 break
-            if (exchange := self._take(file, lane)) is not None:
+            if (exchange := self._take(file, pipeline)) is not None:
                 return exchange
-        while (waiting := self.chunk.queue.pop(lane)) is not None:
+        while (waiting := self.chunk.queue.pop(pipeline)) is not None:
             self._files.append(waiting)
             waiting.placed = True
-            if (exchange := self._take(waiting, lane)) is not None:
+            if (exchange := self._take(waiting, pipeline)) is not None:
                 return exchange
         return None
 
-    def _take(self, file: FileTransfer, lane: Lane) -> FileExchange | None:
-        exchange = file.take(self.chunk.parallelism, lane.range_bytes) if file.has_undealt else None
+    def _take(self, file: FileTransfer, pipeline: RequestPipeline) -> FileExchange | None:
+        exchange = file.take(self.chunk.parallelism, pipeline.range_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
             self._files.remove(file)
             file.placed = False
@@ -148,8 +160,8 @@ class TransferChunk:
         return self.max_file_bytes is None or (size_bytes is not None and size_bytes <= self.max_file_bytes)
 
     @property
-    def lanes(self) -> Iterator[Lane]:
-        return (lane for channel in self.channels for lane in channel.lanes)
+    def pipelines(self) -> Iterator[RequestPipeline]:
+        return (pipeline for channel in self.channels for pipeline in channel.pipelines)
 
     def dismiss(self) -> None:
         """The plan has no such chunk any more: hand back what its channels hold and take no more."""
@@ -179,7 +191,7 @@ class TransferChunk:
         return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._bytes_to_come)
 
     @property
-    def bytes_to_come_a_lane(self) -> float:
+    def bytes_per_pipeline(self) -> float:
         """An even part of what is left, by the running count."""
         return self._bytes_to_come / max(len(self.channels) * self.parallelism, 1)
 

@@ -7,22 +7,22 @@ from tradewind.units import format_count
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.origin.pipelining import ExpectedFile
-from tradewind_agent.engine.range_read import RangeRead, Settlement
+from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
 
 
-def _skip_part() -> None:
+def _ignore_part() -> None:
     """Leave the bytes of a part that belongs to no version by name: the file has been requested again."""
 
 
-class Unwanted(FileFault):
+class UnwantedAnswer(FileFault):
     """The answer is for a file that is over, or for an outdated version of it: its connection is not kept."""
 
 
@@ -109,9 +109,9 @@ class FileDownload(LocalFirst):
 
     # What comes back.
 
-    def judge(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
+    def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         if self.over or read.generation != self._generation:
-            raise Unwanted("not wanted any more")
+            raise UnwantedAnswer("not wanted any more")
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
         if head.status == _OK:
@@ -122,7 +122,7 @@ class FileDownload(LocalFirst):
             return partial(self._resize, head)
         return partial(self.refuse, read, head)
 
-    def _judge_part(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
+    def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range
         if got is None or (last_bytes := read.answered_by(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
@@ -132,14 +132,14 @@ class FileDownload(LocalFirst):
         if read.peek:
             return self._compare_local
         if not self._match_parts(answered, is_all=read.first == 0 and last == total - 1):
-            return _skip_part
+            return _ignore_part
         asked_last, read.last = read.last, last
         self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
         if self._undealt:
             self.host.available(self)
         return None
 
-    def _match_parts(self, answered: Identity, *, is_all: bool) -> bool:
+    def _match_parts(self, answered: FileIdentity, *, is_all: bool) -> bool:
         """Return whether a part may stand in one file with all other bytes of it: a strong validator says that they
         belong together (RFC 9110 §15.3.7.3); without one, only a single answer does.
         """
@@ -153,7 +153,7 @@ class FileDownload(LocalFirst):
         self._version.validator = answered.validator
         return True
 
-    def _judge_whole(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
+    def _judge_whole(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
         answered = self._learn(head, total, is_whole=not read.peek)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
@@ -162,12 +162,12 @@ class FileDownload(LocalFirst):
         if read.peek:
             return self._compare_local
         if self._sole is not None:
-            raise Unwanted("the whole file is on its way already")
+            raise UnwantedAnswer("the whole file is on its way already")
         self._take_whole(read, answered)
         read.least_bytes = self.job.least_bytes if head.until_close else 0
         return None
 
-    def _take_whole(self, read: RangeRead, answered: Identity) -> None:
+    def _take_whole(self, read: RangeRead, answered: FileIdentity) -> None:
         """Have this answer bring the whole file: what other answers bring is wanted no more."""
         if self._version.validator is None or answered.validator != self._version.validator:
             self._received = RangeSet()
@@ -181,27 +181,27 @@ class FileDownload(LocalFirst):
         if (due_bytes := self._version.due_bytes) is not None:
             read.last, self._version.size_bytes = due_bytes - 1, due_bytes
 
-    def _learn(self, head: ResponseHead, size_bytes: int | None, *, is_whole: bool = False) -> Identity:
+    def _learn(self, head: ResponseHead, size_bytes: int | None, *, is_whole: bool = False) -> FileIdentity:
         """Note size and version that the server tells, and return them; another version starts the file afresh."""
         if (objection := self._version.objection(head, size_bytes)) is not None:
             self.give_up(objection)
-            raise Unwanted("not the file that was wanted")
-        answered = Identity.of_answer(head.headers, size_bytes)
+            raise UnwantedAnswer("not the file that was wanted")
+        answered = FileIdentity.of_answer(head.headers, size_bytes)
         is_other = self._version.is_other(answered, is_whole=is_whole)
         if is_other and not (is_whole and self._version.in_one_answer):
             self._restart(answered)
-            raise Unwanted("another version of the file than before")
+            raise UnwantedAnswer("another version of the file than before")
         self._version.learn(answered, head, is_other=is_other)
         return answered
 
-    def _restart(self, answered: Identity) -> None:
+    def _restart(self, answered: FileIdentity) -> None:
         """Fetch afresh: the file on the server is another one now."""
         self._version.count_change()
         self._forget(answered)
         self._progressed = False  # a file that changes all the time shall not be fetched for ever
         self.fault(FileFault("the file changed on the server while it was fetched"))
 
-    def _forget(self, answered: Identity) -> None:
+    def _forget(self, answered: FileIdentity) -> None:
         """Forget everything received."""
         self._generation += 1
         self._version.forget(answered)
@@ -224,7 +224,7 @@ class FileDownload(LocalFirst):
             self._version.size_bytes = 0
             self._publish()
         else:
-            self._restart(Identity(total))
+            self._restart(FileIdentity(total))
 
     def _go_without_ranges(self, reason: str) -> None:
         self.traits.ranges = False
@@ -234,15 +234,15 @@ class FileDownload(LocalFirst):
 
     def store(self, read: RangeRead, data: memoryview | bytes) -> None:
         if self.over or read.generation != self._generation:
-            raise Unwanted("not wanted any more")
+            raise UnwantedAnswer("not wanted any more")
         try:
             self._part.write(read.position, data)
         except StorageFailed as error:
             self.host.stop(error)
-            raise Unwanted("nothing can be stored") from error
+            raise UnwantedAnswer("nothing can be stored") from error
         except FileFault as fault:
             self.give_up(str(fault))
-            raise Unwanted("cannot be stored") from fault
+            raise UnwantedAnswer("cannot be stored") from fault
         read.position += len(data)
         self._unsynced_bytes += len(data)
         self.host.moved(self, len(data))
@@ -270,7 +270,7 @@ class FileDownload(LocalFirst):
         if self.has_undealt:
             self.host.available(self)
 
-    def read_refused(self, read: RangeRead, settle: Settlement) -> None:
+    def read_refused(self, read: RangeRead, settle: OnAnswerEnd) -> None:
         if read in self._reads:
             self._settle_read(read)
             settle()

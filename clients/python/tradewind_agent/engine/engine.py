@@ -13,9 +13,9 @@ from tradewind_agent.engine.download import FileDownload
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection
-from tradewind_agent.engine.http.early_sockets import UNUSED_S
+from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
-from tradewind_agent.engine.local.publishing import Publication, Publisher, Told
+from tradewind_agent.engine.local.publishing import OnPublished, Publication, Publisher
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import OriginLimits
 from tradewind_agent.engine.origin.traits import OriginTraits
@@ -25,7 +25,7 @@ from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError, StorageFailed
 
-Made = TypeVar("Made")
+Outcome = TypeVar("Outcome")
 
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor; a few overlap well."""
@@ -39,7 +39,7 @@ class TransferEngine:
 
     def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions | None = None) -> None:
         self.options = options if options is not None else EngineOptions()
-        self._chunks = [TransferChunk(each) for each in _checked(plan)]
+        self._chunks = [TransferChunk(each) for each in _require_valid_plan(plan)]
         self._files: dict[FileTransfer, TransferChunk] = {}
         self._failures: list[FileFailure] = []
         self._stopped: AgentError | None = None
@@ -86,7 +86,7 @@ class TransferEngine:
         """
         known = {chunk.kind: chunk for chunk in self._chunks}
         followed = []
-        for each in _checked(plan):
+        for each in _require_valid_plan(plan):
             chunk = known.pop(each.chunk, None) or TransferChunk(each)
             chunk.follow(each)
             followed.append(chunk)
@@ -130,7 +130,9 @@ class TransferEngine:
         )
 
     def _connections(self) -> list[Connection]:
-        return [lane.connection for lane in self._pool.lanes if lane.connection] if self._running else []
+        return (
+            [pipeline.connection for pipeline in self._pool.pipelines if pipeline.connection] if self._running else []
+        )
 
     # What files ask for.
 
@@ -140,8 +142,8 @@ class TransferEngine:
     def limits_of(self, origin: Origin) -> OriginLimits:
         return self._pool.limits_of(origin)
 
-    def lanes_in_use(self, origin: Origin) -> int:
-        return self._pool.lanes_in_use(origin)
+    def count_connections_in_use(self, origin: Origin) -> int:
+        return self._pool.count_connections_in_use(origin)
 
     def test_alone(self, file: FileTransfer) -> None:
         self._pool.test_alone(file)
@@ -203,10 +205,10 @@ class TransferEngine:
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
 
-    def run_blocking(self, work: Callable[[], Made]) -> asyncio.Future[Made]:
+    def run_blocking(self, work: Callable[[], Outcome]) -> asyncio.Future[Outcome]:
         return self._loop.run_in_executor(self._threads, work)
 
-    def publish(self, publication: Publication, told: Told) -> None:
+    def publish(self, publication: Publication, told: OnPublished) -> None:
         self._publisher.publish(publication, told)
 
     def in_background(self, work: Callable[[], object]) -> None:
@@ -234,7 +236,7 @@ class TransferEngine:
 
     def _begin(self, jobs: Iterable[Job]) -> None:
         """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
-        files = [self._transfer_of(job) for job in _distinct(jobs)]
+        files = [self._transfer_of(job) for job in _require_distinct(jobs)]
         self._receiving = not any(isinstance(file, FileUpload) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
             chunk = self._home_of(file)
@@ -247,7 +249,7 @@ class TransferEngine:
         self._pool.deal_soon()
         self._checkpoint_later()
         if self.options.early is not None:
-            self._loop.call_later(UNUSED_S, self.options.early.close)
+            self._loop.call_later(MAX_UNUSED_S, self.options.early.close)
 
     def _transfer_of(self, job: Job) -> FileTransfer:
         return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)
@@ -301,7 +303,7 @@ class TransferEngine:
         )
 
 
-def _distinct(jobs: Iterable[Job]) -> Iterator[Job]:
+def _require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
     """The jobs as they are, as long as no two write to the same place."""
     seen: set[str] = set()
     for job in jobs:
@@ -311,7 +313,7 @@ def _distinct(jobs: Iterable[Job]) -> Iterator[Job]:
         yield job
 
 
-def _checked(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:
+def _require_valid_plan(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:
     if not plan:
         raise InvalidValue("chunks", "a plan needs at least one chunk")
     if len({each.chunk for each in plan}) < len(plan):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.http.http1 import Request, ResponseHead
-from tradewind_agent.engine.http.request_head import request_for
-from tradewind_agent.engine.http.retry import is_retryable_status, retry_after_s
+from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
+from tradewind_agent.engine.http.request_head import make_request_head
+from tradewind_agent.engine.http.retry import is_retryable_status, parse_retry_after
 from tradewind_agent.engine.jobs import Job
-from tradewind_agent.engine.local.publishing import Publication, Told
+from tradewind_agent.engine.local.publishing import OnPublished, Publication
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import (
@@ -18,7 +18,7 @@ from tradewind_agent.engine.origin.limits import (
     LOAD_STATUSES,
     TOO_MANY_REQUESTS,
     OriginLimits,
-    SentUnder,
+    SendContext,
 )
 from tradewind_agent.engine.origin.pipelining import PipelinedExchange
 from tradewind_agent.engine.origin.traits import OriginTraits
@@ -47,10 +47,10 @@ class FileExchange(PipelinedExchange, Protocol):
 
     Attributes
     ----------
-    sent_under : what was going on at the origin when it was sent; set then.
+    send_context : what was going on at the origin when it was sent; set then.
     """
 
-    sent_under: SentUnder | None
+    send_context: SendContext | None
 
     @property
     def expected_bytes(self) -> int:
@@ -70,7 +70,7 @@ class TransferHost(Protocol):
 
     def limits_of(self, origin: Origin) -> OriginLimits: ...
 
-    def lanes_in_use(self, origin: Origin) -> int:
+    def count_connections_in_use(self, origin: Origin) -> int:
         """Connections that carry requests to ``origin`` now, or are being made for them."""
 
     def test_alone(self, file: "FileTransfer") -> None:
@@ -93,7 +93,7 @@ class TransferHost(Protocol):
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run in a thread what may wait for the disk; whoever calls looks at the outcome."""
 
-    def publish(self, publication: Publication, told: Told) -> None:
+    def publish(self, publication: Publication, told: OnPublished) -> None:
         """Give a complete file its name, in a thread; ``told`` hears how that went."""
 
     def in_background(self, work: Callable[[], object]) -> None:
@@ -162,15 +162,15 @@ class FileTransfer(ABC):
     def traits(self) -> OriginTraits:
         return self.host.traits_of(self.url.origin)
 
-    def request(self, method: str, headers: Mapping[str, str]) -> Request:
+    def request(self, method: str, headers: Mapping[str, str]) -> RequestHead:
         """A request to where the file is now."""
-        return request_for(method, self.url, self.host.options, headers)
+        return make_request_head(method, self.url, self.host.options, headers)
 
     def next_length(self, undealt: RangeSet, streams: int, most_bytes: int) -> int:
         """Length of the next range to deal."""
         if self._even_share[0] != streams:
             self._even_share = (streams, -(-undealt.total_bytes // streams))
-        return share_bytes(undealt.total_bytes, self._even_share[1], streams, most_bytes)
+        return compute_range_length(undealt.total_bytes, self._even_share[1], streams, most_bytes)
 
     def progressed(self) -> None:
         """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
@@ -190,7 +190,7 @@ class FileTransfer(ABC):
 
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
         """Deal with an error status, which means this file or the load of the origin."""
-        fault, sent, limits = refusal(head), exchange.sent_under, self.limits
+        fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
         if head.status not in LOAD_STATUSES or sent is None or self.over:
             self.fault(fault)
         elif limits.was_alone(sent):
@@ -204,7 +204,7 @@ class FileTransfer(ABC):
                 not limits.is_load_proven or self._refusals >= _MOST_REFUSALS
             )
             if self._refusals <= _MOST_REFUSALS or head.status not in AMBIGUOUS_STATUSES:
-                limits.note_refused_file(self, sent, self.host.lanes_in_use(self.url.origin), head.status)
+                limits.note_refused_file(self, sent, self.host.count_connections_in_use(self.url.origin), head.status)
             if is_suspect and not self.waiting:
                 self.waiting = True
                 self.host.test_alone(self)
@@ -272,7 +272,7 @@ class FileTransfer(ABC):
             self.host.in_background(self.closing())
 
 
-def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
+def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
     """Length of the next range of a file.
 
     A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
@@ -288,13 +288,13 @@ def is_load_refusal(fault: FileFault) -> bool:
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
 
 
-def refusal(head: ResponseHead) -> RefusedByServer:
+def make_refusal(head: ResponseHead) -> RefusedByServer:
     """The fault that an error status stands for."""
     # Files are asked for by GET, which no server of files lacks: what is not allowed is to put them there.
     advice = "; it takes no uploads: start serve-files with --writable" if head.status == _NOT_ALLOWED else ""
     return RefusedByServer(
         f"the server answered {head.status_line}{advice}",
         retryable=is_retryable_status(head.status),
-        retry_after_s=retry_after_s(head.headers),
+        retry_after_s=parse_retry_after(head.headers),
         status=head.status,
     )

@@ -36,19 +36,19 @@ class PathSampler:
 
     def closed(self, info: TcpInfo) -> None:
         """Keep the totals of a connection that is gone."""
-        self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
+        self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
         for receiving, (carried, again) in self._closed.items():
-            more, more_again = _carried(info, receiving=receiving)
+            more, more_again = _count_carried(info, receiving=receiving)
             self._closed[receiving] = (carried + more, again + more_again)
 
     def sample(self, open_infos: Iterable[TcpInfo], first_bytes_s: Iterable[float], *, receiving: bool) -> PathSample:
         """Join the open connections to what is known; ``receiving`` takes all from the incoming data."""
         infos, waits_s = list(open_infos), list(first_bytes_s)
         for info in infos:
-            self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
-        self._min_first_byte_s = _least(self._min_first_byte_s, min(waits_s, default=None))
-        rtts_s = [rtt_s for info in infos if (rtt_s := _rtt_s(info, receiving=receiving)) is not None]
-        carried = [self._closed[receiving], *(_carried(info, receiving=receiving) for info in infos)]
+            self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
+        self._min_first_byte_s = _min_known(self._min_first_byte_s, min(waits_s, default=None))
+        rtts_s = [rtt_s for info in infos if (rtt_s := _read_rtt_s(info, receiving=receiving)) is not None]
+        carried = [self._closed[receiving], *(_count_carried(info, receiving=receiving) for info in infos)]
         return PathSample(
             rtt_s=median(rtts_s) if rtts_s else None,
             min_rtt_s=self._min_rtt_s,
@@ -59,11 +59,11 @@ class PathSampler:
         )
 
 
-def _rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
+def _read_rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
     return info.receive_rtt_s or info.rtt_s if receiving else info.rtt_s
 
 
-def _carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
+def _count_carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
     """Bytes in the direction of the payload, and those of them sent twice."""
     if receiving:
         lost_bytes = info.lost_bytes or 0
@@ -71,5 +71,5 @@ def _carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
     return info.sent_bytes or 0, info.retransmitted_bytes or 0
 
 
-def _least(known: float | None, seen: float | None) -> float | None:
+def _min_known(known: float | None, seen: float | None) -> float | None:
     return min((value for value in (known, seen) if value is not None), default=None)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from tradewind_agent.engine.channels import deal_channels, within_permitted
+from tradewind_agent.engine.channels import deal_channels, limit_demands
 from tradewind_agent.engine.chunks import Channel, TransferChunk
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
@@ -12,24 +12,24 @@ from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.dial import dial
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.tcp_info import TcpInfo
-from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin.limits import OriginLimits, SentUnder
+from tradewind_agent.engine.origin.limits import OriginLimits, SendContext
 from tradewind_agent.engine.origin.solo_tests import SoloTests
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSampler
+from tradewind_agent.engine.request_pipeline import RequestPipeline
 
-RETIRING_S = 1.0
+RETIREMENT_S = 1.0
 """A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few
 megabytes take a minute, in which those who suffer from so many connections would go on suffering."""
 
 
 class ChannelPool:
-    """Lanes of all chunks.
+    """The pipelines of all chunks.
 
-    Lanes that a change of plan frees go on in other channels with what they have in flight; only those in excess
-    retire, after their last answer or `RETIRING_S`. So there are never more connections than the larger of the old and
-    the new plan.
+    A pipeline that a change of plan frees moves to another channel with its requests in flight. Only pipelines in
+    excess retire, after their last answer or `RETIREMENT_S`. So there are never more connections than the larger of the
+    old and the new plan has.
     """
 
     def __init__(self, options: EngineOptions, crash: Callable[[BaseException], None]) -> None:
@@ -42,7 +42,7 @@ class ChannelPool:
         self._tests: dict[Origin, SoloTests] = {}
         self._loop = asyncio.get_running_loop()
         self.rate_limit = RateLimit(options.rate_bytes_per_s, self._loop)
-        self._retiring: set[Lane] = set()
+        self._retiring: set[RequestPipeline] = set()
         self._dealing_soon = False
         self._shut = False
 
@@ -77,39 +77,39 @@ class ChannelPool:
         permitted = self.permitted
         if not permitted:
             return None
-        working = {lane.origin for lane in self.lanes if lane.is_busy and lane.origin is not None}
+        working = {pipeline.origin for pipeline in self.pipelines if pipeline.is_busy and pipeline.origin is not None}
         working = working.union(*(chunk.queue.origins() for chunk in self.chunks)) or set(permitted)
         return None if working - permitted.keys() else sum(permitted[origin] for origin in working)
 
-    def lanes_in_use(self, origin: Origin) -> int:
-        return sum(lane.is_busy and lane.origin == origin for lane in self.lanes)
+    def count_connections_in_use(self, origin: Origin) -> int:
+        return sum(pipeline.is_busy and pipeline.origin == origin for pipeline in self.pipelines)
 
-    def admits(self, origin: Origin, lane: Lane) -> bool:
+    def admits(self, origin: Origin, pipeline: RequestPipeline) -> bool:
         limits = self.limits_of(origin)
         if limits.is_held or (origin in self._tests and self._tests[origin].bars_others):
             return False
         if (permitted := limits.permitted) is None:
             return True
-        others = [other for other in self.lanes if other is not lane and other.origin == origin]
+        others = [other for other in self.pipelines if other is not pipeline and other.origin == origin]
         busy = sum(other.is_busy for other in others)
         idle = [other for other in others if other.connected and not other.is_busy]
         while idle and busy + len(idle) >= permitted:
             idle.pop().retire()
         return busy < permitted
 
-    def note_start(self, origin: Origin, lane: Lane) -> SentUnder:
-        in_use = self.lanes_in_use(origin) + (lane.origin != origin)
-        return self.limits_of(origin).note_start(id(lane), in_use)
+    def note_start(self, origin: Origin, pipeline: RequestPipeline) -> SendContext:
+        in_use = self.count_connections_in_use(origin) + (pipeline.origin != origin)
+        return self.limits_of(origin).note_start(id(pipeline), in_use)
 
-    def note_refused_connection(self, lane: Lane, sent: SentUnder) -> None:
-        assert lane.origin is not None
+    def note_refused_connection(self, pipeline: RequestPipeline, sent: SendContext) -> None:
+        assert pipeline.origin is not None
         works = any(
-            other.connected and other.has_served and other.origin == lane.origin
-            for other in self.lanes
-            if other is not lane
+            other.connected and other.has_served and other.origin == pipeline.origin
+            for other in self.pipelines
+            if other is not pipeline
         )
-        limits = self.limits_of(lane.origin)
-        limits.note_refused_connection(sent, self.lanes_in_use(lane.origin), others_work=works)
+        limits = self.limits_of(pipeline.origin)
+        limits.note_refused_connection(sent, self.count_connections_in_use(pipeline.origin), others_work=works)
 
     def hold(self, origin: Origin, wait_s: float) -> None:
         wait_s = min(wait_s, self.options.retry.longest_wait_s)
@@ -126,33 +126,33 @@ class ChannelPool:
         return any(origin in chunk.queue.origins() for chunk in self.chunks)
 
     @property
-    def lanes(self) -> Iterator[Lane]:
-        return chain((lane for chunk in self.chunks for lane in chunk.lanes), self._retiring)
+    def pipelines(self) -> Iterator[RequestPipeline]:
+        return chain((pipeline for chunk in self.chunks for pipeline in chunk.pipelines), self._retiring)
 
     # Shape.
 
     def _reshape(self) -> None:
-        """Bring channels and lanes to what plans and files left ask for now."""
+        """Bring channels and pipelines to what plans and files left ask for now."""
         most_streams = self.most_streams
         for chunk in self.chunks:
             chunk.most_streams = most_streams
         demands = [chunk.demand() for chunk in self.chunks]
         if most_streams is not None:
-            demands = within_permitted(demands, most_streams)
+            demands = limit_demands(demands, most_streams)
             if self.options.early is not None:
                 self.options.early.close()
         dealt = deal_channels(demands)
         for chunk, count in zip(self.chunks, dealt, strict=True):
             self._shrink(chunk, count)
-        free = sorted(self._retiring, key=lambda lane: (lane.outstanding, not lane.connected))
+        free = sorted(self._retiring, key=lambda pipeline: (pipeline.outstanding, not pipeline.connected))
         spares = iter(free)
         for chunk, count in zip(self.chunks, dealt, strict=True):
             self._grow(chunk, count, spares)
-        for lane in tuple(self._retiring):
-            self._retire_if_idle(lane)
+        for pipeline in tuple(self._retiring):
+            self._retire_if_idle(pipeline)
 
     def _shrink(self, chunk: TransferChunk, channels: int) -> None:
-        """Let go of channels beyond their number, idle ones first, and of lanes beyond the parallelism."""
+        """Let go of channels beyond their number, idle ones first, and of pipelines beyond the parallelism."""
         surplus = len(chunk.channels) - channels
         if surplus > 0:
             for channel in sorted(chunk.channels, key=lambda channel: not channel.is_idle)[:surplus]:
@@ -163,34 +163,34 @@ class ChannelPool:
             self._free(channel, chunk.parallelism)
 
     def _free(self, channel: Channel, keep: int) -> None:
-        channel.lanes.sort(key=lambda lane: -lane.outstanding)
-        for lane in channel.lanes[keep:]:
-            lane.move_to(None)
-            self._retiring.add(lane)
-            self._loop.call_later(RETIRING_S, self._dismiss, lane)
-        del channel.lanes[keep:]
+        channel.pipelines.sort(key=lambda pipeline: -pipeline.outstanding)
+        for pipeline in channel.pipelines[keep:]:
+            pipeline.move_to(None)
+            self._retiring.add(pipeline)
+            self._loop.call_later(RETIREMENT_S, self._dismiss, pipeline)
+        del channel.pipelines[keep:]
 
-    def _grow(self, chunk: TransferChunk, channels: int, spares: Iterator[Lane]) -> None:
+    def _grow(self, chunk: TransferChunk, channels: int, spares: Iterator[RequestPipeline]) -> None:
         while len(chunk.channels) < channels:
             chunk.channels.append(Channel(chunk))
         for channel in chunk.channels:
-            while len(channel.lanes) < chunk.parallelism:
-                lane = next(spares, None)
-                if lane is None:
-                    lane = Lane(self, channel)
+            while len(channel.pipelines) < chunk.parallelism:
+                pipeline = next(spares, None)
+                if pipeline is None:
+                    pipeline = RequestPipeline(self, channel)
                 else:
-                    self._retiring.discard(lane)
-                    lane.move_to(channel)
-                channel.lanes.append(lane)
+                    self._retiring.discard(pipeline)
+                    pipeline.move_to(channel)
+                channel.pipelines.append(pipeline)
 
-    def _retire_if_idle(self, lane: Lane) -> None:
-        if lane in self._retiring and not lane.outstanding:
-            self._retiring.discard(lane)
-            lane.retire()
+    def _retire_if_idle(self, pipeline: RequestPipeline) -> None:
+        if pipeline in self._retiring and not pipeline.outstanding:
+            self._retiring.discard(pipeline)
+            pipeline.retire()
 
-    def _dismiss(self, lane: Lane) -> None:
-        if lane in self._retiring and not self._shut:
-            lane.dismiss()
+    def _dismiss(self, pipeline: RequestPipeline) -> None:
+        if pipeline in self._retiring and not self._shut:
+            pipeline.dismiss()
 
     # Work.
 
@@ -201,7 +201,7 @@ class ChannelPool:
             self._loop.call_soon(self._deal)
 
     def _deal(self) -> None:
-        """Breadth first: lanes with the fewest requests come first, and each channel's first lane before its second."""
+        """Deal work breadth first: to pipelines with the fewest requests, to each channel's first before its second."""
         self._dealing_soon = False
         if self._shut:
             return
@@ -209,40 +209,40 @@ class ChannelPool:
         for tests in self._tests.values():
             tests.advance()
         rows = [
-            (lane.outstanding, row, position, lane)
+            (pipeline.outstanding, row, position, pipeline)
             for chunk in self.chunks
             for position, channel in enumerate(chunk.channels)
-            for row, lane in enumerate(channel.lanes)
+            for row, pipeline in enumerate(channel.pipelines)
         ]
-        hungry = [lane for *_, lane in sorted(rows, key=lambda entry: entry[:3])]
+        hungry = [pipeline for *_, pipeline in sorted(rows, key=lambda entry: entry[:3])]
         while hungry:
-            hungry = [lane for lane in hungry if self._deal_one(lane)]
+            hungry = [pipeline for pipeline in hungry if self._deal_one(pipeline)]
 
-    def _deal_one(self, lane: Lane) -> bool:
-        if self._shut or lane.channel is None or not lane.has_room():
+    def _deal_one(self, pipeline: RequestPipeline) -> bool:
+        if self._shut or pipeline.channel is None or not pipeline.has_room():
             return False
-        exchange = lane.channel.next_exchange(lane)
+        exchange = pipeline.channel.next_exchange(pipeline)
         if exchange is None:
             return False
-        lane.give(exchange)
+        pipeline.give(exchange)
         return True
 
-    def ready(self, lane: Lane) -> None:
-        if self._limits and (self._tests or self.permitted) and not lane.outstanding:
-            self.deal_soon()  # another lane may have waited for this one
-        if lane.channel is None:
-            self._retire_if_idle(lane)
+    def ready(self, pipeline: RequestPipeline) -> None:
+        if self._limits and (self._tests or self.permitted) and not pipeline.outstanding:
+            self.deal_soon()  # another pipeline may have waited for this one
+        if pipeline.channel is None:
+            self._retire_if_idle(pipeline)
             return
-        while self._deal_one(lane):
+        while self._deal_one(pipeline):
             pass
 
-    def dial(self, origin: Origin, lane: Lane) -> "asyncio.Task[Connection]":
-        assert lane.channel is not None
-        buffer = lane.channel.chunk.buffer
+    def dial(self, origin: Origin, pipeline: RequestPipeline) -> "asyncio.Task[Connection]":
+        assert pipeline.channel is not None
+        buffer = pipeline.channel.buffer
         return self._loop.create_task(
             dial(
                 origin,
-                lambda: Connection(lane, buffer, self.rate_limit, idle_timeout_s=self.options.idle_timeout_s),
+                lambda: Connection(pipeline, buffer, self.rate_limit, idle_timeout_s=self.options.idle_timeout_s),
                 self.options,
             )
         )
@@ -255,5 +255,5 @@ class ChannelPool:
         self._shut = True
         for tests in self._tests.values():
             tests.close()
-        await asyncio.gather(*(lane.shut() for lane in tuple(self.lanes)))
+        await asyncio.gather(*(pipeline.shut() for pipeline in tuple(self.pipelines)))
         self.rate_limit.close()

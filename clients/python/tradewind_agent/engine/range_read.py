@@ -5,22 +5,22 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Payload
-from tradewind_agent.engine.http.http1 import ContentRange, Request, ResponseHead
-from tradewind_agent.engine.origin.limits import SentUnder
+from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
+from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
-Settlement = Callable[[], None]
+OnAnswerEnd = Callable[[], None]
 """What to do once an answer without wanted bytes is over."""
 
 
 class ReadingFile(Protocol):
     """The file that a read belongs to."""
 
-    def judge(self, read: "RangeRead", head: ResponseHead) -> Settlement | None:
+    def judge(self, read: "RangeRead", head: ResponseHead) -> OnAnswerEnd | None:
         """Decide on an answer's head: ``None`` means its body is wanted."""
 
     def store(self, read: "RangeRead", data: memoryview | bytes) -> None: ...
@@ -29,7 +29,7 @@ class ReadingFile(Protocol):
 
     def read_lost(self, read: "RangeRead", fault: FileFault | None) -> None: ...
 
-    def read_refused(self, read: "RangeRead", settle: Settlement) -> None: ...
+    def read_refused(self, read: "RangeRead", settle: OnAnswerEnd) -> None: ...
 
 
 class RangeRead:
@@ -51,7 +51,7 @@ class RangeRead:
         self,
         file: ReadingFile,
         origin: Origin,
-        request: Request,
+        request: RequestHead,
         first: int,
         last: int | None,
         *,
@@ -70,8 +70,8 @@ class RangeRead:
         self.peek = peek
         self.generation = generation
         self.expected_answer: ExpectedAnswer | None = expected_answer
-        self.sent_under: SentUnder | None = None
-        self._settle: Settlement | None = None
+        self.send_context: SendContext | None = None
+        self._settle: OnAnswerEnd | None = None
         self._unwanted_bytes = 0
 
     @property
@@ -108,7 +108,7 @@ class RangeRead:
         """Have the request answered in this way."""
         if answer != self.expected_answer:
             headers = {**self.request.headers, "Range": f"bytes=0-{answer.last}"}
-            self.request = Request(self.request.method, self.request.target, headers)
+            self.request = RequestHead(self.request.method, self.request.target, headers)
             self.ranged, self.expected_answer = True, answer
 
     def on_head(self, head: ResponseHead) -> None:

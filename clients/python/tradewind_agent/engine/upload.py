@@ -14,7 +14,7 @@ from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.part_write import FileSlice, UploadExchange, upload_id
+from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
@@ -87,7 +87,7 @@ class FileUpload(FileTransfer):
         if not self._is_as_listed(found):
             self.give_up(f"{self.job.source} has changed since it was listed")
             return False
-        self._upload_id = upload_id(self.job, found)
+        self._upload_id = make_upload_id(self.job, found)
         if self.host.options.checksum:
             self._preparing = True
             self.host.run_blocking(self._sum).add_done_callback(self._summed)

@@ -13,7 +13,7 @@ class Address(NamedTuple):
     path: str
 
 
-def address_of(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """The parts of ``text``, which may be a path or nothing; of nonsense (``http://[::1``) the scheme alone."""
     try:
         parts = urlsplit(text)

@@ -10,12 +10,12 @@ from pathlib import Path
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.addresses import address_of
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, parse
+from tradewind_agent.movers.addresses import parse_address
+from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse
 from tradewind_agent.movers.local_end import LocalEnd
-from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload
-from tradewind_agent.movers.rate_option import rate_words
-from tradewind_agent.movers.url_sizes import workload_of_paths
+from tradewind_agent.movers.port import Command, RunSettings, ToolProgress, ToolResult, TransferEnds, Workload
+from tradewind_agent.movers.rate_option import make_rate_option
+from tradewind_agent.movers.url_sizes import measure_paths
 
 _SSH_PORT, _RSYNC_PORT = 22, 873
 
@@ -69,17 +69,17 @@ class BaselineTask:
     live = "nothing"
     notes: tuple[str, ...] = ()
 
-    def __init__(self, tool: str, line: CommandLine, given: Parsed, port: int) -> None:
+    def __init__(self, tool: str, line: CommandLine, given: ParsedWords, port: int) -> None:
         self.tool, self.line, self.own_options = tool, line, given.options
-        places = _sftp_places(given) if tool == "sftp" else given.places
+        places = _list_sftp_places(given) if tool == "sftp" else given.places
         *sources, destination = places if len(places) > 1 else (*places, ".")
-        self.sources = [Path(each) for each in sources if _host(each) is None]
-        self.destination = Path(destination) if _host(destination) is None else None
-        source = _host(sources[0])
-        self.ends = Ends(
+        self.sources = [Path(each) for each in sources if _parse_host(each) is None]
+        self.destination = Path(destination) if _parse_host(destination) is None else None
+        source = _parse_host(sources[0])
+        self.ends = TransferEnds(
             source=source,
-            destination=_host(destination),
-            protocol=_protocol(places),
+            destination=_parse_host(destination),
+            protocol=_find_protocol(places),
             port=given.count("P") or given.count("port") or port,
         )
 
@@ -88,12 +88,12 @@ class BaselineTask:
         return (*self.sources, *([self.destination] if self.destination is not None else []))
 
     def workload(self) -> Workload | None:
-        return workload_of_paths(self.sources)
+        return measure_paths(self.sources)
 
-    def left_out(self, _parameters: Parameters, /) -> tuple[str, ...]:
+    def find_inexpressible(self, _parameters: Parameters, /) -> tuple[str, ...]:
         return ()
 
-    def run(self, tuning: Tuning, _scratch: Path, /) -> "BaselineRun":
+    def run(self, tuning: RunSettings, _scratch: Path, /) -> "BaselineRun":
         return BaselineRun(self, tuning.rate_bps)
 
 
@@ -106,7 +106,7 @@ class BaselineRun:
 
     def __init__(self, task: BaselineTask, rate_bps: float | None) -> None:
         self._task = task
-        self._rate = rate_words(task.tool, rate_bps, task.own_options)
+        self._rate = make_rate_option(task.tool, rate_bps, task.own_options)
         self._local = LocalEnd(task.destination) if task.destination is not None else None
         self._begun = False
         self._code: int | None = None
@@ -128,24 +128,24 @@ class BaselineRun:
         self._code = code
         return code
 
-    def progress(self) -> Progress:
-        return Progress(sum(self._local.written()) if self._local else 0, None)
+    def progress(self) -> ToolProgress:
+        return ToolProgress(sum(self._local.written()) if self._local else 0, None)
 
     def retune(self, _chunks: Sequence[ChunkPlan], /) -> bool:
         return False
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         failed = int(bool(self._code))
         if self._local is not None:
             written = self._local.written()
-            return Result(sum(written), len(written), failed)
+            return ToolResult(sum(written), len(written), failed)
         sent = self._task.workload()
         if sent is None or failed:
             return None
-        return Result(sum(sent.sizes_bytes), len(sent.sizes_bytes), 0)
+        return ToolResult(sum(sent.sizes_bytes), len(sent.sizes_bytes), 0)
 
 
-def baselines() -> tuple[Baseline, ...]:
+def list_baselines() -> tuple[Baseline, ...]:
     return (
         Baseline("scp", "openssh-client", _SCP, _SSH_PORT),
         Baseline("sftp", "openssh-client", _SFTP, _SSH_PORT),
@@ -153,17 +153,17 @@ def baselines() -> tuple[Baseline, ...]:
     )
 
 
-def _sftp_places(given: Parsed) -> tuple[str, ...]:
+def _list_sftp_places(given: ParsedWords) -> tuple[str, ...]:
     """Sources and a destination: sftp's first place is its server, and what a batch puts there is sent."""
     server, *rest = given.places
-    if _host(server) is None:
+    if _parse_host(server) is None:
         server = f"{server}:"
     batch = given.last("b")
-    sent = [] if batch is None or rest else _put_by(Path(batch))
+    sent = [] if batch is None or rest else _list_batch_uploads(Path(batch))
     return (*sent, server) if sent else (server, *rest)
 
 
-def _put_by(batch: Path) -> list[str]:
+def _list_batch_uploads(batch: Path) -> list[str]:
     """Local files that a batch file of sftp uploads (sftp(1), put)."""
     try:
         lines = [shlex.split(line, comments=True) for line in batch.read_text(encoding="utf-8").splitlines()]
@@ -177,18 +177,18 @@ def _is_put(words: Sequence[str]) -> bool:
     return bool(words) and words[0].lstrip("-@") == "put"
 
 
-def _host(place: str) -> str | None:
+def _parse_host(place: str) -> str | None:
     """Host of ``user@host:path`` or an address; ``None`` for a local path, whose colon follows a slash if any."""
     if "://" in place:
-        return address_of(place).host
+        return parse_address(place).host
     remote = _REMOTE.match(place)
     return (remote[1] or remote[2]) if remote else None
 
 
-def _protocol(places: Sequence[str]) -> str:
-    schemes = [address_of(place).scheme for place in places if "://" in place]
+def _find_protocol(places: Sequence[str]) -> str:
+    schemes = [parse_address(place).scheme for place in places if "://" in place]
     if schemes:
         return schemes[0]
     if any((remote := _REMOTE.match(place)) and remote[3] == "::" for place in places):
         return "rsync"
-    return "ssh" if any(_host(place) for place in places) else "file"
+    return "ssh" if any(_parse_host(place) for place in places) else "file"

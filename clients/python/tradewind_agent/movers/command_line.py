@@ -20,7 +20,7 @@ class Grammar:
     single_dash: bool = False
 
 
-class Said(NamedTuple):
+class CommandWord(NamedTuple):
     """An option, or a place, which has no ``name``. ``at`` : the word that holds it; ``None`` for one of a file."""
 
     at: int | None
@@ -29,7 +29,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedWords:
     """``options`` : values by long name, in order; a switch has "". ``places`` : the words that are no options."""
 
     options: Mapping[str, tuple[str, ...]]
@@ -60,7 +60,7 @@ class CommandLine:
         return (self.program, *self.arguments[:end], *ours, *self.arguments[end:])
 
 
-def grammar_of_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
+def parse_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
     """What ``--help`` lists, a line an option: ``-o, --output <file>``, ``--retries int``, ``-d, --dir=DIR``.
 
     Parameters
@@ -77,40 +77,40 @@ def grammar_of_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
     return Grammar(valued=frozenset(valued), names=names)
 
 
-def said_in(words: Sequence[str], grammar: Grammar) -> Iterator[Said]:
+def read_words(words: Sequence[str], grammar: Grammar) -> Iterator[CommandWord]:
     """Options and places of ``words``, in their order, which do not include the program itself."""
     at = 0
     while at < len(words):
         word, here = words[at], at
         at += 1
         if word == "--":
-            yield from (Said(each, None, words[each]) for each in range(at, len(words)))
+            yield from (CommandWord(each, None, words[each]) for each in range(at, len(words)))
             return
         if word in ("-", "") or not word.startswith("-"):
-            yield Said(here, None, word)
+            yield CommandWord(here, None, word)
             continue
-        for name, value in _options_of(word, grammar):
+        for name, value in _split_options(word, grammar):
             if value is None and name in grammar.valued and at < len(words):
                 value, at = words[at], at + 1  # noqa: PLW2901  # the value is the next word
-            yield Said(here, name, value)
+            yield CommandWord(here, name, value)
 
 
-def parsed(all_said: Iterable[Said]) -> Parsed:
+def collect_words(all_said: Iterable[CommandWord]) -> ParsedWords:
     """Options by their names, and the places."""
     options: dict[str, list[str]] = {}
     places: list[str] = []
     for said in all_said:
         values = places if said.name is None else options.setdefault(said.name, [])
         values.append(said.value or "")
-    return Parsed({name: tuple(values) for name, values in options.items()}, tuple(places))
+    return ParsedWords({name: tuple(values) for name, values in options.items()}, tuple(places))
 
 
-def parse(words: Sequence[str], grammar: Grammar) -> Parsed:
+def parse(words: Sequence[str], grammar: Grammar) -> ParsedWords:
     """Options and places of ``words``, which do not include the program itself."""
-    return parsed(said_in(words, grammar))
+    return collect_words(read_words(words, grammar))
 
 
-def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
+def _split_options(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
     """Long names in one word, each with the value that the word itself holds."""
     if grammar.single_dash or word.startswith("--"):
         name, equals, value = word.lstrip("-").partition("=")
@@ -124,10 +124,10 @@ def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
     return found
 
 
-def without(words: Sequence[str], grammar: Grammar, names: Iterable[str]) -> tuple[str, ...]:
+def remove_options(words: Sequence[str], grammar: Grammar, names: Iterable[str]) -> tuple[str, ...]:
     """The options among ``words``, in their order and by their long names, but for those of ``names``; no places."""
     left_out, kept = frozenset(names), list[str]()
-    for said in said_in(words, grammar):
+    for said in read_words(words, grammar):
         if said.name is not None and said.name not in left_out:
             dashes = "-" if grammar.single_dash or len(said.name) == 1 else "--"
             kept += [f"{dashes}{said.name}"] if said.value is None else [f"{dashes}{said.name}", said.value]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from tradewind.flags import flags_of
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.command_line import Grammar, Parsed, parse
+from tradewind_agent.movers.command_line import Grammar, ParsedWords, parse
 from tradewind_agent.session.planning import setting_for_all
 
 
-def added_words(
-    tool: str, parameters: Parameters, by_hand: Parameters, given: Parsed, grammar: Grammar
+def make_flags(
+    tool: str, parameters: Parameters, by_hand: Parameters, given: ParsedWords, grammar: Grammar
 ) -> tuple[str, ...]:
     """Flags for ``parameters`` but for those that the user set, or whose option the user's own command line has."""
     taken = by_hand.known().keys()
@@ -23,16 +23,16 @@ def added_words(
     )
 
 
-def left_out(tool: str, parameters: Parameters) -> tuple[str, ...]:
+def find_inexpressible(tool: str, parameters: Parameters) -> tuple[str, ...]:
     """What of ``parameters`` the tool cannot express."""
     return flags_of(tool, parameters).not_expressible
 
 
-def over(parameters: Parameters, fixed: Parameters) -> Parameters:
+def override(parameters: Parameters, fixed: Parameters) -> Parameters:
     """``parameters``, with what is known of ``fixed`` in its place."""
     return replace(parameters, **fixed.known())  # type: ignore[arg-type]  # keys are field names
 
 
-def whole_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:
+def choose_single_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:
     """The one setting that a tool can have for all files, the user's own values in their place."""
-    return over(setting_for_all(chunks), fixed)
+    return override(setting_for_all(chunks), fixed)

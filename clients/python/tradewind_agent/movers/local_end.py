@@ -8,16 +8,16 @@ CLOCK_STEP_NS = 10_000_000
 """The clock of files goes in steps of the kernel's, of at most 10 ms (100 Hz)."""
 
 
-def bytes_in(file: Path, *, since_ns: int) -> int:
+def count_bytes_written(file: Path, *, since_ns: int) -> int:
     """Bytes there are of a file that was written since a time; 0 of one that was not, or is not there."""
     try:
         seen = file.stat()
     except OSError:
         return 0
-    return _there(seen) if seen.st_mtime_ns >= since_ns else 0
+    return _count_allocated_bytes(seen) if seen.st_mtime_ns >= since_ns else 0
 
 
-def _there(seen: os.stat_result) -> int:
+def _count_allocated_bytes(seen: os.stat_result) -> int:
     """Of a sparse file what is there already."""
     return min(seen.st_size, 512 * seen.st_blocks) if seen.st_blocks else seen.st_size
 
@@ -34,7 +34,9 @@ class LocalEnd:
     def written(self) -> list[int]:
         """Bytes that each file now has that is new or changed; of a sparse one what is there already."""
         return [
-            _there(stat) for file, stat in self._files() if self._before.get(file) != (stat.st_ctime_ns, stat.st_size)
+            _count_allocated_bytes(stat)
+            for file, stat in self._files()
+            if self._before.get(file) != (stat.st_ctime_ns, stat.st_size)
         ]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:

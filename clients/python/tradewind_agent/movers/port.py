@@ -9,11 +9,11 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.wrap.restarting import Restarting
+from tradewind_agent.movers.wrap.restarts import Restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class TransferEnds:
     """Where a command line moves data from and to.
 
     ``source``, ``destination`` : host names; ``None`` is this host.
@@ -46,7 +46,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ToolProgress:
     """``bytes_moved`` so far; ``files_left`` that are not over yet, ``None`` where the tool does not tell."""
 
     bytes_moved: int
@@ -54,7 +54,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """What a tool's own output says it has done."""
 
     bytes_moved: int
@@ -63,7 +63,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class RunSettings:
     """What a run is to be set to.
 
     ``parameters`` : the recommendation for all files together, with what the user set in its place.
@@ -121,24 +121,24 @@ class ToolRun(Protocol):
     def ended(self, code: int, /) -> int:
         """The last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
 
-    def progress(self) -> Progress:
+    def progress(self) -> ToolProgress:
         """How far it has come."""
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         """Go on with other settings; false where nothing changes or the tool cannot."""
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         """What came of it; ``None`` where the tool does not tell."""
 
 
-class Task(Protocol):
+class ToolTask(Protocol):
     """What one command line asks of its tool."""
 
     @property
     def line(self) -> CommandLine: ...
 
     @property
-    def ends(self) -> Ends: ...
+    def ends(self) -> TransferEnds: ...
 
     @property
     def by_hand(self) -> Parameters:
@@ -167,10 +167,10 @@ class Task(Protocol):
     def workload(self) -> Workload | None:
         """Sizes of what is to be moved, as far as they are cheaply known."""
 
-    def left_out(self, parameters: Parameters, /) -> tuple[str, ...]:
+    def find_inexpressible(self, parameters: Parameters, /) -> tuple[str, ...]:
         """A phrase for each part of ``parameters`` that the tool cannot express."""
 
-    def run(self, tuning: Tuning, scratch: Path, /) -> ToolRun:
+    def run(self, tuning: RunSettings, scratch: Path, /) -> ToolRun:
         """A run that keeps its files in ``scratch``."""
 
 
@@ -201,7 +201,7 @@ class Mover(Protocol):
     def version_words(self) -> tuple[str, ...]:
         """Arguments under which the program prints its version; none where it prints none."""
 
-    def task(self, line: CommandLine) -> Task:
+    def task(self, line: CommandLine) -> ToolTask:
         """What a command line asks of the tool.
 
         Raises

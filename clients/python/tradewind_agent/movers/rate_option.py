@@ -24,7 +24,7 @@ class RateOption(NamedTuple):
     unit_bps: int = BITS_PER_BYTE
 
 
-def _kilobits(bytes_per_s: int) -> tuple[str, ...]:
+def _make_kilobit_option(bytes_per_s: int) -> tuple[str, ...]:
     return ("-l", str(max(bytes_per_s * BITS_PER_BYTE // KIB, 1)))  # scp(1), sftp(1): Kbit/s, 1024 of them
 
 
@@ -41,8 +41,8 @@ _OPTIONS: Mapping[str, RateOption] = {
         per_file=("max-download-limit",),
     ),
     "curl": RateOption(("limit-rate",), lambda rate: ("--limit-rate", str(rate)), each=True, per_file=("limit-rate",)),
-    "scp": RateOption(("l",), _kilobits, unit_bps=KIB),
-    "sftp": RateOption(("l",), _kilobits, unit_bps=KIB),
+    "scp": RateOption(("l",), _make_kilobit_option, unit_bps=KIB),
+    "sftp": RateOption(("l",), _make_kilobit_option, unit_bps=KIB),
     "rsync": RateOption(("bwlimit",), lambda rate: (f"--bwlimit={max(rate // KIB, 1)}",), unit_bps=BITS_PER_BYTE * KIB),
 }
 
@@ -52,7 +52,7 @@ _UNIT_BPS = MappingProxyType(
 )
 
 
-def own_rate_bps(tool: str, own_options: Mapping[str, Sequence[str]], *, files_at_once: int = 1) -> float | None:
+def find_user_rate_bps(tool: str, own_options: Mapping[str, Sequence[str]], *, files_at_once: int = 1) -> float | None:
     """Return the lowest rate that the user's own options hold the tool to, all files together; ``None`` without one.
 
     Of a timetable or of a rate for each direction the lowest counts.
@@ -81,7 +81,9 @@ def parse_rates(text: str, unit_bps: int = BITS_PER_BYTE * KIB) -> Iterator[floa
                 yield float(found[1]) * _UNIT_BPS.get(found[2].lower(), unit_bps)
 
 
-def rate_words(tool: str, rate_bps: float | None, own_options: Collection[str], *, at_once: int = 1) -> tuple[str, ...]:
+def make_rate_option(
+    tool: str, rate_bps: float | None, own_options: Collection[str], *, at_once: int = 1
+) -> tuple[str, ...]:
     """Words that hold the tool to a rate; none where it has no option, or the user has set it."""
     option = _OPTIONS.get(tool)
     if rate_bps is None or option is None or not set(option.names).isdisjoint(own_options):
@@ -89,16 +91,16 @@ def rate_words(tool: str, rate_bps: float | None, own_options: Collection[str], 
     return option.words(max(int(rate_bps / BITS_PER_BYTE / (at_once if option.each else 1)), 1))
 
 
-def rate_verdict(tool: str, rate_bps: float, own_options: Collection[str]) -> Verdict:
+def judge_rate_limit(tool: str, rate_bps: float, own_options: Collection[str]) -> Verdict:
     """What becomes of a limit of the network rate."""
     option = _OPTIONS.get(tool)
     if option is None:
         return Advice("nic_bps", rate_bps, f"{tool} has no option for a rate, and the kernel limits no processes")
     if own := set(option.names) & set(own_options):
-        return Advice("nic_bps", rate_bps, f"{tool} runs with the {_typed(min(own))} that you have set")
+        return Advice("nic_bps", rate_bps, f"{tool} runs with the {_format_option(min(own))} that you have set")
     parts = ", an equal part for each file at once" if option.each else ""
-    return Enforced("nic_bps", rate_bps, f"{tool}'s own {_typed(option.names[0])}{parts}")
+    return Enforced("nic_bps", rate_bps, f"{tool}'s own {_format_option(option.names[0])}{parts}")
 
 
-def _typed(name: str) -> str:
+def _format_option(name: str) -> str:
     return f"-{name}" if len(name) == 1 else f"--{name}"

@@ -5,16 +5,16 @@ from itertools import accumulate
 
 from tradewind.units import BITS_PER_BYTE
 
-LEAST_FILES_A_STREAM = 8
+MIN_FILES_PER_STREAM = 8
 """At the end of a run streams fall idle while the last files finish; with so many files each that stays small."""
 
 
-def rounds_worth(sizes_bytes: Sequence[int], expected_bps: float | None, round_s: float | None, at_once: int) -> int:
+def count_rounds(sizes_bytes: Sequence[int], expected_bps: float | None, round_s: float | None, at_once: int) -> int:
     """How many runs of ``round_s`` the files make at the expected rate, each with enough files to keep streams busy."""
     if not round_s or not expected_bps:
         return 1
     by_time = BITS_PER_BYTE * sum(sizes_bytes) / expected_bps / round_s
-    by_files = len(sizes_bytes) // (LEAST_FILES_A_STREAM * max(at_once, 1))
+    by_files = len(sizes_bytes) // (MIN_FILES_PER_STREAM * max(at_once, 1))
     return max(min(int(by_time), by_files), 1)
 
 

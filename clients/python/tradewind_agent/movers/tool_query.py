@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 _PATIENCE_S = 20.0
 
 
-def ask_tool(words: Sequence[str], *, patience_s: float = _PATIENCE_S) -> str:
+def query_tool(words: Sequence[str], *, patience_s: float = _PATIENCE_S) -> str:
     """What ``words`` print, both streams for a tool that does not care which; empty when it fails or takes too long."""
     try:
         done = subprocess.run(
@@ -18,7 +18,7 @@ def ask_tool(words: Sequence[str], *, patience_s: float = _PATIENCE_S) -> str:
     return done.stdout or done.stderr
 
 
-def json_list(text: str) -> list[Mapping[str, object]] | None:
+def parse_json_list(text: str) -> list[Mapping[str, object]] | None:
     """The objects of a JSON list; ``None`` if it is something else."""
     try:
         rows = json.loads(text)

@@ -13,14 +13,14 @@ from tradewind_agent.engine.http.proxy import Proxies
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.movers.addresses import address_of
-from tradewind_agent.movers.port import Ends, Workload
+from tradewind_agent.movers.addresses import parse_address
+from tradewind_agent.movers.port import TransferEnds, Workload
 
 _PATIENCE_S = 20.0
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ftp": 21, "gsiftp": 2811, "sftp": 22, "ssh": 22}
 
 
-def workload_of_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workload | None:
+def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workload | None:
     """What http(s) addresses hold; ``None`` where one is something else, or no server tells any size."""
     options = EngineOptions(
         proxies=Proxies.from_environment(environment),
@@ -40,18 +40,18 @@ def workload_of_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Wor
     return Workload(sizes, exact=len(known) == len(asked))
 
 
-def workload_of_paths(paths: Sequence[Path]) -> Workload | None:
+def measure_paths(paths: Sequence[Path]) -> Workload | None:
     """Files at ``paths`` and below them; ``None`` where there are none."""
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
     sizes = tuple(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
     return Workload(sizes, exact=True) if sizes else None
 
 
-def ends_of_urls(source: str | None, destination: str | None) -> Ends:
+def find_ends(source: str | None, destination: str | None) -> TransferEnds:
     """Ends from the addresses of both; ``None``, a path or a ``file:`` address is this host."""
-    left, right = address_of(source or ""), address_of(destination or "")
+    left, right = parse_address(source or ""), parse_address(destination or "")
     at = left if left.host else right
-    return Ends(
+    return TransferEnds(
         source=left.host,
         destination=right.host,
         protocol=at.scheme or "unknown",
@@ -59,9 +59,9 @@ def ends_of_urls(source: str | None, destination: str | None) -> Ends:
     )
 
 
-def local_path(place: str) -> Path | None:
+def parse_local_path(place: str) -> Path | None:
     """The path that a ``file:`` address or a plain path names; ``None`` for anything remote."""
-    address = address_of(place)
+    address = parse_address(place)
     if address.scheme == "file" and address.host in (None, "localhost") and address.path:
         return Path(unquote(address.path))
     return None if "://" in place else Path(place)

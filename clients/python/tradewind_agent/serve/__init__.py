@@ -4,16 +4,16 @@ Downloads with ranges and validators, folder indexes, and uploads that are whole
 """
 
 from tradewind_agent.serve.counters import Counters
-from tradewind_agent.serve.options import Access, AccessObserver, Limits, ServeOptions, TlsFiles
+from tradewind_agent.serve.options import AccessEntry, AccessObserver, ServeOptions, ServerLimits, TlsFiles
 from tradewind_agent.serve.server import Server, serve, serve_forever
 
 __all__ = [
-    "Access",
+    "AccessEntry",
     "AccessObserver",
     "Counters",
-    "Limits",
     "ServeOptions",
     "Server",
+    "ServerLimits",
     "TlsFiles",
     "serve",
     "serve_forever",

@@ -5,13 +5,13 @@ from base64 import b64decode
 from http import HTTPStatus
 
 from tradewind_agent.serve.downloads.download import answer_download
-from tradewind_agent.serve.downloads.packing_slots import PackingTurns
+from tradewind_agent.serve.downloads.packing_slots import PackingSlots
 from tradewind_agent.serve.downloads.sums import FileSums
-from tradewind_agent.serve.folder import ServedFolder, segments_of
-from tradewind_agent.serve.messages import Refused, Request, Response, json_response
+from tradewind_agent.serve.folder import ServedFolder, parse_segments
+from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, json_response
 from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.serve.uploads.packed_upload import packing_offered
+from tradewind_agent.serve.uploads.packed_upload import make_packing_fields
 from tradewind_agent.serve.uploads.receiver import Receiver
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, parse_energy_path, parse_energy_so_far_path
 
@@ -27,12 +27,12 @@ class Application:
         self._folder = folder
         self._receiver = receiver
         self._meters = meters
-        self._packing = PackingTurns(options.limits.max_packed_downloads)
+        self._packing = PackingSlots(options.limits.max_packed_downloads)
         self._sums = FileSums()
         self._token = options.bearer_token
         self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: ReceivedRequest) -> Response:
         """The response to ``request``.
 
         Raises
@@ -41,32 +41,34 @@ class Application:
         """
         self._authorise(request)
         if request.method == "OPTIONS":
-            return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *packing_offered()])
-        segments = segments_of(request.target)
+            return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *make_packing_fields()])
+        segments = parse_segments(request.target)
         if self._receiver is not None and request.method == "PUT":
             return await self._receiver.answer_put(request, segments)
         if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
             return await self._receiver.answer_status(request, segments)
         if request.method in ("GET", "HEAD"):
             if self._meters is not None and request.target.startswith(TRANSFERS_PATH):
-                return await _answer_report(self._meters, request.target)
+                return await _answer_energy_report(self._meters, request.target)
             return await answer_download(self._folder, request, segments, self._packing, self._sums)
-        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed))
+        raise RequestRefused(
+            HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed)
+        )
 
     def close(self) -> None:
         """No more is packed."""
         self._packing.close()
 
-    def _authorise(self, request: Request) -> None:
+    def _authorise(self, request: ReceivedRequest) -> None:
         if self._token is None:
             return
-        given = _given_token(request.headers.get("authorization", ""))
+        given = _extract_token(request.headers.get("authorization", ""))
         if not hmac.compare_digest(given, self._token.encode()):
             wanted = 'Bearer realm="tradewind", Basic realm="tradewind"'
-            raise Refused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", wanted))
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", wanted))
 
 
-def _given_token(authorization: str) -> bytes:
+def _extract_token(authorization: str) -> bytes:
     """A bearer's token, or the password of a login: what tools that know of netrc and addresses alone can send."""
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "bearer":
@@ -79,7 +81,7 @@ def _given_token(authorization: str) -> bytes:
     return b""
 
 
-async def _answer_report(meters: TransferMeters, target: str) -> Response:
+async def _answer_energy_report(meters: TransferMeters, target: str) -> Response:
     """What a transfer took here, or what it would be metered with."""
     if target == TRANSFERS_PATH:
         return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
@@ -89,7 +91,7 @@ async def _answer_report(meters: TransferMeters, target: str) -> Response:
     else:
         report = None if transfer_id is None else await meters.report(transfer_id)
     if report is None:
-        raise Refused(HTTPStatus.NOT_FOUND, "no such transfer came by here lately")
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "no such transfer came by here lately")
     if isinstance(report, str):
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"the energy is not known: {report}")
+        raise RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, f"the energy is not known: {report}")
     return json_response(HTTPStatus.OK, report.model_dump(mode="json", exclude_none=True))

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from tradewind.units import KIB, MIB
-from tradewind_agent.serve.energy_shares import Account
+from tradewind_agent.serve.energy_shares import TransferAccount
 
 HIGH_WATER_BYTES = MIB
 LOW_WATER_BYTES = 256 * KIB
@@ -40,7 +40,7 @@ class RequestBody:
         self._buffered_bytes = 0
         self._paused = False
         self._cut_off: BodyCutOff | None = None
-        self._account: Account | None = None
+        self._account: TransferAccount | None = None
         self._arrival = asyncio.Event()
         self._pause, self._resume, self._invite = pause, resume, invite
 
@@ -56,7 +56,7 @@ class RequestBody:
             return 0
         return None if self.declared_bytes is None else self.declared_bytes - self.received_bytes
 
-    def book_to(self, account: Account) -> None:
+    def book_to(self, account: TransferAccount) -> None:
         """Count what has come and what is still to come as moved by ``account``."""
         account.moved_bytes += self.received_bytes
         self._account = account

@@ -12,8 +12,8 @@ from typing import cast
 from tradewind.units import KIB
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.counters import Counters
-from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date
-from tradewind_agent.serve.options import Access, ServeOptions
+from tradewind_agent.serve.messages import FileSpan, PackedSpan, ReceivedRequest, RequestRefused, Response, http_date
+from tradewind_agent.serve.options import AccessEntry, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
 from tradewind_agent.serve.transfer_meters import TransferMeters
@@ -24,12 +24,12 @@ LINGER_S = 2.0  # how long a closed connection keeps reading, so that a reset do
 
 TRANSFER_FIELD = TRANSFER_HEADER.lower()
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[ReceivedRequest], Awaitable[Response]]
 _LOG = logging.getLogger(__name__)
 
 
-class Connection(asyncio.Protocol):
-    """A client's connection; ``handler`` turns a request into a response and raises ``Refused``.
+class ServerConnection(asyncio.Protocol):
+    """A client's connection; ``handler`` turns a request into a response and raises ``RequestRefused``.
 
     ``deadline_s`` is when the server may drop it: it moves whenever the peer does something, and is never while the
     server itself works.
@@ -40,7 +40,7 @@ class Connection(asyncio.Protocol):
         handler: Handler,
         options: ServeOptions,
         counters: Counters,
-        connections: set["Connection"],
+        connections: set["ServerConnection"],
         *,
         meters: TransferMeters | None,
         wall_clock: Callable[[], float],
@@ -53,11 +53,11 @@ class Connection(asyncio.Protocol):
         self._outbox: Outbox
         self._task: asyncio.Task[None]
         self._peer = ""
-        self._queue: deque[Request] = deque()
+        self._queue: deque[ReceivedRequest] = deque()
         self._wake = asyncio.Event()
         self._pauses = 0
         self._busy = self._gone = self._ended = self._stopping = self._discarding = False
-        self._unreadable: Refused | None = None
+        self._unreadable: RequestRefused | None = None
         self.deadline_s = float("inf")
         self._reader = RequestReader(
             max_head_bytes=options.limits.max_head_bytes,
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         self._counters.connections += 1
         if len(self._connections) >= self._options.limits.max_connections:
             self._counters.refused_connections += 1
-            self._unreadable = Refused(
+            self._unreadable = RequestRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again", ("Retry-After", "1")
             )
         self._connections.add(self)
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
         was_in_head, had_body = self._reader.in_head, self._reader.body is not None
         try:
             self._reader.feed(data)
-        except Refused as error:
+        except RequestRefused as error:
             self._unreadable = error
             self._cut_off_body("what follows is not HTTP")
             self._wake.set()
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
 
     # Called by the reader and the bodies
 
-    def _enqueue(self, request: Request) -> None:
+    def _enqueue(self, request: ReceivedRequest) -> None:
         self._queue.append(request)
         if len(self._queue) == self._options.limits.max_queued_requests:
             self._pause_reading()
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
     async def _run(self) -> None:
         try:
             await self._converse()
-        except Refused as error:
+        except RequestRefused as error:
             await self._say_last(error.response())
         except BodyCutOff:
             if self._unreadable is not None:
@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
                 break
         self._close()
 
-    async def _next_request(self) -> Request | None:
+    async def _next_request(self) -> ReceivedRequest | None:
         while not self._queue:
             if self._unreadable is not None:
                 raise self._unreadable
@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
             self._resume_reading()
         return self._queue.popleft()
 
-    async def _answer_metered(self, request: Request) -> bool:
+    async def _answer_metered(self, request: ReceivedRequest) -> bool:
         """Answer one request, its bytes on account of the transfer that it names."""
         if self._meters is None:
             return await self._answer(request)
@@ -232,17 +232,19 @@ class Connection(asyncio.Protocol):
         finally:
             self._meters.end(account)
 
-    async def _answer(self, request: Request) -> bool:
+    async def _answer(self, request: ReceivedRequest) -> bool:
         """Answer one request; whether another may follow on this connection."""
         try:
             response = await self._handler(request)
-        except Refused as error:
+        except RequestRefused as error:
             response = error.response()
         except (BodyCutOff, PeerGone):
             raise
         except Exception:  # noqa: BLE001 - a failed request must not stop the server; the log has its traceback
             _LOG.exception("%s %s failed", request.method, request.target)
-            response = Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed; its log says why").response()
+            response = RequestRefused(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed; its log says why"
+            ).response()
         if request.method == "HEAD":
             response = response.without_body()
         try:
@@ -281,12 +283,12 @@ class Connection(asyncio.Protocol):
             self._allow(self._options.limits.stall_timeout_s)
             await self._outbox.drained()
 
-    def _record(self, request: Request, response: Response) -> None:
+    def _record(self, request: ReceivedRequest, response: Response) -> None:
         sent_bytes, received_bytes = response.body_bytes, request.body.received_bytes
         self._counters.count(request.method, response.status, sent_bytes=sent_bytes, received_bytes=received_bytes)
         if self._options.observer is not None:
             self._options.observer(
-                Access(
+                AccessEntry(
                     peer=self._peer,
                     method=request.method,
                     target=request.target,

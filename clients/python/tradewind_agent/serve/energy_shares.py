@@ -12,19 +12,21 @@ ALONE_SHARE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class EnergyInterval:
     """What the host took between samples of its meter, and the CPU time of the server's processes."""
 
     duration_s: float = 0.0
     energy_j: float = 0.0
     cpu_s: float = 0.0
 
-    def __add__(self, later: "Interval") -> "Interval":
-        return Interval(self.duration_s + later.duration_s, self.energy_j + later.energy_j, self.cpu_s + later.cpu_s)
+    def __add__(self, later: "EnergyInterval") -> "EnergyInterval":
+        return EnergyInterval(
+            self.duration_s + later.duration_s, self.energy_j + later.energy_j, self.cpu_s + later.cpu_s
+        )
 
 
 @dataclass(slots=True, eq=False)
-class Account:
+class TransferAccount:
     """One transfer at this end, or all traffic that names none.
 
     Attributes
@@ -55,7 +57,7 @@ class Account:
     def was_alone(self) -> bool:
         return self.energy_j >= ALONE_SHARE * self.host_j
 
-    def book(self, interval: Interval, share: float) -> None:
+    def book(self, interval: EnergyInterval, share: float) -> None:
         self.energy_j += share * interval.energy_j
         self.base_s += share * interval.duration_s
         self.cpu_s += share * interval.cpu_s
@@ -63,7 +65,7 @@ class Account:
         self.host_j += interval.energy_j
 
 
-def settle(interval: Interval, party: Sequence[Account], others: Account) -> None:
+def share_out(interval: EnergyInterval, party: Sequence[TransferAccount], others: TransferAccount) -> None:
     """Share an interval out among the transfers that were there.
 
     By the bytes that moved in it, those of ``others`` who name no transfer included; where nothing moved the host

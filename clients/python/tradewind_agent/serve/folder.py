@@ -14,7 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 
 PART_PREFIX = ".tradewind-part-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,14 +40,14 @@ _REFUSALS = {
 }
 
 
-def refusal_of(error: OSError) -> Refused:
+def make_refusal(error: OSError) -> RequestRefused:
     """The answer to a file operation that failed."""
     if error.errno in _REFUSALS:
-        return Refused(*_REFUSALS[error.errno])
-    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the file cannot be used: {error.strerror}")
+        return RequestRefused(*_REFUSALS[error.errno])
+    return RequestRefused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the file cannot be used: {error.strerror}")
 
 
-def segments_of(target: str) -> tuple[str, ...]:
+def parse_segments(target: str) -> tuple[str, ...]:
     """Names along the path of a request target; empty ones and ``.`` are dropped.
 
     Raises
@@ -58,18 +58,18 @@ def segments_of(target: str) -> tuple[str, ...]:
     if path.lower().startswith(("http://", "https://")):
         path = "/" + path.split("://", 1)[1].partition("/")[2]
     if not path.startswith("/"):
-        raise Refused(HTTPStatus.BAD_REQUEST, "the request target must be a path that starts with /")
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "the request target must be a path that starts with /")
     names = [os.fsdecode(unquote_to_bytes(raw.encode("latin-1"))) for raw in path.split("/")]
     for name in names:
         if name == ".." or "/" in name or "\0" in name:
-            raise Refused(HTTPStatus.FORBIDDEN, "the path leaves the served folder")
+            raise RequestRefused(HTTPStatus.FORBIDDEN, "the path leaves the served folder")
         if name.startswith(PART_PREFIX):
-            raise Refused(HTTPStatus.FORBIDDEN, "files of unfinished uploads cannot be addressed")
+            raise RequestRefused(HTTPStatus.FORBIDDEN, "files of unfinished uploads cannot be addressed")
     return tuple(name for name in names if name not in ("", "."))
 
 
-def path_of(segments: Sequence[str]) -> str:
-    """The percent-encoded path of names, the inverse of ``segments_of``."""
+def format_path(segments: Sequence[str]) -> str:
+    """The percent-encoded path of names, the inverse of ``parse_segments``."""
     return "/" + "/".join(quote_from_bytes(os.fsencode(name), safe="") for name in segments)
 
 
@@ -94,11 +94,11 @@ class ServedFolder:
             return self._walk(segments, _FILE)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                raise refusal_of(error) from error
+                raise make_refusal(error) from error
         try:
             return self._walk(self._real(segments), _FILE)
         except OSError as error:
-            raise refusal_of(error) from error
+            raise make_refusal(error) from error
 
     @contextmanager
     def folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
@@ -111,9 +111,9 @@ class ServedFolder:
         try:
             descriptor = self._walk_folders(self._real(segments), create=create)
         except NotADirectoryError as error:
-            raise Refused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
+            raise RequestRefused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
         except OSError as error:
-            raise refusal_of(error) from error
+            raise make_refusal(error) from error
         try:
             yield descriptor
         finally:
@@ -129,7 +129,7 @@ class ServedFolder:
     def _real(self, segments: Sequence[str]) -> tuple[str, ...]:
         real = Path(os.path.realpath(self.root.joinpath(*segments)))
         if not real.is_relative_to(self.root):
-            raise Refused(HTTPStatus.FORBIDDEN, "a symbolic link leads out of the served folder")
+            raise RequestRefused(HTTPStatus.FORBIDDEN, "a symbolic link leads out of the served folder")
         return real.relative_to(self.root).parts
 
     def _open_root(self) -> int:

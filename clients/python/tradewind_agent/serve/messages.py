@@ -13,7 +13,7 @@ Header = tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
-class Request:
+class ReceivedRequest:
     """One request; ``headers`` has lower-case names, repeated fields joined by commas."""
 
     method: str
@@ -99,7 +99,7 @@ class Response:
         return "\r\n".join([*lines, "\r\n"]).encode("latin-1")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is answered with an error status; ``detail`` says what was wrong and what to do."""
 
     def __init__(self, status: HTTPStatus, detail: str, *headers: Header) -> None:

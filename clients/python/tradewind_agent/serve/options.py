@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradewind.units import KIB, MIB
-from tradewind_agent.compression.naming import PACKED_AT_ONCE
+from tradewind_agent.compression.wire_names import PACKED_AT_ONCE
 from tradewind_agent.session.metering import HostMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """Bounds on what one client can make the server hold.
 
     Attributes
@@ -52,7 +52,7 @@ class TlsFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessEntry:
     """One answered request, as an access log tells it."""
 
     peer: str
@@ -64,7 +64,7 @@ class Access:
     duration_s: float
 
 
-AccessObserver = Callable[[Access], None]
+AccessObserver = Callable[[AccessEntry], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class ServeOptions:
     writable: bool = False
     tls: TlsFiles | None = None
     bearer_token: str | None = field(default=None, repr=False)
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
     sendfile: bool = True
     grace_s: float = 10.0
     observer: AccessObserver | None = None

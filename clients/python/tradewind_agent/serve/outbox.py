@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 from tradewind.units import KIB, MIB
-from tradewind_agent.serve.energy_shares import Account
+from tradewind_agent.serve.energy_shares import TransferAccount
 from tradewind_agent.serve.messages import FileSpan, PackedSpan
 
 SENDFILE_FROM_BYTES = 128 * KIB  # below, one read and one write cost less than sendfile's bookkeeping
@@ -41,7 +41,7 @@ class Outbox:
         self._room = asyncio.Event()
         self._room.set()
         self.in_sendfile = False
-        self.account = Account()
+        self.account = TransferAccount()
 
     @property
     def full(self) -> bool:

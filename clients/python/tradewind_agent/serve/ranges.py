@@ -4,14 +4,14 @@ import re
 from http import HTTPStatus
 
 from tradewind.units import format_count
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 
 # No file has more than 2^63 − 1 bytes, which has 19 digits.
 _RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,19})\s*-\s*([0-9]{0,19})\s*", re.IGNORECASE)
 _CONTENT_RANGE = re.compile(r"bytes\s+([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19})", re.IGNORECASE)
 
 
-def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
+def parse_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
     """First and last byte asked for, or None for the whole file.
 
     A field that is malformed, in another unit, or that asks for several ranges is ignored, as RFC 9110 (14.2) permits:
@@ -33,7 +33,7 @@ def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | Non
         if last_text and int(last_text) < first:
             return None
     if first >= size_bytes:
-        raise Refused(
+        raise RequestRefused(
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
             f"the file has {format_count(size_bytes, 'byte')}",
             ("Content-Range", f"bytes */{size_bytes}"),
@@ -41,7 +41,7 @@ def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | Non
     return first, last
 
 
-def declared_part(field: str) -> tuple[int, int, int]:
+def parse_content_range(field: str) -> tuple[int, int, int]:
     """First byte, last byte and total size that a part of an upload declares.
 
     Raises
@@ -50,8 +50,8 @@ def declared_part(field: str) -> tuple[int, int, int]:
     """
     match = _CONTENT_RANGE.fullmatch(field.strip())
     if match is None:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} is not 'bytes first-last/total'")
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} is not 'bytes first-last/total'")
     first, last, total = (int(number) for number in match.groups())
     if not first <= last < total:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} must have first ≤ last < total")
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} must have first ≤ last < total")
     return first, last, total

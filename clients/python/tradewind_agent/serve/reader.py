@@ -6,7 +6,7 @@ from http import HTTPStatus
 import httptools
 
 from tradewind_agent.serve.body import RequestBody
-from tradewind_agent.serve.messages import Refused, Request
+from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused
 
 _SINGLE_FIELDS = frozenset({"host", "content-range", "content-length", "authorization", "range", "if-range"})
 
@@ -25,7 +25,7 @@ class RequestReader:
         self,
         *,
         max_head_bytes: int,
-        deliver: Callable[[Request], None],
+        deliver: Callable[[ReceivedRequest], None],
         make_body: Callable[[int | None, bool], RequestBody],
         clock: Callable[[], float],
     ) -> None:
@@ -39,7 +39,7 @@ class RequestReader:
         self._target = b""
         self._headers: dict[str, str] = {}
         self._body: RequestBody | None = None
-        self._refusal: Refused | None = None
+        self._refusal: RequestRefused | None = None
         self._last_request = False
 
     @property
@@ -68,7 +68,7 @@ class RequestReader:
         except httptools.HttpParserError as error:
             if self._last_request and self._body is None:
                 return
-            raise Refused(HTTPStatus.BAD_REQUEST, f"not HTTP/1.1: {error}") from error
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, f"not HTTP/1.1: {error}") from error
         if self.in_head and self._undelivered_bytes > self._max_head_bytes:
             raise self._head_too_large()
 
@@ -108,7 +108,7 @@ class RequestReader:
         self._last_request = not self._parser.should_keep_alive() or self._parser.should_upgrade()
         self._body = self._make_body(declared, bool(expects) and declared != 0)
         self._deliver(
-            Request(
+            ReceivedRequest(
                 method=self._parser.get_method().decode("ascii"),
                 target=self._target.decode("latin-1"),
                 headers=self._headers,
@@ -136,11 +136,11 @@ class RequestReader:
             refusal = self._head_too_large()
             self._refuse(refusal.status, refusal.detail)
 
-    def _head_too_large(self) -> Refused:
-        return Refused(
+    def _head_too_large(self) -> RequestRefused:
+        return RequestRefused(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"request line and fields exceed {self._max_head_bytes} bytes"
         )
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        self._refusal = Refused(status, detail)
+        self._refusal = RequestRefused(status, detail)
         raise self._refusal  # httptools wraps it; feed() unwraps

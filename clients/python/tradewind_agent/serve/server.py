@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tradewind_agent.serve.application import Application
-from tradewind_agent.serve.connection import Connection
+from tradewind_agent.serve.connection import ServerConnection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
-from tradewind_agent.serve.options import AccessObserver, Limits, ServeOptions, TlsFiles
+from tradewind_agent.serve.options import AccessObserver, ServeOptions, ServerLimits, TlsFiles
 from tradewind_agent.serve.transfer_meters import TransferMeters
-from tradewind_agent.serve.uploads.quota import Space
+from tradewind_agent.serve.uploads.quota import StorageQuota
 from tradewind_agent.serve.uploads.receiver import Receiver
-from tradewind_agent.serve.uploads.uploads import Uploads
+from tradewind_agent.serve.uploads.uploads import UploadStore
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.transport.choosing import choose
 
@@ -35,14 +35,14 @@ class Server:
         self.options = options
         self.counters = Counters()
         self._folder = ServedFolder(options.root)
-        self._space = Space(options.limits.quota_bytes)
-        self._uploads = Uploads(
-            self._space, boot=_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
+        self._space = StorageQuota(options.limits.quota_bytes)
+        self._uploads = UploadStore(
+            self._space, boot=_read_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
         )
         receiver = Receiver(self._folder, self._uploads, self._space, options.limits)
         self._meters = None if options.meter is None else TransferMeters(options.meter, time.monotonic)
         self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
         self._wall_clock = wall_clock
         self.refusal: str | None = None
         self._listener: asyncio.Server
@@ -52,7 +52,7 @@ class Server:
         """Listen; the port is known once this returns."""
         loop = asyncio.get_running_loop()
         try:
-            tls = None if self.options.tls is None else _tls_context(self.options.tls)
+            tls = None if self.options.tls is None else _make_tls_context(self.options.tls)
             if self.options.writable:
                 await asyncio.to_thread(self._space.measure, self._folder.root)
             if self._meters is not None:
@@ -99,8 +99,8 @@ class Server:
         self._uploads.close()
         self._folder.close()
 
-    def _accept(self) -> Connection:
-        return Connection(
+    def _accept(self) -> ServerConnection:
+        return ServerConnection(
             self._application.answer,
             self.options,
             self.counters,
@@ -120,7 +120,7 @@ class Server:
                 connection.abort()
 
 
-def _tls_context(files: TlsFiles) -> ssl.SSLContext:
+def _make_tls_context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -128,7 +128,7 @@ def _tls_context(files: TlsFiles) -> ssl.SSLContext:
     return context
 
 
-def _boot_id() -> str:
+def _read_boot_id() -> str:
     """Names the time since this machine was started; empty where the kernel does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -144,7 +144,7 @@ async def serve(
     writable: bool = False,
     tls: TlsFiles | None = None,
     bearer_token: str | None = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     sendfile: bool = True,
     observer: AccessObserver | None = None,
     meter: HostMeter | None = None,
@@ -165,7 +165,7 @@ async def serve(
             writable=writable,
             tls=tls,
             bearer_token=bearer_token,
-            limits=limits or Limits(),
+            limits=limits or ServerLimits(),
             sendfile=sendfile,
             observer=observer,
             meter=meter,
@@ -190,10 +190,10 @@ def serve_forever(
     on_ready : called with the listening server, whose port and address are known.
     on_look : called with the counters every ``look_interval_s`` seconds.
     """
-    return asyncio.run(_serve_until_told(options, on_ready, on_look, look_interval_s))
+    return asyncio.run(_serve_until_signalled(options, on_ready, on_look, look_interval_s))
 
 
-async def _serve_until_told(
+async def _serve_until_signalled(
     options: ServeOptions,
     on_ready: Callable[[Server], None] | None,
     on_look: Callable[[Counters], None] | None,

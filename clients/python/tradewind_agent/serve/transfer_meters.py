@@ -7,18 +7,18 @@ from uuid import UUID
 
 from tradewind.energy.measured import EnergyQuality, energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
-from tradewind_agent.serve.energy_shares import Account, Interval, settle
+from tradewind_agent.serve.energy_shares import TransferAccount, EnergyInterval, share_out
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.transfer_naming import parse_transfer_id
 
-MOST_TRANSFERS = 256
+MAX_TRANSFERS = 256
 """Accounts kept at once; a further transfer takes the place of the one that was silent for longest."""
 
-KEPT_S = 600.0
+ACCOUNT_LIFETIME_S = 600.0
 """An account is kept for so long after its last request."""
 
-LIVE_S = 5.0
+LIVENESS_S = 5.0
 """A transfer without a request for so long is not metered on until its next one."""
 
 LEAST_INTERVAL_S = 0.1
@@ -35,10 +35,10 @@ class TransferMeters:
 
     def __init__(self, meter: HostMeter, clock: Callable[[], float]) -> None:
         self._host, self._clock = meter, clock
-        self._accounts: dict[str, Account] = {}
-        self._others = Account()
-        self._party: list[Account] = []  # those that share what the host takes now
-        self._interval = Interval()  # since the party is the same
+        self._accounts: dict[str, TransferAccount] = {}
+        self._others = TransferAccount()
+        self._party: list[TransferAccount] = []  # those that share what the host takes now
+        self._interval = EnergyInterval()  # since the party is the same
         self._base_w: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._due = asyncio.Event()
@@ -62,7 +62,7 @@ class TransferMeters:
         meter = self._host.choice.meter
         return ServerMeter(method=meter.method, quality=meter.quality)
 
-    def begin(self, named: str | None) -> Account:
+    def begin(self, named: str | None) -> TransferAccount:
         """A request begins that names this transfer, or none that can be metered; its bytes go to the account."""
         account = self._others if named is None else self._accounts.get(named) or self._opened(named)
         account.open_requests += 1
@@ -72,7 +72,7 @@ class TransferMeters:
             self._task = asyncio.get_running_loop().create_task(self._sample_while_live())
         return account
 
-    def end(self, account: Account) -> None:
+    def end(self, account: TransferAccount) -> None:
         account.open_requests -= 1
         account.active_s = self._clock()
 
@@ -100,7 +100,7 @@ class TransferMeters:
             return account.failure or "it could not be metered"
         return self._reported(transfer_id, account)
 
-    def _reported(self, transfer_id: UUID, account: Account) -> ServerEnergyReport:
+    def _reported(self, transfer_id: UUID, account: TransferAccount) -> ServerEnergyReport:
         meter = self._host.choice.meter
         base_w = dynamic_j = None
         if self._base_w is not None:
@@ -121,27 +121,27 @@ class TransferMeters:
 
     # Accounts
 
-    def _opened(self, named: str) -> Account:
+    def _opened(self, named: str) -> TransferAccount:
         """A new account; that of all others where the name is no id or every account is in use."""
         if parse_transfer_id(named) is None:
             return self._others
         self._forget()
-        if len(self._accounts) >= MOST_TRANSFERS:
+        if len(self._accounts) >= MAX_TRANSFERS:
             return self._others
-        self._accounts[named] = account = Account()
+        self._accounts[named] = account = TransferAccount()
         self._due.set()  # what came before belongs to the transfers that were there already
         return account
 
     def _forget(self) -> None:
         """Drop accounts that nobody asks for any more; where all places are taken, the one silent for longest."""
         silent = sorted((each.active_s, name) for name, each in self._accounts.items() if not each.open_requests)
-        oldest_s = self._clock() - KEPT_S
+        oldest_s = self._clock() - ACCOUNT_LIFETIME_S
         stale = sum(active_s < oldest_s for active_s, _ in silent)
-        for _, name in silent[: max(stale, len(self._accounts) >= MOST_TRANSFERS)]:
+        for _, name in silent[: max(stale, len(self._accounts) >= MAX_TRANSFERS)]:
             del self._accounts[name]
 
-    def _live(self) -> list[Account]:
-        since_s = self._clock() - LIVE_S
+    def _live(self) -> list[TransferAccount]:
+        since_s = self._clock() - LIVENESS_S
         return [
             each
             for each in self._accounts.values()
@@ -178,7 +178,7 @@ class TransferMeters:
                 account.failure = account.failure or str(error)
         else:
             if self._last is not None and counters.at_s > self._last[0].at_s:
-                self._interval += _between(self._last, (counters, energy_j))
+                self._interval += _subtract(self._last, (counters, energy_j))
             self._last, self._logical_cpus = (counters, energy_j), counters.logical_cpus
             self._form_party(cut=cut)
         self._done += 1
@@ -190,8 +190,8 @@ class TransferMeters:
         if cut or live != self._party:
             party = [each for each in self._party if not each.over]
             if party and self._interval.duration_s:
-                settle(self._interval, party, self._others)
-            self._party, self._interval = live, Interval()
+                share_out(self._interval, party, self._others)
+            self._party, self._interval = live, EnergyInterval()
             self._others.settled_bytes = self._others.moved_bytes
 
     def _read(self) -> tuple[HostCounters, float]:
@@ -204,6 +204,6 @@ class TransferMeters:
         self._sampled.clear()
 
 
-def _between(earlier: tuple[HostCounters, float], later: tuple[HostCounters, float]) -> Interval:
+def _subtract(earlier: tuple[HostCounters, float], later: tuple[HostCounters, float]) -> EnergyInterval:
     (before, before_j), (after, after_j) = earlier, later
-    return Interval(after.at_s - before.at_s, after_j - before_j, after.tree_cpu_s - before.tree_cpu_s)
+    return EnergyInterval(after.at_s - before.at_s, after_j - before_j, after.tree_cpu_s - before.tree_cpu_s)

@@ -8,26 +8,26 @@ from http import HTTPStatus
 from tradewind_agent.serve.messages import http_date
 
 
-def etag_of(status: os.stat_result) -> str:
+def make_etag(status: os.stat_result) -> str:
     """Strong entity tag: modification time in ns, size and inode, so that a file renamed over another differs."""
     return f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"'
 
 
-def refused_by_condition(headers: Mapping[str, str], etag: str, modified_s: float) -> HTTPStatus | None:
+def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -> HTTPStatus | None:
     """412 or 304 where a precondition asks for it, in the order of RFC 9110, 13.2.2; None to go on (GET and HEAD)."""
     if (wanted := headers.get("if-match")) is not None:
-        if not _matches(wanted, etag, weak=False):
+        if not _has_match(wanted, etag, weak=False):
             return HTTPStatus.PRECONDITION_FAILED
-    elif (since := _date(headers.get("if-unmodified-since"))) is not None and int(modified_s) > since:
+    elif (since := _parse_date(headers.get("if-unmodified-since"))) is not None and int(modified_s) > since:
         return HTTPStatus.PRECONDITION_FAILED
     if (known := headers.get("if-none-match")) is not None:
-        return HTTPStatus.NOT_MODIFIED if _matches(known, etag, weak=True) else None
-    if (since := _date(headers.get("if-modified-since"))) is not None and int(modified_s) <= since:
+        return HTTPStatus.NOT_MODIFIED if _has_match(known, etag, weak=True) else None
+    if (since := _parse_date(headers.get("if-modified-since"))) is not None and int(modified_s) <= since:
         return HTTPStatus.NOT_MODIFIED
     return None
 
 
-def range_still_applies(headers: Mapping[str, str], etag: str, modified_s: float) -> bool:
+def does_range_apply(headers: Mapping[str, str], etag: str, modified_s: float) -> bool:
     """Whether If-Range, if any, names the file as it is now; a weak tag never does."""
     condition = headers.get("if-range")
     if condition is None:
@@ -37,14 +37,14 @@ def range_still_applies(headers: Mapping[str, str], etag: str, modified_s: float
     return condition == http_date(modified_s)
 
 
-def _matches(field: str, etag: str, *, weak: bool) -> bool:
+def _has_match(field: str, etag: str, *, weak: bool) -> bool:
     if field.strip() == "*":
         return True
     tags = (tag.strip() for tag in field.split(","))
     return any((tag.removeprefix("W/") if weak else tag) == etag for tag in tags)
 
 
-def _date(field: str | None) -> float | None:
+def _parse_date(field: str | None) -> float | None:
     """POSIX seconds of an HTTP date; a field that is none is ignored, as the RFC asks."""
     if field is None:
         return None

@@ -49,7 +49,7 @@ def compress_advise(
     as_json: options.Json = False,
 ) -> None:
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
-    from tradewind_agent.compression.asking import advice_on
+    from tradewind_agent.compression.advising import advise_on_file
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
@@ -62,7 +62,7 @@ def compress_advise(
     way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
     client = environment.open_client_if_configured()
     try:
-        answer, because = advice_on(
+        answer, because = advise_on_file(
             file,
             way.line,
             client=client,
@@ -92,14 +92,14 @@ class _Way(NamedTuple):
 
 def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
     from tradewind_agent.compression.codecs import available_codecs
-    from tradewind_agent.compression.packed.path import asking_first_s, probed_line, probed_line_from
+    from tradewind_agent.compression.packed.path_probe import estimate_query_s, probe_download_line, probe_upload_line
 
     if to is not None:
-        probed, codecs = probed_line(to)
+        probed, codecs = probe_upload_line(to)
         line = _told_of(probed, terminal)
-        return _Way(line, codecs, asking_first_s(line))
+        return _Way(line, codecs, estimate_query_s(line))
     assert come_from is not None
-    return _Way(_told_of(probed_line_from(come_from), terminal), available_codecs())
+    return _Way(_told_of(probe_download_line(come_from), terminal), available_codecs())
 
 
 def _stated_way(rate_bps: float, setup: str) -> _Way:

@@ -36,8 +36,8 @@ def copy_by_tool(
     dry_run: bool,
 ) -> int:
     """Copy by ``mover``, or say how it would be done; the exit code."""
-    from tradewind_agent.movers.copying_by import prepare_copy_by
-    from tradewind_agent.movers.wrap.preparing import WrapOptions
+    from tradewind_agent.movers.copy_by_tool import prepare_copy_by
+    from tradewind_agent.movers.wrap.prepare import WrapOptions
 
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
         prepared = prepare_copy_by(

@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tradewind_agent.cli.commands.copy_by_tool import CopyContext
-    from tradewind_agent.compression.planning import Wish
+    from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
 
 OFF = "off"
 
 
-def parse_compress_option(compress: str) -> "Wish | None":
+def parse_compress_option(compress: str) -> "PackingMode | None":
     """What ``--compress`` says; ``None`` for off, and nothing of packing is loaded then."""
     if compress == OFF:
         return None
     from tradewind.errors import InvalidValue
-    from tradewind_agent.compression.planning import Wish
+    from tradewind_agent.compression.planning import PackingMode
 
     try:
-        return Wish.parse(compress)
+        return PackingMode.parse(compress)
     except InvalidValue as wrong:
         raise typer.BadParameter(f"{wrong.reason}; or auto, raw or off", param_hint="--compress") from None
 
 
-def reject_unsupported_options(packing: "Wish", settings: "CopyOptions") -> None:
+def reject_unsupported_options(packing: "PackingMode", settings: "CopyOptions") -> None:
     """Refuse what only the engine does, rather than leave it undone."""
     for option, why in _unheeded(packing, settings):
         raise typer.BadParameter(f"{why}; leave it out, or leave out --compress", param_hint=option)
 
 
-def _unheeded(packing: "Wish", settings: "CopyOptions") -> "Iterator[tuple[str, str]]":
+def _unheeded(packing: "PackingMode", settings: "CopyOptions") -> "Iterator[tuple[str, str]]":
     from tradewind_agent.copy.options import MAX_THROUGHPUT
     from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
@@ -61,17 +61,17 @@ def _unheeded(packing: "Wish", settings: "CopyOptions") -> "Iterator[tuple[str, 
     return ((option, why) for option, is_unheeded, why in said if is_unheeded)
 
 
-def run_packed_copy(listing: "Listing", packing: "Wish", settings: "CopyOptions", context: "CopyContext") -> int:
+def run_packed_copy(listing: "Listing", packing: "PackingMode", settings: "CopyOptions", context: "CopyContext") -> int:
     """Do it and tell what came of it; the exit code."""
     from tradewind.transfer import Status
-    from tradewind_agent.compression.packed.dealt import run_dealt_copy
+    from tradewind_agent.compression.packed.split_copy import run_split_copy
     from tradewind_agent.resources.limiter import ResourceLimiter
     from tradewind_agent.session.logbook import Logbook
 
     terminal = context.terminal
     total_bytes, files = sum(listing.sizes_bytes), len(listing.jobs)
     with transferring(terminal) as show:
-        done = run_dealt_copy(
+        done = run_split_copy(
             listing,
             packing,
             settings,

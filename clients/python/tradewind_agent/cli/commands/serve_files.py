@@ -46,7 +46,7 @@ def serve_files(
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN is asked of clients, as a bearer or a password."""
-    from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
+    from tradewind_agent.serve import ServeOptions, ServerLimits, TlsFiles, serve_forever
 
     terminal = Terminal(as_json, quiet)
     if (certificate is None) != (certificate_key is None):
@@ -59,7 +59,7 @@ def serve_files(
         writable=writable,
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
-        limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
+        limits=ServerLimits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
         meter=meter if metered else None,
         congestion_control=congestion_control,
     )

@@ -15,7 +15,7 @@ from tradewind_agent.cli.transfer_options import TransferOptions
 if TYPE_CHECKING:
     from tradewind_agent.copy.options import CopyOptions
     from tradewind_agent.movers.port import Workload
-    from tradewind_agent.movers.wrap.preparing import PreparedWrap
+    from tradewind_agent.movers.wrap.prepare import PreparedWrap
     from tradewind_agent.service.client import Client
     from tradewind_agent.session.metering import HostMeter
 
@@ -68,7 +68,7 @@ def wrap(
     scp, sftp and rsync are measured and logged as they are. The exit code is the tool's. With --json, what the tool
     writes to standard output goes to standard error.
     """
-    from tradewind_agent.movers.wrap.preparing import WrapOptions, prepare_wrap
+    from tradewind_agent.movers.wrap.prepare import WrapOptions, prepare_wrap
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
@@ -114,7 +114,7 @@ def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client
 def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     """What would run, without running it."""
     from tradewind_agent.copy.report import plan_document
-    from tradewind_agent.movers.wrap.report import command_text
+    from tradewind_agent.movers.wrap.report import format_command
 
     command = prepared.first_command()
     for line in _told_before(prepared):
@@ -132,7 +132,7 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
         "plan": plan_document(prepared.plan),
         "notes": list(prepared.notes),
     }
-    terminal.result(command_text(command), document)
+    terminal.result(format_command(command), document)
 
 
 def _unheard(_: str) -> None:

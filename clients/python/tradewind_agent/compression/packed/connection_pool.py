@@ -9,16 +9,16 @@ from http.client import HTTPConnection, HTTPResponse
 from threading import Lock
 from typing import NamedTuple
 
-from tradewind_agent.compression.packed.http import asked, connect, forgotten
+from tradewind_agent.compression.packed.blocking_http import connect, discard_body, send_request
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault
 
-KEPT_S = 4.0
+MAX_IDLE_S = 4.0
 """Idle for longer, a connection is likely to be closed soon: Apache's default is 5 s."""
 
 
-class InUse:
+class BorrowedConnection:
     """A connection in use, which is closed afterwards unless its last answer is `over`.
 
     What is asked first is asked once more on a new one where a kept one turns out to be closed; so it has to be
@@ -31,7 +31,7 @@ class InUse:
         self.connection = kept or connect(url, options)
         self.is_free = False
 
-    def asked(self, method: str, headers: dict[str, str]) -> HTTPResponse:
+    def send_request(self, method: str, headers: dict[str, str]) -> HTTPResponse:
         """Ask without a body, and the head of the answer.
 
         Raises
@@ -40,13 +40,13 @@ class InUse:
         """
         is_kept, self._is_kept = self._is_kept, False
         try:
-            return asked(self.connection, method, self._url, headers, self.options)
+            return send_request(self.connection, method, self._url, headers, self.options)
         except ConnectionFault:
             if not is_kept:
                 raise
         self.connection.close()
         self.connection = connect(self._url, self.options)
-        return asked(self.connection, method, self._url, headers, self.options)
+        return send_request(self.connection, method, self._url, headers, self.options)
 
     def heard(self, method: str, headers: dict[str, str]) -> HTTPResponse:
         """The same, its body read and forgotten, so that more may be asked.
@@ -55,7 +55,7 @@ class InUse:
         ------
         ConnectionFault
         """
-        return forgotten(self.asked(method, headers), method)
+        return discard_body(self.send_request(method, headers), method)
 
     def over(self, answer: HTTPResponse) -> None:
         """There is nothing more to come of what was asked for last, unless some of it was not read."""
@@ -63,30 +63,30 @@ class InUse:
         self.is_free = is_read and not answer.will_close and answer.status >= HTTPStatus.OK
 
 
-class _Kept(NamedTuple):
+class _IdleConnection(NamedTuple):
     origin: Origin
     congestion_control: str | None
     since_s: float
     connection: HTTPConnection
 
 
-class Connections:
+class ConnectionPool:
     """Those of one copy, for threads that take turns."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._kept: list[_Kept] = []
+        self._kept: list[_IdleConnection] = []
         self._lock = Lock()
 
     @contextmanager
-    def to(self, url: Url, options: EngineOptions) -> Iterator[InUse]:
+    def to(self, url: Url, options: EngineOptions) -> Iterator[BorrowedConnection]:
         """One towards the server of ``url``, for requests one after the other.
 
         Raises
         ------
         ConnectionFault
         """
-        used = InUse(url, options, self._taken(url, options))
+        used = BorrowedConnection(url, options, self._taken(url, options))
         try:
             yield used
         except BaseException:
@@ -94,7 +94,7 @@ class Connections:
             raise
         finally:
             if used.is_free:
-                free = _Kept(url.origin, options.congestion_control, self._clock_s(), used.connection)
+                free = _IdleConnection(url.origin, options.congestion_control, self._clock_s(), used.connection)
                 with self._lock:
                     self._kept.append(free)
             else:
@@ -117,7 +117,7 @@ class Connections:
                     return None
                 last = alike[-1]
                 self._kept.remove(last)
-            if self._clock_s() - last.since_s <= KEPT_S and not _is_closed(last.connection):
+            if self._clock_s() - last.since_s <= MAX_IDLE_S and not _is_closed(last.connection):
                 return last.connection
             last.connection.close()
 

@@ -4,26 +4,36 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPResponse
 
-from tradewind_agent.compression.codecs import CannotUnpack
-from tradewind_agent.compression.naming import (
+from tradewind_agent.compression.codecs import UnpackFailed
+from tradewind_agent.compression.options import PackedOutcome, PackingOptions
+from tradewind_agent.compression.packed.blocking_http import (
+    CONNECTION_ERRORS,
+    encodes_on_the_fly,
+    get_coding,
+    make_connection_fault,
+    make_refusal,
+)
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.packed.download_fields import (
+    make_packed_fields,
+    make_packed_rest_fields,
+    make_rest_fields,
+)
+from tradewind_agent.compression.packing import PackingTotals
+from tradewind_agent.compression.sampling import BEGINNING_BYTES, FileSample
+from tradewind_agent.compression.unpacking import Unpacker
+from tradewind_agent.compression.web_codings import format_web_codings, unpack_web_coding
+from tradewind_agent.compression.wire_names import (
     IDENTITY,
     PACKED_CODING,
     SIZE_HEADER,
 )
-from tradewind_agent.compression.options import PackedOutcome, Packing
-from tradewind_agent.compression.packed.connection_pool import Connections
-from tradewind_agent.compression.packed.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
-from tradewind_agent.compression.packed.http import LOST, coding_of, lost, packs_by_itself, refusal
-from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample
-from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.compression.web_codings import web_codings, web_unpacked
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ContentRange
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local.identity import Identity
-from tradewind_agent.engine.local.local_copy import LocalState, has_sum, is_here, look_at
-from tradewind_agent.engine.local.publishing import Publication, publish_together, sha256_of
+from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.publishing import Publication, parse_repr_digest, publish_together
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
@@ -37,7 +47,7 @@ _OK, _PARTIAL, _CHANGED = 200, 206, 412
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class _StoredOtherwise(MalformedResponse):
+class _StoredEncoded(MalformedResponse):
     """What a server's own coding holds is not the file as it is stored."""
 
 
@@ -52,9 +62,9 @@ class PackedDownload:
     def __init__(
         self,
         job: DownloadJob,
-        packing: Packing,
+        packing: PackingOptions,
         options: EngineOptions,
-        connections: Connections,
+        connections: ConnectionPool,
         moved: Callable[[int], None],
     ) -> None:
         self._job, self._packing, self._options, self._moved = job, packing, options, moved
@@ -63,21 +73,21 @@ class PackedDownload:
         self._part = PartFile(job.destination, str(job.source))
         self._plain_bytes = self._noted_bytes = self._came_bytes = 0
         self.begun_anew = 0
-        self._identity = Identity()
+        self._identity = FileIdentity()
         self._etag: str | None = None
         self._digest = job.sha256
         self._wire_bytes = 0
-        self._work = Work()
+        self._work = PackingTotals()
         self._beginning = b""
-        self._sample: Sample | None = None
-        self._codings = web_codings()
+        self._sample: FileSample | None = None
+        self._codings = format_web_codings()
         self._local = self._look()
 
     def _look(self) -> LocalState | None:
         """What is here already: the file, or blocks of it that an earlier run has left."""
         trusted = self._job.size_trust is not SizeTrust.ROUNDED
-        listed = Identity(self._job.size_bytes if trusted else None, self._job.etag)
-        state, received, identity = look_at(self._job, listed, self._part)
+        listed = FileIdentity(self._job.size_bytes if trusted else None, self._job.etag)
+        state, received, identity = inspect_local_copy(self._job, listed, self._part)
         beginning = next(iter(received), None)
         # Only a strong ETag names the version of which the rest is asked for; a file's last block is asked for again,
         # because there is no asking for nothing.
@@ -101,7 +111,7 @@ class PackedDownload:
         try:
             try:
                 return self._run()
-            except _StoredOtherwise:
+            except _StoredEncoded:
                 self.discard()
                 self._codings = IDENTITY
                 return self._run()
@@ -112,7 +122,7 @@ class PackedDownload:
         """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
         with (
             self._connections.to(self._url, self._options) as used,
-            closing(used.asked("GET", self._headers(by_range=by_range))) as answer,
+            closing(used.send_request("GET", self._headers(by_range=by_range))) as answer,
         ):
             self._check_status(answer, by_range=by_range)
             self._identity = self._told(answer)
@@ -130,7 +140,7 @@ class PackedDownload:
 
     def _is_current(self) -> bool:
         """Whether the file that is here may stay unasked, as far as its sum is to be compared."""
-        if self._job.sha256 is not None and not has_sum(self._job, self._job.sha256):
+        if self._job.sha256 is not None and not has_sha256(self._job, self._job.sha256):
             self._local = None
         elif self._job.sha256 is None and self._options.checksum:
             self._local = LocalState.PRESENT
@@ -140,9 +150,9 @@ class PackedDownload:
         """Whether the file that is here is the one on the server, by its sum where sums are to be compared."""
         digest = self._digest if self._coding(answer) == IDENTITY else self._job.sha256
         if digest is None and not self._options.checksum:
-            return is_here(self._job, self._identity)
-        is_of_size = is_here(self._job, self._identity, at_any_time=True)
-        return is_of_size and digest is not None and has_sum(self._job, digest)
+            return matches_remote(self._job, self._identity)
+        is_of_size = matches_remote(self._job, self._identity, at_any_time=True)
+        return is_of_size and digest is not None and has_sha256(self._job, digest)
 
     def _check_version(self, answer: HTTPResponse) -> None:
         """See that what comes belongs behind what has come."""
@@ -167,7 +177,7 @@ class PackedDownload:
                 self.discard()
                 raise MalformedResponse("another range came than was asked for")
         elif answer.status != _OK:
-            raise refusal(answer)
+            raise make_refusal(answer)
 
     def _sends_again(self, answer: HTTPResponse) -> bool:
         """Whether all of a begun file comes as it is, of a server that has ranges: it may have no turn to pack."""
@@ -190,9 +200,9 @@ class PackedDownload:
                 if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
                     self._part.checkpoint(self._identity, self._received())
                     self._noted_bytes = self._plain_bytes
-        except LOST as error:
-            raise self._broken(lost(error)) from error
-        except CannotUnpack as damage:
+        except CONNECTION_ERRORS as error:
+            raise self._broken(make_connection_fault(error)) from error
+        except UnpackFailed as damage:
             self.discard()  # there is no telling which bytes are wrong
             raise self._misled(answer)(str(damage)) from damage
 
@@ -201,18 +211,18 @@ class PackedDownload:
         size_bytes = self._identity.size_bytes
         for plain in pieces:
             if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
-                raise CannotUnpack(f"more came out than {size_bytes} bytes")
+                raise UnpackFailed(f"more came out than {size_bytes} bytes")
             yield plain
         if size_bytes not in (None, self._plain_bytes):
-            raise CannotUnpack(f"{self._plain_bytes} bytes came out of {size_bytes}")
+            raise UnpackFailed(f"{self._plain_bytes} bytes came out of {size_bytes}")
 
     def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
         """What to raise of an answer that is not the file."""
-        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredOtherwise
+        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredEncoded
 
     def _coding(self, answer: HTTPResponse) -> str:
         """What is to be undone: no other coding than ours of a file that is stored in it."""
-        coding = coding_of(answer)
+        coding = get_coding(answer)
         return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
 
     def _received(self) -> RangeSet:
@@ -229,7 +239,7 @@ class PackedDownload:
         came_bytes = self._came_bytes
         self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
         self._came_bytes = 0
-        self._work = Work()
+        self._work = PackingTotals()
         if came_bytes:
             self.begun_anew += 1
             self._moved(-came_bytes)
@@ -245,13 +255,13 @@ class PackedDownload:
         if self._options.checksum:
             headers["Want-Repr-Digest"] = "sha-256=10"
         if self._etag is None or not self._plain_bytes:
-            return headers | fields_of_packed(self._packing, self._codings)
+            return headers | make_packed_fields(self._packing, self._codings)
         if by_range:
-            return headers | fields_of_rest(self._plain_bytes, self._etag)
-        packed = fields_of_packed(self._packing, self._codings)
-        return headers | packed | fields_of_packed_rest(self._plain_bytes, self._etag)
+            return headers | make_rest_fields(self._plain_bytes, self._etag)
+        packed = make_packed_fields(self._packing, self._codings)
+        return headers | packed | make_packed_rest_fields(self._plain_bytes, self._etag)
 
-    def _told(self, answer: HTTPResponse) -> Identity:
+    def _told(self, answer: HTTPResponse) -> FileIdentity:
         """Which version of the file comes, and how many plain bytes are to come out where that is known for sure.
 
         Raises
@@ -271,8 +281,8 @@ class PackedDownload:
         if size_bytes is None and self._job.size_trust is not SizeTrust.ROUNDED:
             size_bytes = self._job.size_bytes
         if self._options.checksum and self._job.sha256 is None:
-            self._digest = sha256_of(answer.headers.get("Repr-Digest", ""))
-        return Identity.of_answer(answer.headers, size_bytes)
+            self._digest = parse_repr_digest(answer.headers.get("Repr-Digest", ""))
+        return FileIdentity.of_answer(answer.headers, size_bytes)
 
     def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
         coding = self._coding(answer)
@@ -288,9 +298,9 @@ class PackedDownload:
         if coding == IDENTITY:
             self._etag = self._etag_of_rest(answer)
             return self._counted(self._read(answer))
-        if not packs_by_itself(self._url, self._options):
-            raise _StoredOtherwise(f"it is stored as {coding}")
-        return self._counted(web_unpacked(self._read(answer), coding))
+        if not encodes_on_the_fly(self._url, self._options):
+            raise _StoredEncoded(f"it is stored as {coding}")
+        return self._counted(unpack_web_coding(self._read(answer), coding))
 
     def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for plain in pieces:
@@ -317,7 +327,7 @@ class PackedDownload:
                 self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
-        told = Sample.read(unpacker.note, self._plain_bytes) if unpacker.note else None
+        told = FileSample.read(unpacker.note, self._plain_bytes) if unpacker.note else None
         self._sample = told or self._packing.known_sample(self._plain_bytes)
 
     def _publish(self) -> None:
@@ -329,7 +339,7 @@ class PackedDownload:
         """
         if not self._plain_bytes:
             self._part.write(0, b"")
-        identity = Identity(self._plain_bytes, self._identity.etag, self._identity.last_modified)
+        identity = FileIdentity(self._plain_bytes, self._identity.etag, self._identity.last_modified)
         publication = Publication(self._part, identity, self._digest)
         (fault,) = publish_together([publication], durable=self._options.durable)
         if isinstance(fault, StorageFailed):

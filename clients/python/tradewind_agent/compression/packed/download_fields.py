@@ -1,7 +1,9 @@
 """What a download tells in its request: the codecs of this host, what is known of the path and of the file."""
 
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.naming import (
+from tradewind_agent.compression.options import PackingOptions
+from tradewind_agent.compression.planning import format_expectations
+from tradewind_agent.compression.wire_names import (
     AT_ONCE_HEADER,
     CODECS_HEADER,
     EXPECTED_HEADER,
@@ -11,11 +13,9 @@ from tradewind_agent.compression.naming import (
     PACK_HEADER,
     PACKED_CODING,
 )
-from tradewind_agent.compression.options import Packing
-from tradewind_agent.compression.planning import told_expectations
 
 
-def fields_of_packed(packing: Packing, codings: str) -> dict[str, str]:
+def make_packed_fields(packing: PackingOptions, codings: str) -> dict[str, str]:
     """Of a request for a packed stream; ``codings`` : that will do as well."""
     fields = {
         "Accept-Encoding": f"{PACKED_CODING}, {codings}",
@@ -23,7 +23,7 @@ def fields_of_packed(packing: Packing, codings: str) -> dict[str, str]:
         CODECS_HEADER: ",".join(sorted(available_codecs())),
     }
     if packing.advised is not None and packing.advised.answer is not None:
-        fields[EXPECTED_HEADER] = told_expectations(packing.advised.answer)
+        fields[EXPECTED_HEADER] = format_expectations(packing.advised.answer)
     if packing.at_once > 1:
         fields[AT_ONCE_HEADER] = str(packing.at_once)
     if packing.line_bps is not None:
@@ -31,11 +31,11 @@ def fields_of_packed(packing: Packing, codings: str) -> dict[str, str]:
     return fields
 
 
-def fields_of_packed_rest(first: int, etag: str) -> dict[str, str]:
+def make_packed_rest_fields(first: int, etag: str) -> dict[str, str]:
     """That ask for it from byte ``first`` on, of the version that ``etag`` names."""
     return {FROM_HEADER: str(first), "If-Match": etag}
 
 
-def fields_of_rest(first: int, etag: str) -> dict[str, str]:
+def make_rest_fields(first: int, etag: str) -> dict[str, str]:
     """Of a request for the rest of a file as it is; all of it comes where it is another version."""
     return {"Accept-Encoding": IDENTITY, "Range": f"bytes={first}-", "If-Range": etag}

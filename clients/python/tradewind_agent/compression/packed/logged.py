@@ -13,11 +13,11 @@ from tradewind.energy.measured import EnergyReading, Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
-from tradewind_agent.compression.choosing import Chosen
-from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.report import PackedReport
 from tradewind_agent.compression.packed.run import PackedCopy
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.packing_choice import PackingChoice
+from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport, Failure
@@ -44,7 +44,7 @@ OnMoved = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedPackedCopy:
+class PackedCopyOutcome:
     """The outcome of a packed copy: what every copy tells, and what packing came to."""
 
     copy: CopyReport
@@ -78,16 +78,16 @@ class _Movement:
 
 def run_packed_copy(
     listing: Listing,
-    wish: Wish,
+    wish: PackingMode,
     options: CopyOptions,
     *,
-    chosen: Chosen,
-    connections: Connections,
+    chosen: PackingChoice,
+    connections: ConnectionPool,
     limiter: ResourceLimiter,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_moved: OnMoved | None = None,
-) -> LoggedPackedCopy:
+) -> PackedCopyOutcome:
     """Copy the files, measure it and log it.
 
     Parameters
@@ -119,12 +119,12 @@ def run_packed_copy(
             on_moved=on_moved,
         )
         movement = asyncio.run(_move(copy, prepared, meter))
-    records = _records(prepared, held, movement)
+    records = _make_records(prepared, held, movement)
     seen = () if logbook is None else copy.observations()
-    notes = keep_observations(logbook, movement.packed.transfer_id, seen)
+    notes = store_observations(logbook, movement.packed.transfer_id, seen)
     log = store_records(logbook, records)
-    report = _report(prepared, held, movement, records=records, notes=notes, log=log)
-    return LoggedPackedCopy(copy=report, packed=movement.packed)
+    report = _make_report(prepared, held, movement, records=records, notes=notes, log=log)
+    return PackedCopyOutcome(copy=report, packed=movement.packed)
 
 
 async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | None) -> _Movement:
@@ -156,7 +156,7 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     return _Movement(packed=packed, started_at=started_at, metered=metered, other_end=reading)
 
 
-def _records(prepared: PreparedCopy, held: CopyResources, movement: _Movement) -> tuple[TransferRecord, ...]:
+def _make_records(prepared: PreparedCopy, held: CopyResources, movement: _Movement) -> tuple[TransferRecord, ...]:
     """The row to log; none where nothing was moved that measures a transfer."""
     packed, listing = movement.packed, prepared.listing
     if not packed.files_done and not (packed.cancelled and packed.moved_bytes):
@@ -190,15 +190,15 @@ def _records(prepared: PreparedCopy, held: CopyResources, movement: _Movement) -
         sla=format_sla(prepared.options.sla),
     )
     usage = None if movement.metered is None else movement.metered.usage
-    return build_records(identity, moved, (), path=prepared.path, energy=_energy(movement), usage=usage)
+    return build_records(identity, moved, (), path=prepared.path, energy=_collect_energy(movement), usage=usage)
 
 
-def _energy(movement: _Movement) -> tuple[EnergyReading, ...]:
+def _collect_energy(movement: _Movement) -> tuple[EnergyReading, ...]:
     ends = (movement.metered, movement.other_end)
     return tuple(end.energy for end in ends if end is not None and end.energy is not None)
 
 
-def keep_observations(
+def store_observations(
     logbook: Logbook | None, transfer_id: UUID, observations: "Sequence[WireObservation]"
 ) -> tuple[str, ...]:
     """Put them where they are sent from with the log; what the user should know."""
@@ -211,7 +211,7 @@ def keep_observations(
     return ()
 
 
-def _report(
+def _make_report(
     prepared: PreparedCopy,
     held: CopyResources,
     movement: _Movement,
@@ -238,7 +238,7 @@ def _report(
         goes_on=prepared.listing.direction is Direction.DOWNLOAD,
         failures=tuple(failures),
         duration_s=packed.duration_s,
-        energy=_energy(movement),
+        energy=_collect_energy(movement),
         usage=None if metered is None else metered.usage,
         work=None if metered is None else metered.work,
         other_work=None if movement.other_end is None else movement.other_end.work,

@@ -49,7 +49,7 @@ class PackedReport:
     @property
     def codec(self) -> str | None:
         """What most bytes were packed with, as records tell it; ``None`` where nobody has told."""
-        return _named(max(self.used, key=lambda each: self.used[each])) if self.used else None
+        return _format_setting(max(self.used, key=lambda each: self.used[each])) if self.used else None
 
     def notes(self) -> tuple[str, ...]:
         """What the user should know beside the figures."""
@@ -64,16 +64,16 @@ class PackedReport:
 
     def line(self) -> str:
         """The part of the closing line that a plain copy has not."""
-        used = ", ".join(_named(each) for each in sorted(self.used, key=lambda each: -self.used[each]))
+        used = ", ".join(_format_setting(each) for each in sorted(self.used, key=lambda each: -self.used[each]))
         return f"{format_bytes(self.packed_bytes)} on the wire ({self.ratio:.2f} to 1, packed with {used or 'nothing'})"
 
     def document(self) -> dict[str, Any]:
         return {
             "packed_bytes": self.packed_bytes,
             "ratio": self.ratio,
-            "used": {_named(setting): plain_bytes for setting, plain_bytes in self.used.items()},
+            "used": {_format_setting(setting): plain_bytes for setting, plain_bytes in self.used.items()},
         }
 
 
-def _named(setting: Setting | None) -> str:
+def _format_setting(setting: Setting | None) -> str:
     return RAW if setting is None else str(setting)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from tradewind.units import MIB
-from tradewind_agent.compression.codecs import require
+from tradewind_agent.compression.codecs import require_codec
 from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
-from tradewind_agent.compression.observing import observations_of
-from tradewind_agent.compression.options import PackedOutcome, Packing
-from tradewind_agent.compression.packed.connection_pool import Connections
+from tradewind_agent.compression.observations import observe_codecs
+from tradewind_agent.compression.options import PackedOutcome, PackingOptions
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.download import PackedDownload
-from tradewind_agent.compression.packed.permits import Permits, Tries
+from tradewind_agent.compression.packed.file_slots import FileSlots, TryCounter
 from tradewind_agent.compression.packed.report import PackedReport
 from tradewind_agent.compression.packed.upload import upload_packed
-from tradewind_agent.compression.planning import Advised, Wish
+from tradewind_agent.compression.planning import FileAdvice, PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
@@ -33,18 +33,18 @@ MOST_HELD_BYTES = 32 * MIB
 """Observations of one copy, the time that they may take after it, and what is held of files for them: more files of a
 kind tell nothing more. Assumptions."""
 
-TRIES = 4
+MAX_TRIES = 4
 LONGEST_PAUSE_S = 5.0
 """Of a file, and between two tries: a server that was started again is back by then. Assumptions."""
 
 
-class Stopped(FileFault):
+class CopyStopped(FileFault):
     """The copy is over before this file is."""
 
 
 def copy_packed(
     listing: Listing,
-    wish: Wish,
+    wish: PackingMode,
     options: EngineOptions,
     *,
     on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
@@ -86,30 +86,30 @@ class PackedCopy:
     def __init__(
         self,
         listing: Listing,
-        wish: Wish,
+        wish: PackingMode,
         options: EngineOptions,
         *,
         transfer_id: UUID | None = None,
         files_at_once: int = LEAST_AT_ONCE,
         line_bps: float | None = None,
-        advised: Mapping[Job, Advised] | None = None,
-        connections: Connections | None = None,
+        advised: Mapping[Job, FileAdvice] | None = None,
+        connections: ConnectionPool | None = None,
         on_moved: Callable[[int, int], None] | None = None,
         on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
     ) -> None:
         if wish.setting is not None:
-            require(wish.setting.codec)
+            require_codec(wish.setting.codec)
         self._listing, self._wish, self.options = listing, wish, options
         self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
         self._line_bps, self._advised = line_bps, advised or {}
-        self._connections = connections or Connections()
+        self._connections = connections or ConnectionPool()
         self._on_moved, self._on_outcome = on_moved, on_outcome
         self.report = PackedReport(transfer_id=transfer_id or uuid4())
         self._observed: list[tuple[Job, PackedOutcome]] = []
         self._held_bytes = 0
         self._lock = Lock()
         self._over = Event()
-        self._permits = Permits(self._files_at_once, self._over)
+        self._permits = FileSlots(self._files_at_once, self._over)
 
     def stop(self) -> None:
         """End it as the user wishes: `run` returns once the files under way have noticed."""
@@ -150,7 +150,7 @@ class PackedCopy:
         assert outcome.sample is not None
         transfer_id = self.report.transfer_id
         with suppress(Exception):  # each library has errors of its own
-            return observations_of(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
+            return observe_codecs(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
         return ()
 
     def _account(self, job: Job, outcome: PackedOutcome | str | None) -> None:
@@ -182,7 +182,7 @@ class PackedCopy:
             self.report.moved_bytes += plain_bytes
         self._tell()
         if self._over.is_set():
-            raise Stopped("stopped", retryable=False)
+            raise CopyStopped("stopped", retryable=False)
 
     def _tell(self) -> None:
         if self._on_moved is not None:
@@ -199,7 +199,7 @@ class PackedCopy:
             return None
         try:
             return self._tried(job, packers)
-        except Stopped:
+        except CopyStopped:
             return None
         except StorageFailed as refused:  # no other file could be written either
             with self._lock:
@@ -213,11 +213,11 @@ class PackedCopy:
 
     def _stop_if_over(self) -> None:
         if self._over.is_set():
-            raise Stopped("stopped", retryable=False)
+            raise CopyStopped("stopped", retryable=False)
 
     def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
         """One file, tried again within bounds."""
-        packing = Packing(
+        packing = PackingOptions(
             wish=self._wish,
             line_bps=self._line_bps,
             advised=self._advised.get(job),
@@ -226,7 +226,7 @@ class PackedCopy:
         )
         how = packing, self.options, self._connections, self._moved
         download = PackedDownload(job, *how) if isinstance(job, DownloadJob) else None
-        tries = Tries(TRIES, self._permits)
+        tries = TryCounter(MAX_TRIES, self._permits)
         while True:
             try:
                 with self._permits.turn(alone=tries.needs_to_be_alone) as permit:
@@ -234,13 +234,13 @@ class PackedCopy:
                     outcome = (
                         download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
                     )
-            except Stopped:
+            except CopyStopped:
                 raise
             except FileFault as fault:
                 if not tries.may_go_on(fault, permit, self.options.retry.longest_wait_s):
                     raise
                 if self._over.wait(min(2.0 ** (tries.failed - 2), LONGEST_PAUSE_S)):
-                    raise Stopped("stopped", retryable=False) from fault
+                    raise CopyStopped("stopped", retryable=False) from fault
             else:
                 tries.note_served(permit)
                 if download is not None and download.begun_anew:

@@ -7,15 +7,20 @@ from http.client import HTTPResponse
 from typing import NamedTuple
 
 from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
-from tradewind_agent.compression.options import PackedOutcome, Packing
-from tradewind_agent.compression.packed.connection_pool import Connections, InUse
-from tradewind_agent.compression.packed.http import LOST, begin, lost, refusal
+from tradewind_agent.compression.codecs import available_codecs, common_codecs
+from tradewind_agent.compression.options import PackedOutcome, PackingOptions
+from tradewind_agent.compression.packed.blocking_http import (
+    CONNECTION_ERRORS,
+    make_connection_fault,
+    make_refusal,
+    send_head,
+)
+from tradewind_agent.compression.packed.connection_pool import BorrowedConnection, ConnectionPool
+from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
-from tradewind_agent.engine.part_write import upload_id
+from tradewind_agent.engine.upload_exchange import make_upload_id
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
@@ -25,7 +30,11 @@ _MOST_TOLD_BYTES = 4096
 
 
 def upload_packed(
-    job: UploadJob, packing: Packing, options: EngineOptions, connections: Connections, moved: Callable[[int], None]
+    job: UploadJob,
+    packing: PackingOptions,
+    options: EngineOptions,
+    connections: ConnectionPool,
+    moved: Callable[[int], None],
 ) -> PackedOutcome:
     """Send a file; ``moved`` is told of plain bytes.
 
@@ -34,14 +43,14 @@ def upload_packed(
     FileFault : it cannot be sent; nothing shows half-way.
     CodecMissing
     """
-    with _reading(job):
+    with _report_read_errors(job):
         file = job.source.open("rb")
     with file:
         source = _Source(file.fileno(), os.fstat(file.fileno()))
         if (source.status.st_size, source.status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
             raise FileFault("it has changed since it was listed", retryable=False)
         with connections.to(job.destination, options) as used:
-            return _sent(job, source, packing, used, moved)
+            return _send(job, source, packing, used, moved)
 
 
 class _Source(NamedTuple):
@@ -52,18 +61,18 @@ class _Source(NamedTuple):
 
 
 @contextmanager
-def _reading(job: UploadJob) -> Iterator[None]:
+def _report_read_errors(job: UploadJob) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise FileFault(f"cannot read {job.source}: {explain_os_error(error)}", retryable=False) from error
 
 
-def _sent(
-    job: UploadJob, source: _Source, packing: Packing, used: InUse, moved: Callable[[int], None]
+def _send(
+    job: UploadJob, source: _Source, packing: PackingOptions, used: BorrowedConnection, moved: Callable[[int], None]
 ) -> PackedOutcome:
     connection, options = used.connection, used.options
-    named = upload_id(job, source.status, "packed")
+    named = make_upload_id(job, source.status, "packed")
     headers = {"Tradewind-Upload": named, CODECS_HEADER: ",".join(sorted(available_codecs()))}
     answer = used.heard("HEAD", headers)
     if answer.headers.get("Tradewind-Complete") == "true":
@@ -73,14 +82,14 @@ def _sent(
     if not is_ours or answer.status not in (204, 404):
         may_be_load = answer.status in LOAD_STATUSES  # a front may refuse in the receiver's place
         raise (
-            refusal(answer)
+            make_refusal(answer)
             if is_ours or may_be_load
             else FileFault("the server takes no packed uploads", retryable=False)
         )
     if not job.size_bytes:
-        return _sent_empty(used)
-    codecs = packing.codecs() or _codecs_told(answer)
-    with _reading(job):
+        return _send_empty(used)
+    codecs = packing.codecs() or _parse_codecs(answer)
+    with _report_read_errors(job):
         packed = packing.packed(*source, codecs)
     fields = {
         "Content-Encoding": PACKED_CODING,
@@ -90,7 +99,7 @@ def _sent(
     }
     broken: BaseException | None = None
     try:
-        begin(connection, "PUT", job.destination, fields, options)
+        send_head(connection, "PUT", job.destination, fields, options)
         told_bytes = 0
         for piece in packed.pieces():
             connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
@@ -98,38 +107,38 @@ def _sent(
             told_bytes = packed.work.plain_bytes
         connection.send(b"0\r\n\r\n")
         moved(packed.work.plain_bytes - told_bytes)
-    except LOST as error:
+    except CONNECTION_ERRORS as error:
         broken = error  # the receiver may have said why before it closed
     if packed.failure is not None:
         raise packed.failure
     try:
         answer = connection.getresponse()
-    except LOST as error:
-        raise lost(broken or error) from error
+    except CONNECTION_ERRORS as error:
+        raise make_connection_fault(broken or error) from error
     _check_stored(answer, used)
     return PackedOutcome(work=packed.work, sample=packed.sample)
 
 
-def _sent_empty(used: InUse) -> PackedOutcome:
+def _send_empty(used: BorrowedConnection) -> PackedOutcome:
     """A file of no bytes, of which there is nothing to pack."""
-    _check_stored(used.asked("PUT", {"Content-Length": "0"}), used)
+    _check_stored(used.send_request("PUT", {"Content-Length": "0"}), used)
     return PackedOutcome()
 
 
-def _check_stored(answer: HTTPResponse, used: InUse) -> None:
+def _check_stored(answer: HTTPResponse, used: BorrowedConnection) -> None:
     """See that the file is there: the status says so, whatever becomes of the rest of the answer."""
     with answer:
         if answer.status not in _STORED:
-            raise refusal(answer)
+            raise make_refusal(answer)
         if answer.length is not None and answer.length <= _MOST_TOLD_BYTES:
-            with suppress(*LOST):
+            with suppress(*CONNECTION_ERRORS):
                 answer.read()
         used.over(answer)
 
 
-def _codecs_told(answer: HTTPResponse) -> frozenset[Codec]:
+def _parse_codecs(answer: HTTPResponse) -> frozenset[Codec]:
     """Those that both ends have."""
     told = answer.headers.get(CODECS_HEADER)
     if told is None:
         raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
-    return codecs_of_both(told)
+    return common_codecs(told)

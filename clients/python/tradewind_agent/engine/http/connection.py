@@ -9,11 +9,11 @@ from collections import deque
 from dataclasses import replace
 from typing import Protocol
 
-from tradewind_agent.engine.http.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead, ResponseReader
 from tradewind_agent.engine.http.patient_loop import running_patient_loop
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
-from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
+from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose
 
@@ -47,7 +47,7 @@ class Payload(Protocol):
 class Exchange(Protocol):
     """A request and what becomes of its answer."""
 
-    request: Request
+    request: RequestHead
     payload: Payload | None
 
     def on_head(self, head: ResponseHead) -> None: ...
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is None:
             return TcpInfo()
-        info = sample(sock)
+        info = read_tcp_info(sock)
         self._loss.seen(info, self._loop.time())
         return replace(info, lost_bytes=self._loss.lost_bytes(info))
 

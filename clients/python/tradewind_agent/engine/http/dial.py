@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection
-from tradewind_agent.engine.http.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead, ResponseReader
 from tradewind_agent.engine.http.proxy import Proxy
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault
@@ -35,9 +35,9 @@ async def dial(
     try:
         async with asyncio.timeout(timeout_s):
             if proxy is None:
-                connection = await _straight(origin, make, options)
+                connection = await _connect_directly(origin, make, options)
             else:
-                connection = await _through(proxy, origin, make, options)
+                connection = await _connect_by_proxy(proxy, origin, make, options)
     except TimeoutError:
         reason = f"no connection to {where} within {timeout_s:g} s"
         raise ConnectionFault(reason, before_answer=True) from None
@@ -56,7 +56,7 @@ async def dial(
     return connection
 
 
-async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
+async def _connect_directly(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
     loop = asyncio.get_running_loop()
     tls = options.tls_in_use if origin.secure else None
     early = options.early.take(origin) if options.early is not None else None
@@ -83,7 +83,9 @@ def _is_address(host: str) -> bool:
     return True
 
 
-async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
+async def _connect_by_proxy(
+    proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions
+) -> Connection:
     """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
     loop = asyncio.get_running_loop()
     if not origin.secure:
@@ -112,7 +114,7 @@ class _Tunnel(asyncio.Protocol):
         self.established: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = ResponseReader(self)
         authority = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
-        self._request = Request("CONNECT", authority, {"Host": authority, **proxy.headers()})
+        self._request = RequestHead("CONNECT", authority, {"Host": authority, **proxy.headers()})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

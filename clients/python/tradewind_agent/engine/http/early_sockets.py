@@ -6,7 +6,7 @@ import socket
 from contextlib import suppress
 
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.tcp_info import TcpInfo, sample
+from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 
 USUAL_SOCKETS = 16
 """Most transfers of many files use so many; whatever more a plan asks for connects as it begins."""
@@ -14,7 +14,7 @@ USUAL_SOCKETS = 16
 HANDSHAKE_PATIENCE_S = 3.0
 """How long the first handshake is waited for: as long as two lost packets take."""
 
-UNUSED_S = 1.0
+MAX_UNUSED_S = 1.0
 """How long after the start of a transfer sockets that its plan did not ask for stay open."""
 
 
@@ -60,7 +60,7 @@ class EarlySockets:
             return None
         finally:
             loop.remove_writer(first)
-        return sample(first) if _is_connected(first) else None
+        return read_tcp_info(first) if _is_connected(first) else None
 
     def take(self, origin: Origin) -> socket.socket | None:
         """A socket that is connected to ``origin``; ``None`` where there is none any more."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection, Payload, ReceiveBuffer
 from tradewind_agent.engine.http.dial import dial
-from tradewind_agent.engine.http.http1 import REDIRECTS, Request, ResponseHead
+from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.http.rate_limit import RateLimit
-from tradewind_agent.engine.http.request_head import request_for
-from tradewind_agent.engine.http.retry import is_retryable_status, retry_after_s
+from tradewind_agent.engine.http.request_head import make_request_head
+from tradewind_agent.engine.http.retry import is_retryable_status, parse_retry_after
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, RefusedByServer
@@ -21,12 +21,12 @@ _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 """An index of some 500,000 files; longer ones are refused rather than filling the memory."""
 
 
-Seen = Callable[[Origin, TcpInfo], None]
+OnConnection = Callable[[Origin, TcpInfo], None]
 """Told what the kernel knew of a connection when its answer was complete, and where it led."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedAnswer:
     """A complete answer and the URL that gave it, after redirects."""
 
     url: Url
@@ -44,8 +44,13 @@ class Answer:
 
 
 async def fetch(
-    url: Url, options: EngineOptions, headers: Mapping[str, str], *, method: str = "GET", seen: Seen | None = None
-) -> Answer:
+    url: Url,
+    options: EngineOptions,
+    headers: Mapping[str, str],
+    *,
+    method: str = "GET",
+    seen: OnConnection | None = None,
+) -> FetchedAnswer:
     """Ask until there is an answer that is neither a redirect nor an invitation to come back later.
 
     Raises
@@ -55,10 +60,11 @@ async def fetch(
     tries = redirects = 0
     while True:
         try:
-            answer = await _ask(url, options, headers, method, seen)
+            answer = await _send_once(url, options, headers, method, seen)
             if is_retryable_status(answer.head.status):
                 raise RefusedByServer(
-                    f"the server answered {answer.head.status_line}", retry_after_s=retry_after_s(answer.head.headers)
+                    f"the server answered {answer.head.status_line}",
+                    retry_after_s=parse_retry_after(answer.head.headers),
                 )
         except FileFault as fault:
             tries += 1
@@ -74,8 +80,10 @@ async def fetch(
         url = url.join(answer.head.headers.get("location", ""))
 
 
-async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, seen: Seen | None) -> Answer:
-    single = _Single(request_for(method, url, options, {"Connection": "close", **headers}))
+async def _send_once(
+    url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, seen: OnConnection | None
+) -> FetchedAnswer:
+    single = _SingleExchange(make_request_head(method, url, options, {"Connection": "close", **headers}))
     unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
         url.origin,
@@ -91,15 +99,15 @@ async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], met
         connection.abort()
         await connection.closed
     assert single.head is not None
-    return Answer(url, single.head, bytes(single.body))
+    return FetchedAnswer(url, single.head, bytes(single.body))
 
 
-class _Single:
+class _SingleExchange:
     """The only exchange of its connection, and the connection's owner."""
 
     payload: Payload | None = None
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RequestHead) -> None:
         self.request = request
         self.head: ResponseHead | None = None
         self.body = bytearray()

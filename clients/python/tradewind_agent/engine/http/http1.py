@@ -23,7 +23,7 @@ _FIRST_FINAL_STATUS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestHead:
     """A request head; a body, if any, is sent by the connection."""
 
     method: str

@@ -16,7 +16,7 @@ from typing import Any
 PATIENCE_SHARE = 0.05
 """Of the path's round trip."""
 
-MOST_PATIENT_S = 0.01
+MAX_PATIENCE_S = 0.01
 
 
 class PatientSelector(selectors.DefaultSelector):
@@ -63,7 +63,7 @@ class PatientLoop(asyncio.SelectorEventLoop):
 
     def suit(self, rtt_s: float | None) -> None:
         """Be as patient as the round trip of the path permits."""
-        self._patient_selector.patience_s = 0.0 if rtt_s is None else min(PATIENCE_SHARE * rtt_s, MOST_PATIENT_S)
+        self._patient_selector.patience_s = 0.0 if rtt_s is None else min(PATIENCE_SHARE * rtt_s, MAX_PATIENCE_S)
 
     def hurry(self) -> None:
         """More had come than one turn could take."""

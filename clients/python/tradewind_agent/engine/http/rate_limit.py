@@ -21,7 +21,7 @@ WORTH_BYTES = PART_BYTES // 4
 """What is left below this is no read's worth; of a low rate, below a quarter of the bucket."""
 
 
-class Waiting(Protocol):
+class RateLimited(Protocol):
     """A connection that has stopped because the bucket, or its part of it, was empty."""
 
     def go_on(self) -> None: ...
@@ -44,8 +44,8 @@ class RateLimit:
         self._rate = rate_bytes_per_s
         self._filled_at = loop.time()
         self._tokens = self._capacity
-        self._waiting: dict[Waiting, None] = {}
-        self._parts: dict[Waiting, float] = {}
+        self._waiting: dict[RateLimited, None] = {}
+        self._parts: dict[RateLimited, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def change(self, rate_bytes_per_s: float | None) -> None:
@@ -58,14 +58,14 @@ class RateLimit:
         if self._waiting:
             self._wake_later()
 
-    def share(self, connection: Waiting, most_bytes: int) -> int:
+    def share(self, connection: RateLimited, most_bytes: int) -> int:
         """Bytes that a connection may move at once, 1 at least and ``most_bytes`` at most."""
         if self._rate is None:
             return most_bytes
         self._fill()
         return max(int(min(most_bytes, self._tokens, self._parts.get(connection, math.inf))), 1)
 
-    def take(self, connection: Waiting, moved_bytes: int) -> bool:
+    def take(self, connection: RateLimited, moved_bytes: int) -> bool:
         """Count bytes that it has moved; whether it is to `wait` now: its part, or the bucket, is used up."""
         if self._rate is None:
             return False
@@ -82,18 +82,18 @@ class RateLimit:
         self._fill()
         return self._tokens < self._worth
 
-    def wait(self, connection: Waiting) -> None:
+    def wait(self, connection: RateLimited) -> None:
         """Call the connection's ``go_on`` once it is its turn again."""
         self._parts.pop(connection, None)
         self._waiting[connection] = None
         if self._timer is None:
             self._wake_later()
 
-    def holds(self, connection: Waiting) -> bool:
+    def holds(self, connection: RateLimited) -> bool:
         """Whether the connection waits here."""
         return connection in self._waiting
 
-    def forget(self, connection: Waiting) -> None:
+    def forget(self, connection: RateLimited) -> None:
         """The connection is gone."""
         self._waiting.pop(connection, None)
         self._parts.pop(connection, None)

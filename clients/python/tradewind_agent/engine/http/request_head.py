@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.http1 import Request
+from tradewind_agent.engine.http.http1 import RequestHead
 from tradewind_agent.engine.options import EngineOptions
 
 
-def request_for(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> Request:
+def make_request_head(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> RequestHead:
     """A request for ``url``; plain http through a proxy is asked for by absolute URI (RFC 9112 §3.2.2)."""
     proxy = options.proxies.leading_to(url.origin) if not url.origin.secure else None
-    return Request(
+    return RequestHead(
         method,
         url.target if proxy is None else str(url),
         {

@@ -36,7 +36,7 @@ def is_retryable_status(status: int) -> bool:
     return status in _RETRYABLE_STATUS
 
 
-def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds asked for by ``Retry-After`` (a number or a date, RFC 9110 §10.2.3).
 
     A date is read against the server's own ``Date`` where it sent one, else against ``now``.

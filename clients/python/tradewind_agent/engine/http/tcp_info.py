@@ -48,7 +48,7 @@ class TcpInfo:
     lost_bytes: int | None = None
 
 
-def decode(answer: bytes) -> TcpInfo:
+def decode_tcp_info(answer: bytes) -> TcpInfo:
     """Read the kernel's answer, of any length."""
 
     def unsigned(code: str, offset: int) -> int | None:
@@ -71,12 +71,12 @@ def decode(answer: bytes) -> TcpInfo:
     )
 
 
-def sample(connection: SocketLike) -> TcpInfo:
+def read_tcp_info(connection: SocketLike) -> TcpInfo:
     """Ask the kernel; all ``None`` where there is no TCP_INFO (not Linux, not TCP, already closed)."""
     option = getattr(socket, "TCP_INFO", None)
     if option is None:
         return TcpInfo()
     try:
-        return decode(connection.getsockopt(socket.IPPROTO_TCP, option, _LONGEST_ANSWER_BYTES))
+        return decode_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, option, _LONGEST_ANSWER_BYTES))
     except OSError:
         return TcpInfo()

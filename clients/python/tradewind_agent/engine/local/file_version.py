@@ -5,8 +5,8 @@ from dataclasses import replace
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local.identity import Identity
-from tradewind_agent.engine.local.publishing import sha256_of
+from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.publishing import parse_repr_digest
 from tradewind_agent.engine.remote.listing import HTML_TYPES, media_type
 
 _MOST_CHANGES = 1
@@ -30,10 +30,10 @@ class FileVersion:
     def __init__(self, job: DownloadJob, *, checks_sums: bool) -> None:
         self._job = job
         self._checks_sums = checks_sums
-        self._answered = Identity()
+        self._answered = FileIdentity()
         self._changes = 0
         # An empty file is asked for like one of unknown size.
-        self.identity = Identity(_exact_size(job) or None, job.etag)
+        self.identity = FileIdentity(_exact_size(job) or None, job.etag)
         self.validator: str | None = None
         self.sha256 = job.sha256
         self.in_one_answer = False
@@ -53,34 +53,34 @@ class FileVersion:
         return self.identity.size_bytes if self.identity.size_bytes is not None else _exact_size(self._job)
 
     @property
-    def as_answered(self) -> Identity:
+    def as_answered(self) -> FileIdentity:
         """The version by what answers alone say, which is what the journal notes of the bytes."""
         return replace(self._answered, size_bytes=self.identity.size_bytes)
 
-    def resume(self, left: Identity) -> None:
+    def resume(self, left: FileIdentity) -> None:
         """Go on with the version that an earlier run has left bytes of."""
         self._answered, self.validator = left, left.validator
         self.identity = left.completed_by(self.identity)
 
-    def is_other(self, answered: Identity, *, is_whole: bool) -> bool:
+    def is_other(self, answered: FileIdentity, *, is_whole: bool) -> bool:
         """Whether an answer is of another version. Parts must name the same one as the bytes that have come."""
         is_unproven = self.validator is not None and answered.validator != self.validator
         return self.identity.contradicts(answered) or (is_unproven and not is_whole)
 
-    def learn(self, answered: Identity, head: ResponseHead, *, is_other: bool) -> None:
+    def learn(self, answered: FileIdentity, head: ResponseHead, *, is_other: bool) -> None:
         """Note what an answer tells of the version."""
         if is_other:
             self.sha256 = self._job.sha256
         self._answered, self.identity = answered, answered.completed_by(self.identity)
         if self._checks_sums and self.sha256 is None:
-            self.sha256 = sha256_of(head.headers.get("repr-digest", ""))
+            self.sha256 = parse_repr_digest(head.headers.get("repr-digest", ""))
 
     def count_change(self) -> None:
         """Note that the file has changed; from the second time on whichever version comes is taken in one answer."""
         self.in_one_answer = self._changes >= _MOST_CHANGES
         self._changes += 1
 
-    def forget(self, answered: Identity) -> None:
+    def forget(self, answered: FileIdentity) -> None:
         """Begin with the version of an answer; no bytes of it have come."""
         self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
 

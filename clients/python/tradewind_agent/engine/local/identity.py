@@ -13,14 +13,14 @@ _TWO_CLOCKS = timedelta(seconds=60)
 """The same, where the server tells no `Date` and this host's clock stands in for it: the two may differ."""
 
 
-class Fields(Protocol):
+class HeaderFields(Protocol):
     """Header fields of an answer, found by names in lower case."""
 
     def get(self, name: str, /) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class FileIdentity:
     """What tells one version of a remote file from another; ``None`` where the server does not say.
 
     ``has_strong_time`` : no other version can have the same ``last_modified``.
@@ -32,7 +32,7 @@ class Identity:
     has_strong_time: bool = False
 
     @classmethod
-    def of_answer(cls, fields: Fields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
+    def of_answer(cls, fields: HeaderFields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
         """Read the version from the header of an answer that arrived ``now``."""
         last_modified = fields.get("last-modified") or None
         return cls(
@@ -50,10 +50,10 @@ class Identity:
             return self.etag != other.etag
         return None not in (self.last_modified, other.last_modified) and self.last_modified != other.last_modified
 
-    def completed_by(self, other: Self) -> "Identity":
+    def completed_by(self, other: Self) -> "FileIdentity":
         """Return the same with its gaps filled from ``other``."""
         last_modified = self if self.last_modified is not None else other
-        return Identity(
+        return FileIdentity(
             self.size_bytes if self.size_bytes is not None else other.size_bytes,
             self.etag or other.etag,
             last_modified.last_modified,

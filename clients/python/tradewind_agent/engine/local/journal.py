@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
 
 _FORMAT = 1
@@ -23,7 +23,7 @@ def journal_path(destination: Path) -> Path:
     return destination.with_name(f".{destination.name}.tradewind-journal")
 
 
-def read_journal(destination: Path, source: str = "") -> tuple[Identity, RangeSet] | None:
+def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, RangeSet] | None:
     """Return what an earlier run left of this file; ``None`` where nothing usable is left.
 
     A validator means something for one address alone (RFC 9110 §8.8), so bytes of another ``source`` are of no use. One
@@ -33,7 +33,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[Identity, RangeSe
         lines = journal_path(destination).read_text("utf-8").splitlines()
         part_bytes = part_path(destination).stat().st_size
         header = json.loads(lines[0])
-        identity = Identity(
+        identity = FileIdentity(
             header["size_bytes"], header["etag"], header["last_modified"], header.get("has_strong_time") is True
         )
         if header["format"] != _FORMAT or not _is_same_source(header.get("source", source), source, identity):
@@ -52,7 +52,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[Identity, RangeSe
     return identity, ranges
 
 
-def _is_same_source(left: str, source: str, identity: Identity) -> bool:
+def _is_same_source(left: str, source: str, identity: FileIdentity) -> bool:
     if left == source:
         return True
     of_left, of_source = urlsplit(left), urlsplit(source)
@@ -60,7 +60,7 @@ def _is_same_source(left: str, source: str, identity: Identity) -> bool:
     return is_same_path and identity.etag is not None and identity.validator == identity.etag
 
 
-def write_journal(destination: Path, source: str, identity: Identity, received: RangeSet) -> None:
+def write_journal(destination: Path, source: str, identity: FileIdentity, received: RangeSet) -> None:
     """Replace the journal as a whole: a reader sees the old text or the new one."""
     header = {"format": _FORMAT, "source": source, **asdict(identity)}
     path = journal_path(destination)

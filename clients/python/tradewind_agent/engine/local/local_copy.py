@@ -4,8 +4,8 @@ from enum import Enum
 
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local.identity import Identity
-from tradewind_agent.engine.local.local_files import reject_special_file, sha256_of_file
+from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_files import compute_sha256, reject_special_file
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 
@@ -16,7 +16,9 @@ class LocalState(Enum):
     RECEIVED = "received in full by an earlier run but not yet named; the server is to be asked likewise"
 
 
-def look_at(job: DownloadJob, listed: Identity, part: PartFile) -> tuple[LocalState | None, RangeSet, Identity]:
+def inspect_local_copy(
+    job: DownloadJob, listed: FileIdentity, part: PartFile
+) -> tuple[LocalState | None, RangeSet, FileIdentity]:
     """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
 
     A part of another version than the listing tells is thrown away, and so is one of which nothing tells the version.
@@ -37,19 +39,19 @@ def look_at(job: DownloadJob, listed: Identity, part: PartFile) -> tuple[LocalSt
     try:
         found = job.destination.stat()
     except OSError:
-        return None, nothing, Identity()
+        return None, nothing, FileIdentity()
     if job.size_trust is not SizeTrust.ROUNDED and job.size_bytes not in (None, found.st_size):
-        return None, nothing, Identity()
+        return None, nothing, FileIdentity()
     proven = (
         job.size_bytes == found.st_size
         and job.size_trust is not SizeTrust.ROUNDED
         and job.modified_at is not None
         and int(job.modified_at.timestamp()) == int(found.st_mtime)
     )
-    return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, Identity()
+    return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, FileIdentity()
 
 
-def is_here(job: DownloadJob, on_server: Identity, *, at_any_time: bool = False) -> bool:
+def matches_remote(job: DownloadJob, on_server: FileIdentity, *, at_any_time: bool = False) -> bool:
     """Whether the local file has the size and, unless ``at_any_time``, the time of modification of the server's."""
     try:
         found = job.destination.stat()
@@ -60,9 +62,9 @@ def is_here(job: DownloadJob, on_server: Identity, *, at_any_time: bool = False)
     return (same_time or at_any_time) and found.st_size == on_server.size_bytes
 
 
-def has_sum(job: DownloadJob, sha256: str) -> bool:
+def has_sha256(job: DownloadJob, sha256: str) -> bool:
     """Whether the bytes of the local file have this sum; reads all of it."""
     try:
-        return sha256_of_file(job.destination) == sha256
+        return compute_sha256(job.destination) == sha256
     except OSError:
         return False

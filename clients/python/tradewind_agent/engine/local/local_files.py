@@ -24,7 +24,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 )
 
 
-def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
+def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
     words = explain_os_error(error)
     if error.errno in _STOPPING:
@@ -49,7 +49,7 @@ def reject_special_file(destination: Path) -> None:
         raise FileFault(f"{destination} is {kind}; a copy replaces only files, name another one", retryable=False)
 
 
-def sha256_of_file(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """Hex digest of a file.
 
     Raises
@@ -58,12 +58,12 @@ def sha256_of_file(path: Path) -> str:
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return sha256_of_open(fd)
+        return compute_sha256_of_descriptor(fd)
     finally:
         os.close(fd)
 
 
-def sha256_of_open(fd: int) -> str:
+def compute_sha256_of_descriptor(fd: int) -> str:
     """Hex digest of an open file, from its first byte."""
     digest, position = sha256(), 0
     while block := os.pread(fd, _HASH_BLOCK_BYTES, position):
@@ -72,7 +72,7 @@ def sha256_of_open(fd: int) -> str:
     return digest.hexdigest()
 
 
-def make_folder(folder: Path) -> tuple[Path, ...]:
+def make_folders(folder: Path) -> tuple[Path, ...]:
     """Make a folder and those above it that are missing; where they were made."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)

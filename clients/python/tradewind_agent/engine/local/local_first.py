@@ -7,7 +7,7 @@ from functools import partial
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
-from tradewind_agent.engine.local.local_copy import LocalState, has_sum, is_here, look_at
+from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault, StorageFailed
@@ -40,7 +40,7 @@ class LocalFirst(FileTransfer):
     def _open(self) -> None:
         self._opened = True
         try:
-            self._local, self._received, identity = look_at(self.job, self._version.identity, self._part)
+            self._local, self._received, identity = inspect_local_copy(self.job, self._version.identity, self._part)
         except StorageFailed as error:
             self.host.stop(error)
             return
@@ -63,7 +63,7 @@ class LocalFirst(FileTransfer):
         state, self._local = self._local, None
         version, checks_sum = self._version, self.host.options.checksum
         is_present = self._generation == 0 and state is LocalState.PRESENT
-        is_present = is_present and is_here(self.job, version.identity, at_any_time=checks_sum)
+        is_present = is_present and matches_remote(self.job, version.identity, at_any_time=checks_sum)
         if is_present and not checks_sum:
             self._skip()
         elif is_present and version.sha256 is not None:
@@ -77,7 +77,7 @@ class LocalFirst(FileTransfer):
         """Keep the file that is here if it has the sum that is known, else fetch it."""
         assert self._version.sha256 is not None
         self._local, self._comparing = None, True
-        self.host.run_blocking(partial(has_sum, self.job, self._version.sha256)).add_done_callback(self._compared)
+        self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._compared)
 
     def _compared(self, outcome: Future[object]) -> None:
         self._comparing = False

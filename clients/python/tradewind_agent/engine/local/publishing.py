@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.local.identity import Identity
-from tradewind_agent.engine.local.local_files import storage_error, sync_folder
+from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_files import sync_folder, to_storage_error
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
 
@@ -28,7 +28,7 @@ _SHA256_BYTES = 32
 Outcomes = list[AgentError | None]
 """What went wrong with each of several files, in their order."""
 
-Told = Callable[[BaseException | None], None]
+OnPublished = Callable[[BaseException | None], None]
 """Told how the publishing of one file went."""
 
 
@@ -43,7 +43,7 @@ class Publication:
     """
 
     part: PartFile
-    identity: Identity
+    identity: FileIdentity
     sha256: str | None
 
     @property
@@ -70,10 +70,10 @@ class Publisher:
     ) -> None:
         self._run_blocking = run_blocking
         self._durable = durable
-        self._waiting: list[tuple[Publication, Told]] = []
+        self._waiting: list[tuple[Publication, OnPublished]] = []
         self._busy = False
 
-    def publish(self, publication: Publication, told: Told) -> None:
+    def publish(self, publication: Publication, told: OnPublished) -> None:
         """Publish as soon as may be; nobody is told once the publisher is closed."""
         if not publication.is_small:
             self._begin([(publication, told)])
@@ -94,7 +94,7 @@ class Publisher:
         if batch:
             self._begin(batch).add_done_callback(lambda _: self._go_on())
 
-    def _begin(self, batch: Sequence[tuple[Publication, Told]]) -> "asyncio.Future[Outcomes]":
+    def _begin(self, batch: Sequence[tuple[Publication, OnPublished]]) -> "asyncio.Future[Outcomes]":
         def tell(running: "asyncio.Future[Outcomes]") -> None:
             defect = running.exception()
             outcomes = running.result() if defect is None else [defect] * len(batch)
@@ -156,11 +156,11 @@ def _sync_folders(publication: Publication, synced: set[Path]) -> None:
             try:
                 sync_folder(folder)
             except OSError as error:
-                raise storage_error(error, part.destination) from error
+                raise to_storage_error(error, part.destination) from error
             synced.add(folder)
 
 
-def sha256_of(repr_digest: str) -> str | None:
+def parse_repr_digest(repr_digest: str) -> str | None:
     """Hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
     for member in repr_digest.split(","):
         name, _, value = member.strip().partition("=")

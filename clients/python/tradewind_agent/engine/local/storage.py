@@ -12,19 +12,24 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from tradewind_agent.engine.local.held_file import (
-    HeldElsewhere,
-    LocksMissing,
-    create_held,
-    create_own,
-    is_named,
-    open_held,
-    open_own,
-    state_of,
-)
-from tradewind_agent.engine.local.identity import Identity
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal, write_journal
-from tradewind_agent.engine.local.local_files import make_folder, reject_special_file, sha256_of_open, storage_error
+from tradewind_agent.engine.local.local_files import (
+    compute_sha256_of_descriptor,
+    make_folders,
+    reject_special_file,
+    to_storage_error,
+)
+from tradewind_agent.engine.local.locked_file import (
+    LockedElsewhere,
+    LocksUnsupported,
+    create_locked,
+    create_unlocked,
+    has_name,
+    open_locked,
+    open_unlocked,
+    read_file_state,
+)
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.errors import FileFault
 
@@ -67,7 +72,7 @@ class PartFile:
         """Made when the file is begun: of thousands that are to come it would take longer than to ask for the first."""
         return part_path(self.destination)
 
-    def resume(self) -> tuple[Identity, RangeSet] | None:
+    def resume(self) -> tuple[FileIdentity, RangeSet] | None:
         """Hold the part that an earlier run left and return what is in it; throw it away if that is not known.
 
         Raises
@@ -76,7 +81,7 @@ class PartFile:
         FileFault, StorageFailed : it cannot be opened.
         """
         self.journalled = os.path.lexists(journal_path(self.destination))
-        with self._in_words(), suppress(LocksMissing):
+        with self._in_words(), suppress(LocksUnsupported):
             if not self._hold_left():
                 return None
             left = read_journal(self.destination, self.source)
@@ -98,32 +103,32 @@ class PartFile:
         """Create a part that this run holds; one that a crash has left without a journal goes."""
         for _ in range(_MOST_CREATIONS):
             try:
-                self._fd = create_held(self._path)
+                self._fd = create_locked(self._path)
                 if self._fd is not None:
                     return
                 if self._hold_left():
                     self._remove()
             except FileNotFoundError:  # the first file of its folder
-                self.grown_folders = make_folder(self._path.parent)
-            except LocksMissing:
+                self.grown_folders = make_folders(self._path.parent)
+            except LocksUnsupported:
                 self._has_locks = False
                 self._path = self._path.with_name(f"{self._path.name}-{uuid4().hex[:8]}")
-                self._fd = create_own(self._path)
+                self._fd = create_unlocked(self._path)
                 return
-        raise HeldElsewhere
+        raise LockedElsewhere
 
     def _reopen(self, closed: tuple[int, ...]) -> None:
         """Open the part again that this run has closed for a while."""
-        with suppress(FileNotFoundError, LocksMissing):
-            self._fd = open_held(self._path) if self._has_locks else open_own(self._path)
-        if self._fd is None or state_of(self._fd) != closed:
+        with suppress(FileNotFoundError, LocksUnsupported):
+            self._fd = open_locked(self._path) if self._has_locks else open_unlocked(self._path)
+        if self._fd is None or read_file_state(self._fd) != closed:
             self._close()
             self._closed = closed
             raise FileFault(f"the part of {self.destination} was taken away; copy it again", retryable=False)
 
     def _hold_left(self) -> bool:
         """Hold the part that is there, if there is one."""
-        self._fd = open_held(self._path)
+        self._fd = open_locked(self._path)
         return self._fd is not None
 
     def write(self, position: int, data: memoryview | bytes) -> None:
@@ -139,11 +144,11 @@ class PartFile:
             while written < len(data):
                 written += os.pwrite(fd, data[written:], position + written)
         except OSError as error:
-            raise storage_error(error, self.destination) from error
-        except HeldElsewhere:
+            raise to_storage_error(error, self.destination) from error
+        except LockedElsewhere:
             raise PartInUse(self.destination) from None
 
-    def checkpoint(self, identity: Identity, received: RangeSet) -> None:
+    def checkpoint(self, identity: FileIdentity, received: RangeSet) -> None:
         """Sync the part, then note in the journal what it holds; nothing once the file is published or closed.
 
         Nothing is noted either of bytes that no later run could go on with.
@@ -155,7 +160,7 @@ class PartFile:
             self.journalled = True
             write_journal(self.destination, self.source, identity, received)
 
-    def leave(self, identity: Identity, received: RangeSet) -> None:
+    def leave(self, identity: FileIdentity, received: RangeSet) -> None:
         """Close; what was received is noted for another run, or goes where none could use it."""
         if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
             self.discard()
@@ -165,7 +170,7 @@ class PartFile:
     def sha256(self) -> str:
         """Hex digest of the whole part, read back from disk or page cache."""
         with self._for_good() as fd:
-            return sha256_of_open(fd)
+            return compute_sha256_of_descriptor(fd)
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
         """Every byte is written: make the part what the file is to be.
@@ -204,7 +209,7 @@ class PartFile:
         """
         with self._for_good() as fd:
             reject_special_file(self.destination)
-            if not is_named(self._path, fd):
+            if not has_name(self._path, fd):
                 raise FileFault(f"the part of {self.destination} was replaced; copy it again", retryable=False)
             self._path.replace(self.destination)
             if self.journalled and self._has_locks:  # while the lock is held: then it is no other run's
@@ -223,8 +228,8 @@ class PartFile:
         try:
             yield
         except OSError as error:
-            raise storage_error(error, self.destination) from error
-        except HeldElsewhere:
+            raise to_storage_error(error, self.destination) from error
+        except LockedElsewhere:
             raise PartInUse(self.destination) from None
 
     def discard(self) -> None:
@@ -235,7 +240,7 @@ class PartFile:
         PartInUse : another run is writing it.
         FileFault, StorageFailed : it cannot be removed.
         """
-        with self._in_words(), self._lock, suppress(LocksMissing):
+        with self._in_words(), self._lock, suppress(LocksUnsupported):
             if self._fd is not None or self._hold_left():
                 self._remove()
             else:
@@ -244,7 +249,7 @@ class PartFile:
     def _remove(self) -> None:
         """Remove the part that this run holds, and close it last: until then nobody else takes its name."""
         assert self._fd is not None
-        if is_named(self._path, self._fd):
+        if has_name(self._path, self._fd):
             if self._has_locks:
                 journal_path(self.destination).unlink(missing_ok=True)
             self._path.unlink(missing_ok=True)
@@ -258,6 +263,6 @@ class PartFile:
 
     def _close(self) -> None:
         if self._fd is not None:
-            self._closed = state_of(self._fd)
+            self._closed = read_file_state(self._fd)
             os.close(self._fd)
             self._fd = None

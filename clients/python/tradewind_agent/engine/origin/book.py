@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.credentials import Credentials
 from tradewind_agent.folders import make_private, replace_durably
 
-KEPT_S = 24 * 3600.0
+MAX_AGE_S = 24 * 3600.0
 """A limit may have been a bad hour of the server: after a day without a refusal it is found out again."""
 
 MOST_ORIGINS = 1000
@@ -40,11 +40,11 @@ class OriginBook:
 
     def read(self, origin: Origin, credentials: Credentials) -> PermittedConnections | None:
         """Return what is known of an origin; ``None`` where nothing is, or where the file cannot be read."""
-        return self._read_all().get(_key(origin, credentials))
+        return self._read_all().get(_make_key(origin, credentials))
 
     def write(self, learned: Mapping[Origin, PermittedConnections], credentials: Credentials) -> None:
         """Add what this run has learned; a file that cannot be written is no failure of the transfer."""
-        known = self._read_all() | {_key(origin, credentials): each for origin, each in learned.items()}
+        known = self._read_all() | {_make_key(origin, credentials): each for origin, each in learned.items()}
         newest = sorted(known.items(), key=lambda entry: -entry[1].refused_at_s)[:MOST_ORIGINS]
         rows = {key: {"connections": each.count, "refused_at_s": each.refused_at_s} for key, each in newest}
         document = json.dumps({"version": _VERSION, "origins": rows}, indent=1)
@@ -58,20 +58,20 @@ class OriginBook:
                 document = json.loads(file.read(_MOST_BYTES))
             if document["version"] != _VERSION:
                 return {}
-            rows = ((str(key), _parse(row)) for key, row in document["origins"].items())
-            oldest_s, now_s = self._now_s() - KEPT_S, self._now_s()
+            rows = ((str(key), _parse_row(row)) for key, row in document["origins"].items())
+            oldest_s, now_s = self._now_s() - MAX_AGE_S, self._now_s()
             return {key: row for key, row in rows if row is not None and oldest_s < row.refused_at_s <= now_s}
         return {}
 
 
-def _parse(row: object) -> PermittedConnections | None:
+def _parse_row(row: object) -> PermittedConnections | None:
     match row:
         case {"connections": int(count), "refused_at_s": int(at_s) | float(at_s)} if count >= 1 and count is not True:
             return PermittedConnections(count, float(at_s))
     return None
 
 
-def _key(origin: Origin, credentials: Credentials) -> str:
+def _make_key(origin: Origin, credentials: Credentials) -> str:
     """Origin and user name; a server may permit more to some users."""
     if origin in credentials.tokens:
         return f"{origin} with a token"

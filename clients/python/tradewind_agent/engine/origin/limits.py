@@ -25,15 +25,15 @@ MOST_PROMPT_TESTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class SentUnder:
-    """What was going on at the origin when a request was sent.
+class SendContext:
+    """The state of an origin when a request was sent.
 
-    ``lane`` : that carries it; ``in_use`` : lanes in use, this one included; ``started`` : requests so far, this one
-    included.
+    ``pipeline`` : the one that carries the request. ``in_use`` : pipelines in use, this one included.
+    ``started`` : requests sent so far, this one included.
     """
 
     step: int
-    lane: Hashable
+    pipeline: Hashable
     in_use: int
     started: int
 
@@ -45,7 +45,7 @@ class _Burst:
     step: int
     base: int
     in_use: int
-    lanes: set[Hashable] = field(default_factory=set)
+    pipelines: set[Hashable] = field(default_factory=set)
     files: set[Hashable] = field(default_factory=set)
     is_certain: bool = False
     counts_connections: bool = True
@@ -108,12 +108,12 @@ class OriginLimits:
         """Send nothing for a while."""
         self.held_until_s = max(self.held_until_s, self._clock_s() + wait_s)
 
-    def note_start(self, lane: Hashable, in_use: int) -> SentUnder:
+    def note_start(self, pipeline: Hashable, in_use: int) -> SendContext:
         """Count a request that is about to be sent."""
         self.started += 1
-        return SentUnder(self._step, lane, in_use, self.started)
+        return SendContext(self._step, pipeline, in_use, self.started)
 
-    def was_alone(self, sent: SentUnder) -> bool:
+    def was_alone(self, sent: SendContext) -> bool:
         """Whether nothing else was asked of the origin between this request and now."""
         return sent.in_use == 1 and sent.started == self.started
 
@@ -135,7 +135,7 @@ class OriginLimits:
         while self._applied and self._applied[-1].files == {file}:  # it alone has lowered the limit
             self._permitted = self._applied.pop().before
 
-    def note_refused_file(self, file: Hashable, sent: SentUnder, in_use: int, status: int) -> None:
+    def note_refused_file(self, file: Hashable, sent: SendContext, in_use: int, status: int) -> None:
         """A request was refused while others were under way."""
         self._refused.add(file)
         burst = self._burst_of(sent, in_use)
@@ -147,7 +147,7 @@ class OriginLimits:
         if self.served or burst.is_applied:
             self._apply(burst)
 
-    def note_refused_connection(self, sent: SentUnder, in_use: int, *, others_work: bool) -> None:
+    def note_refused_connection(self, sent: SendContext, in_use: int, *, others_work: bool) -> None:
         """A connection was refused, or closed before its first answer."""
         burst = self._burst_of(sent, in_use)
         if burst is not None:
@@ -155,7 +155,7 @@ class OriginLimits:
             if others_work or burst.is_applied:
                 self._apply(burst)
 
-    def _burst_of(self, sent: SentUnder, in_use: int) -> _Burst | None:
+    def _burst_of(self, sent: SendContext, in_use: int) -> _Burst | None:
         """The burst that a refusal belongs to; ``None`` for one that was sent under an older limit."""
         if self._permitted is not None:
             self._changed_s = self._clock_s()
@@ -164,7 +164,7 @@ class OriginLimits:
             burst = self._burst = _Burst(sent.step, min(self._permitted or in_use, in_use), in_use)
         if burst.step != sent.step:
             return None
-        burst.lanes.add(sent.lane)
+        burst.pipelines.add(sent.pipeline)
         burst.in_use = max(burst.in_use, in_use)
         return burst
 
@@ -177,7 +177,7 @@ class OriginLimits:
             self._applied.append(burst)
             burst.base = max(burst.base, min(self._permitted or burst.in_use, burst.in_use))
             self._step += 1
-        permitted, accepted = burst.base // 2, burst.in_use - len(burst.lanes)
+        permitted, accepted = burst.base // 2, burst.in_use - len(burst.pipelines)
         if burst.counts_connections and accepted > 0:
             permitted = min(permitted, accepted)
         self._permitted = max(permitted, 1)

@@ -83,7 +83,7 @@ class PipelinedExchange(Exchange, Protocol):
         """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
 
 
-class Verdict(Enum):
+class TrialVerdict(Enum):
     """What a trial has shown."""
 
     PROVED = "every request was answered, in order"
@@ -100,12 +100,12 @@ class PipelineTrial:
     on_verdict : is called once, with the verdict and the number of members; not of a trial of one.
     """
 
-    def __init__(self, limit: int, on_verdict: Callable[[Verdict, int], None]) -> None:
+    def __init__(self, limit: int, on_verdict: Callable[[TrialVerdict, int], None]) -> None:
         self.limit = limit
         self.is_open = True
         self.members: list[TrialExchange] = []
         self._on_verdict = on_verdict
-        self._verdict: Verdict | None = None
+        self._verdict: TrialVerdict | None = None
         self._is_clear = True
 
     @property
@@ -138,16 +138,16 @@ class PipelineTrial:
     def settle(self) -> None:
         """Pass the verdict once every member has ended."""
         if self.is_running and all(member.ended for member in self.members):
-            self.end(Verdict.PROVED if self._is_clear else Verdict.OPEN)
+            self.end(TrialVerdict.PROVED if self._is_clear else TrialVerdict.OPEN)
 
-    def end(self, verdict: Verdict) -> None:
+    def end(self, verdict: TrialVerdict) -> None:
         """Confirm the answers that were held, or have their files requested again."""
         if not self.is_running:
             return
         self._verdict = verdict
         held = [member for member in self.members if member.is_held]
         for member in held:
-            member.release(confirmed=verdict is Verdict.PROVED)
+            member.release(confirmed=verdict is TrialVerdict.PROVED)
         self._on_verdict(verdict, len(self.members))
 
 
@@ -198,7 +198,7 @@ class TrialExchange:
         if self._trial.is_running:
             refused = isinstance(fault, PipeliningRefused)
             self.is_held = False
-            self._trial.end(Verdict.REFUSED if refused else Verdict.OPEN)
+            self._trial.end(TrialVerdict.REFUSED if refused else TrialVerdict.OPEN)
         self.is_held = False
         self.inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.origin.limits import OriginLimits
+from tradewind_agent.engine.request_pipeline import RequestPipeline
 
-MOST_PAUSE_S = 5.0
+MAX_PAUSE_S = 5.0
 """How long the others are kept from new requests for one test. If they are not done by then, the test comes last."""
 
 
@@ -18,7 +18,7 @@ class TestingHost(Protocol):
     """What the tests ask of the pool."""
 
     @property
-    def lanes(self) -> Iterator[Lane]: ...
+    def pipelines(self) -> Iterator[RequestPipeline]: ...
 
     def deal_soon(self) -> None: ...
 
@@ -41,13 +41,13 @@ class SoloTests:
         self._loop = asyncio.get_running_loop()
         self._suspects: deque[FileTransfer] = deque()
         self._pausing: asyncio.TimerHandle | None = None
-        self._lane: Lane | None = None
+        self._pipeline: RequestPipeline | None = None
         self._is_late = False
 
     @property
     def bars_others(self) -> bool:
         """Whether no other request may be sent to the origin now."""
-        return self._lane is not None or self._pausing is not None
+        return self._pipeline is not None or self._pausing is not None
 
     def add(self, file: FileTransfer) -> None:
         self._suspects.append(file)
@@ -55,37 +55,37 @@ class SoloTests:
 
     def advance(self) -> None:
         """Start the next test if nothing is under way, or pause the others for it; end one that is over."""
-        if self._lane is not None and not self._lane.outstanding:
-            self._lane = None
+        if self._pipeline is not None and not self._pipeline.outstanding:
+            self._pipeline = None
             if self._limits.is_load_proven:
                 self._release()
         while self._suspects and self._suspects[0].over:
             self._suspects.popleft()
-        if not self._suspects or self._lane is not None or self._limits.is_held:
+        if not self._suspects or self._pipeline is not None or self._limits.is_held:
             return
-        if any(lane.is_busy and lane.origin == self._origin for lane in self._host.lanes):
+        if any(pipeline.is_busy and pipeline.origin == self._origin for pipeline in self._host.pipelines):
             if self._pausing is None and not self._is_late and self._limits.may_test_now():
-                self._pausing = self._loop.call_later(MOST_PAUSE_S, self._give_way)
+                self._pausing = self._loop.call_later(MAX_PAUSE_S, self._give_way)
             return
         is_prompt = self._pausing is not None or (self._limits.may_test_now() and not self._is_late)
         if is_prompt or not self._has_other_work(self._origin):
             self._start()
 
     def _start(self) -> None:
-        idle = [lane for lane in self._host.lanes if not lane.is_busy and lane.channel is not None]
+        idle = [pipeline for pipeline in self._host.pipelines if not pipeline.is_busy and pipeline.channel is not None]
         if not idle:
             return
         if self._pausing is not None:
             self._pausing.cancel()
             self._pausing = None
         file = self._suspects.popleft()
-        lane = min(idle, key=lambda lane: lane.origin != self._origin or not lane.connected)
+        pipeline = min(idle, key=lambda pipeline: pipeline.origin != self._origin or not pipeline.connected)
         file.waiting = False
-        exchange = file.take(1, lane.range_bytes)
+        exchange = file.take(1, pipeline.range_bytes)
         if exchange is None:
             return
-        self._lane = lane
-        lane.give(exchange)
+        self._pipeline = pipeline
+        pipeline.give(exchange)
 
     def _give_way(self) -> None:
         """The others take too long: go on with them, and test when they are done."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tradewind_agent.engine.origin.pipelining import Verdict
+from tradewind_agent.engine.origin.pipelining import TrialVerdict
 
 _MOST_OPEN_TRIALS = 8
 _DEEPER = 4
@@ -32,11 +32,11 @@ class OriginTraits:
         elif self.requests_per_connection is not None and answers >= self.requests_per_connection:
             self.requests_per_connection = None
 
-    def note_trial(self, verdict: Verdict, members: int) -> None:
+    def note_trial(self, verdict: TrialVerdict, members: int) -> None:
         """Learn from a trial of the pipeline; some without a result are enough to go without."""
-        if verdict is Verdict.PROVED:
+        if verdict is TrialVerdict.PROVED:
             self.proved_depth, self.open_trials = max(self.proved_depth, members), 0
-        elif verdict is Verdict.REFUSED:
+        elif verdict is TrialVerdict.REFUSED:
             self.pipelining = False
         else:
             self.open_trials += 1

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.index_page import Entry, IndexPage, safe_segment
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.errors import UnusableSource
 
@@ -51,25 +51,25 @@ def parse_html_index(url: Url, text: str) -> IndexPage:
     return _parse_anchors(url, text) if page is None else page
 
 
-def shows_folder(url: Url, text: str) -> bool:
+def is_folder_index(url: Url, text: str) -> bool:
     """Return whether the page of ``url``, an address without a slash at its end, is the index of a folder.
 
     It calls itself an index, or links to something below itself.
     """
     page, below = AnchorReader(text), url.path + "/"
     return _INDEX_TITLE.match(page.title) is not None or any(
-        linked.path.startswith(below) and linked.path != below for linked in _resolve(url, page)
+        linked.path.startswith(below) and linked.path != below for linked in _resolve_links(url, page)
     )
 
 
-def _resolve(url: Url, page: AnchorReader) -> Iterator[Url]:
+def _resolve_links(url: Url, page: AnchorReader) -> Iterator[Url]:
     for anchor in page.anchors:
-        linked = _join(url, anchor.href)
+        linked = _try_join(url, anchor.href)
         if linked is not None and linked.origin == url.origin:
             yield linked
 
 
-def _join(base: Url, href: str) -> Url | None:
+def _try_join(base: Url, href: str) -> Url | None:
     """Return where a link leads; ``None`` for what is no address (mailto:, javascript:)."""
     try:
         return base.join(href)
@@ -92,18 +92,18 @@ def _parse_nginx(url: Url, text: str) -> IndexPage | None:
         if match is None:
             return None
         href, size = match.groups()
-        entries.append(_entry(url, href, None if size == "-" else int(size)))
+        entries.append(_make_entry(url, href, None if size == "-" else int(size)))
     return IndexPage(entries=tuple(entries), rows=tuple(sorted(rows)))
 
 
-def _entry(
+def _make_entry(
     url: Url, child: str, size_bytes: int | None, trust: SizeTrust = SizeTrust.LISTED, *, may_be_folder: bool = False
-) -> Entry:
+) -> ListingEntry:
     """Return the entry that ``child`` names: an escaped name, a slash behind that of a folder, a query or none."""
     path, _, query = child.partition("?")
-    name = safe_segment(unquote(path.removesuffix("/"), errors="surrogateescape"), url)
+    name = check_segment(unquote(path.removesuffix("/"), errors="surrogateescape"), url)
     is_usual = not query and ("%" not in path or quote(name, errors="surrogateescape") == path.removesuffix("/"))
-    return Entry(
+    return ListingEntry(
         name=name,
         is_folder=path.endswith("/"),
         size_bytes=size_bytes,
@@ -115,21 +115,21 @@ def _entry(
 
 def _parse_anchors(url: Url, text: str) -> IndexPage:
     page = AnchorReader(text)
-    base = (_join(url, page.base) or url) if page.base else url
+    base = (_try_join(url, page.base) or url) if page.base else url
     children: dict[str, dict[str, str]] = {}  # name → what links to it → the text behind the link
     left_out: dict[str, str] = {}
     for anchor in page.anchors:
-        child = _child(url, base, anchor.href)
+        child = _parse_child(url, base, anchor.href)
         if child is not None:
             name = child.partition("?")[0].removesuffix("/")
             links = children.setdefault(name, {})
             # Icons link to the same file as its name does; the longer text says more.
             links[child] = max(links.get(child, ""), anchor.behind, key=lambda behind: len(behind.strip()))
-        elif (linked := _elsewhere(url, base, anchor)) is not None:
+        elif (linked := _find_outside_link(url, base, anchor)) is not None:
             left_out[str(linked)] = _IS_ELSEWHERE
     entries = []
     for links in children.values():
-        child, reason = _choose(links)
+        child, reason = _choose_link(links)
         if child is None:
             left_out[f"{url.origin}{url.folder}{next(iter(links))}"] = reason
         else:
@@ -152,7 +152,7 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
     )
 
 
-def _choose(links: Iterable[str]) -> tuple[str | None, str]:
+def _choose_link(links: Iterable[str]) -> tuple[str | None, str]:
     """Return which of several links to one name is meant, or why none can be chosen.
 
     A folder goes before a file, a link without a query before those with one.
@@ -167,30 +167,31 @@ def _choose(links: Iterable[str]) -> tuple[str | None, str]:
     return (known[0], "") if len(known) == 1 else (None, _HAS_TWO_QUERIES)
 
 
-def _read_row(url: Url, child: str, behind: str) -> Entry:
+def _read_row(url: Url, child: str, behind: str) -> ListingEntry:
     """Return the entry of a link and the text behind it."""
     if child.partition("?")[0].endswith("/"):
-        return _entry(url, child, None)
+        return _make_entry(url, child, None)
     match = _DATE_AND_SIZE.search(behind)
     if match is None:
-        return _entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
+        return _make_entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
     is_exact = not match["unit"] and "." not in match["number"]
     size_bytes = round(float(match["number"]) * _UNIT_BYTES[match["unit"].upper()])
     if is_exact:
-        return _entry(url, child, size_bytes)
+        return _make_entry(url, child, size_bytes)
     return replace(
-        _entry(url, child, size_bytes, SizeTrust.ROUNDED), least_bytes=_least_bytes(match["number"], match["unit"])
+        _make_entry(url, child, size_bytes, SizeTrust.ROUNDED),
+        least_bytes=_compute_least_bytes(match["number"], match["unit"]),
     )
 
 
-def _least_bytes(number: str, unit: str) -> int:
+def _compute_least_bytes(number: str, unit: str) -> int:
     """Return the smallest size that may be shown as ``number``: rounded up, in units of 1000."""
     decimals, power = len(number.partition(".")[2]), _UNITS.index(unit.upper())
     least = float(number) - float(f"1e-{decimals}")
     return max(round(least * float(f"1e{3 * power}")), 0)
 
 
-def _child(url: Url, base: Url, href: str) -> str | None:
+def _parse_child(url: Url, base: Url, href: str) -> str | None:
     """Return the escaped name and query of a link to a direct child of the folder.
 
     ``None`` for all other links: the folder itself (sorted another way), its parent, other places.
@@ -199,7 +200,7 @@ def _child(url: Url, base: Url, href: str) -> str | None:
         return href
     if not href or href.startswith(("?", "#")):
         return None
-    linked = _join(base, href)
+    linked = _try_join(base, href)
     if linked is None or linked.origin != url.origin or not linked.path.startswith(url.folder):
         return None
     child = linked.target[len(url.folder) :]
@@ -207,9 +208,9 @@ def _child(url: Url, base: Url, href: str) -> str | None:
     return child if name and "/" not in name.removesuffix("/") else None
 
 
-def _elsewhere(url: Url, base: Url, anchor: Anchor) -> Url | None:
+def _find_outside_link(url: Url, base: Url, anchor: Anchor) -> Url | None:
     """Return where a link leads that shows a file or folder of another place, as portals and mirrors link theirs."""
-    linked = _join(base, anchor.href) if anchor.href else None
+    linked = _try_join(base, anchor.href) if anchor.href else None
     if linked is None or linked.target == base.target:
         return None
     if not linked.name:

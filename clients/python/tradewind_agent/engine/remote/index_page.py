@@ -9,7 +9,7 @@ from tradewind_agent.errors import UnsafeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ListingEntry:
     """A file or folder of an index; ``name`` is one safe path segment.
 
     ``target`` : request target as the page links it; ``None`` where it is the folder's path and the escaped name.
@@ -36,12 +36,12 @@ class IndexPage:
     ``rows`` : each entry as the page shows it, dates included; two pages with the same rows show the same folder.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
     left_out: tuple[Omission, ...] = ()
     rows: tuple[str, ...] = field(default=(), repr=False)
 
 
-def safe_segment(name: str, where: object) -> str:
+def check_segment(name: str, where: object) -> str:
     """Return ``name`` if it is one plain path segment, such as may be created in a folder.
 
     Raises

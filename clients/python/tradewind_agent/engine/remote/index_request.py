@@ -5,9 +5,9 @@ import zlib
 from dataclasses import dataclass, replace
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import Answer, Seen, fetch
+from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.html_index import shows_folder
+from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, media_type, parse_index
 from tradewind_agent.errors import FileFault, UnsafeName, UnusableSource
@@ -28,7 +28,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ProbedAddress:
     """What an address without a slash at its end stands for: a folder, or a file of a size that may be unknown."""
 
     folder: Url | None = None
@@ -41,7 +41,7 @@ class IndexClient:
     ``seen`` : called with each connection that an index came over.
     """
 
-    def __init__(self, options: EngineOptions, seen: Seen | None = None) -> None:
+    def __init__(self, options: EngineOptions, seen: OnConnection | None = None) -> None:
         self._options = options
         # Where there is no answer to such a question, the transfer itself will say what is wrong.
         self._once = replace(options, retry=replace(options.retry, most_tries=1))
@@ -65,12 +65,12 @@ class IndexClient:
             except UnsafeName:
                 raise
             except UnusableSource:
-                if _type_of(answer) in HTML_TYPES or answer.head.status != _OK:
+                if _media_type_of(answer) in HTML_TYPES or answer.head.status != _OK:
                     raise
         answer = await self._fetch(url, _AS_HTML)
         return answer.url, _parse(answer)
 
-    async def _fetch(self, url: Url, headers: dict[str, str]) -> Answer:
+    async def _fetch(self, url: Url, headers: dict[str, str]) -> FetchedAnswer:
         try:
             async with self._gate:
                 return await fetch(url, self._options, headers, seen=self._seen)
@@ -88,7 +88,7 @@ class IndexClient:
             return source
         return answer.url if answer.url.is_folder_of(source) else source
 
-    async def look_at(self, url: Url) -> Looked | None:
+    async def look_at(self, url: Url) -> ProbedAddress | None:
         """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not tell.
 
         A folder redirects to itself with a slash, or answers with its index.
@@ -96,37 +96,37 @@ class IndexClient:
         try:
             async with self._gate:
                 answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
-                if answer.head.status == _OK and _type_of(answer) in HTML_TYPES and not is_page_name(url.name):
+                if answer.head.status == _OK and _media_type_of(answer) in HTML_TYPES and not is_page_name(url.name):
                     answer = await fetch(url, self._once, _AS_HTML)
         except (FileFault, UnusableSource):
             return None
         if answer.url.is_folder_of(url):
-            return Looked(folder=answer.url)
+            return ProbedAddress(folder=answer.url)
         if answer.head.status != _OK:
             return None
         if answer.body and _is_index(answer):
-            return Looked(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
-        return Looked(size_bytes=answer.stated_bytes)
+            return ProbedAddress(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
+        return ProbedAddress(size_bytes=answer.stated_bytes)
 
 
-def _is_index(answer: Answer) -> bool:
+def _is_index(answer: FetchedAnswer) -> bool:
     try:
-        return shows_folder(answer.url, decode_page(_unpack(answer)))
+        return is_folder_index(answer.url, decode_page(_unpack(answer)))
     except UnusableSource:
         return False
 
 
-def _type_of(answer: Answer) -> str:
+def _media_type_of(answer: FetchedAnswer) -> str:
     return media_type(answer.head.headers.get("content-type", ""))
 
 
-def _parse(answer: Answer) -> IndexPage:
+def _parse(answer: FetchedAnswer) -> IndexPage:
     if answer.head.status != _OK:
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))
 
 
-def _unpack(answer: Answer) -> bytes:
+def _unpack(answer: FetchedAnswer) -> bytes:
     """Return the body of an index as it was before it was compressed for the way."""
     coding = answer.head.headers.get("content-encoding", "identity").strip().lower()
     if coding in ("identity", ""):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import Entry, IndexPage, safe_segment
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.errors import UnusableSource
 
@@ -32,9 +32,9 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     try:
         document = json.loads(body)
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
-        named = [(_name(row), row) for row in rows]
+        named = [(_parse_name(row), row) for row in rows]
         unserved = [(name, *_UNSERVED[row["type"]]) for name, row in named if row.get("type") in _UNSERVED]
-        entries = [_entry(url, name, row) for name, row in named if row.get("type") not in _UNSERVED]
+        entries = [_parse_entry(url, name, row) for name, row in named if row.get("type") not in _UNSERVED]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
     return IndexPage(
@@ -44,7 +44,7 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     )
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _parse_name(row: Mapping[str, Any]) -> str:
     """Return the name of a row; Caddy ends those of folders with a slash."""
     name = row["name"]
     if not isinstance(name, str):
@@ -52,20 +52,20 @@ def _name(row: Mapping[str, Any]) -> str:
     return name.removesuffix("/") if row.get("is_dir") is True else name
 
 
-def _entry(url: Url, name: str, row: Mapping[str, Any]) -> Entry:
+def _parse_entry(url: Url, name: str, row: Mapping[str, Any]) -> ListingEntry:
     """Read a row of serve-files (size_bytes, modified_at, etag), nginx (size, mtime) or Caddy (size, mod_time)."""
     is_folder = row["is_dir"] if isinstance(row.get("is_dir"), bool) else _IS_FOLDER[row["type"]]
     size = None if is_folder else row.get("size_bytes", row.get("size"))
-    return Entry(
-        name=safe_segment(name, url),
+    return ListingEntry(
+        name=check_segment(name, url),
         is_folder=is_folder,
         size_bytes=int(size) if size is not None else None,
-        modified_at=_modified_at(row),
+        modified_at=_parse_modified_at(row),
         etag=row.get("etag"),
     )
 
 
-def _modified_at(row: Mapping[str, Any]) -> datetime | None:
+def _parse_modified_at(row: Mapping[str, Any]) -> datetime | None:
     if exact := row.get("modified_at"):
         return datetime.fromisoformat(exact)
     if text := row.get("mod_time"):

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.remote.index_page import safe_segment
+from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -35,7 +35,7 @@ def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        entry = _entry(line.strip(), base, f"line {number} of the manifest")
+        entry = _parse_entry(line.strip(), base, f"line {number} of the manifest")
         if entries.setdefault(entry.path, entry) is not entry:
             raise UnusableSource(f"line {number} of the manifest names {entry.path!r} a second time")
     if not entries:
@@ -43,9 +43,9 @@ def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
     return list(entries.values())
 
 
-def _entry(line: str, base: Url | None, where: str) -> ManifestEntry:
+def _parse_entry(line: str, base: Url | None, where: str) -> ManifestEntry:
     if not line.startswith("{"):
-        return ManifestEntry(*_place(line, base, where))
+        return ManifestEntry(*_parse_place(line, base, where))
     try:
         row = json.loads(line)
         path, size, sha256 = row["path"], row.get("size_bytes"), row.get("sha256")
@@ -55,19 +55,19 @@ def _entry(line: str, base: Url | None, where: str) -> ManifestEntry:
         raise UnusableSource(f"{where}: path must be text and size_bytes a whole number")
     if sha256 is not None and not (isinstance(sha256, str) and _SHA256.fullmatch(sha256.lower())):
         raise UnusableSource(f"{where}: sha256 must be 64 hexadecimal digits")
-    return ManifestEntry(*_place(path, base, where), size, sha256.lower() if sha256 else None)
+    return ManifestEntry(*_parse_place(path, base, where), size, sha256.lower() if sha256 else None)
 
 
-def _place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
+def _parse_place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
     """URL and destination path of one line."""
     if text.startswith(("http://", "https://")):
         url = Url.parse(text)
-        return url, safe_segment(url.name, where)
+        return url, check_segment(url.name, where)
     if "://" in text:
         raise UnusableSource(f"{where}: {text!r} is no http or https URL")
     if base is None:
         raise UnusableSource(f"{where} is a relative path; give the URL of the folder it is in")
     if text.startswith("/"):
         raise UnsafeName(f"{where} lists {text!r}, an absolute path: nothing was copied")
-    path = "/".join(safe_segment(segment, where) for segment in text.removeprefix("./").split("/"))
+    path = "/".join(check_segment(segment, where) for segment in text.removeprefix("./").split("/"))
     return base.below(path), path

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.remote.index_page import Entry, IndexPage
-from tradewind_agent.engine.remote.index_request import IndexClient, Looked
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry
+from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
 from tradewind_agent.engine.remote.listing import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.errors import UnsafeName, UnusableSource
@@ -132,8 +132,8 @@ class RemoteTree:
             if (child := self._take(folder, url, entry)) is not None
         ]
 
-    def _take(self, folder: _Folder, url: Url, entry: Entry) -> _Folder | None:
-        child, destination = _address(url, entry), folder.destination / entry.name
+    def _take(self, folder: _Folder, url: Url, entry: ListingEntry) -> _Folder | None:
+        child, destination = _address_of(url, entry), folder.destination / entry.name
         if len(child.target) > LONGEST_PATH_BYTES:
             self._leave_out(folder.url, f"holds paths of more than {LONGEST_PATH_BYTES} bytes", OmissionKind.NOT_A_FILE)
             return None
@@ -154,12 +154,12 @@ class RemoteTree:
         )
         return None
 
-    async def _settle(self, url: Url, entries: Sequence[Entry]) -> Sequence[Entry]:
+    async def _settle(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
         """Return the entries with those that may be folders asked for: some of them, or all if one is a folder."""
         unsettled = [entry for entry in entries if entry.may_be_folder]
         # Names without an extension first: of these most folders are.
         unsettled.sort(key=lambda entry: "." in entry.name.strip("."))
-        settled: dict[str, Entry] = {}
+        settled: dict[str, ListingEntry] = {}
         first = list(islice(unsettled, _ENTRIES_LOOKED_AT))
         for block in (first, unsettled[len(first) :]):
             settled |= zip((each.name for each in block), await self._look_at(url, block), strict=True)
@@ -167,12 +167,12 @@ class RemoteTree:
                 break
         return [settled.get(entry.name, entry) for entry in entries]
 
-    async def _look_at(self, url: Url, entries: Sequence[Entry]) -> Sequence[Entry]:
-        found = await asyncio.gather(*(self._client.look_at(_address(url, entry)) for entry in entries))
-        return [_settled(entry, looked) for entry, looked in zip(entries, found, strict=True)]
+    async def _look_at(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
+        found = await asyncio.gather(*(self._client.look_at(_address_of(url, entry)) for entry in entries))
+        return [_apply_probe(entry, looked) for entry, looked in zip(entries, found, strict=True)]
 
 
-def _settled(entry: Entry, looked: Looked | None) -> Entry:
+def _apply_probe(entry: ListingEntry, looked: ProbedAddress | None) -> ListingEntry:
     """Return an entry with what the server has said of it."""
     if looked is None:
         return entry
@@ -182,7 +182,7 @@ def _settled(entry: Entry, looked: Looked | None) -> Entry:
     return replace(entry, size_bytes=looked.size_bytes, size_trust=trust, may_be_folder=False)
 
 
-def _address(folder: Url, entry: Entry) -> Url:
+def _address_of(folder: Url, entry: ListingEntry) -> Url:
     if entry.target is not None:
         return Url(folder.origin, entry.target, folder.login)
     return folder.below(entry.name, is_folder=entry.is_folder)

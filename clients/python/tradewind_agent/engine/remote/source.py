@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import Seen
+from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust, UploadJob
 from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.index_page import safe_segment
+from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.engine.remote.index_request import IndexClient
 from tradewind_agent.engine.remote.manifest import parse_manifest
 from tradewind_agent.engine.remote.omissions import LinkRule, Omission
@@ -22,7 +22,7 @@ _Job = TypeVar("_Job", DownloadJob, UploadJob)
 
 
 @dataclass(frozen=True, slots=True)
-class Downloads:
+class DownloadList:
     """Files to fetch, and what the sources hold that cannot be."""
 
     jobs: list[DownloadJob]
@@ -30,7 +30,7 @@ class Downloads:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploads:
+class UploadList:
     """Files to send, and what the sources hold that cannot be."""
 
     jobs: list[UploadJob]
@@ -42,10 +42,10 @@ async def list_downloads(
     destination: Path,
     options: EngineOptions,
     *,
-    seen: Seen | None = None,
+    seen: OnConnection | None = None,
     on_folders: OnFolders = lambda _: None,
     into_folder: bool = False,
-) -> Downloads:
+) -> DownloadList:
     """List files to fetch: a URL that ends with a slash is a folder, with all below it; any other is one file.
 
     One without a slash that the server redirects to itself with a slash is a folder too.
@@ -63,14 +63,14 @@ async def list_downloads(
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
     is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
     if len(sources) == 1 and sources[0].name and not is_folder:
-        return Downloads([DownloadJob(source=sources[0], destination=destination)])
+        return DownloadList([DownloadJob(source=sources[0], destination=destination)])
     tree = RemoteTree(client, on_folders)
     for source in sources:
         if source.name:
-            tree.jobs.append(DownloadJob(source=source, destination=destination / safe_segment(source.name, source)))
+            tree.jobs.append(DownloadJob(source=source, destination=destination / check_segment(source.name, source)))
         else:
             await tree.list(source, destination)
-    return Downloads(_distinct(tree.jobs), tuple(tree.omissions))
+    return DownloadList(_deduplicate(tree.jobs), tuple(tree.omissions))
 
 
 def list_manifest(text: str, base: Url | None, destination: Path) -> list[DownloadJob]:
@@ -92,7 +92,7 @@ def list_manifest(text: str, base: Url | None, destination: Path) -> list[Downlo
     ]
 
 
-def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule = LinkRule.REPORT) -> Uploads:
+def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule = LinkRule.REPORT) -> UploadList:
     """List local files to send, folders with all below them.
 
     ``destination`` is a folder if it ends with a slash, else the name of the one file to send.
@@ -102,7 +102,7 @@ def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule =
     UnusableSource : a source that is neither file nor folder, or several files for one name.
     """
     if destination.name:
-        return Uploads([_upload(_one_file(sources, destination), destination)])
+        return UploadList([_make_upload(_require_one_file(sources, destination), destination)])
     jobs: list[UploadJob] = []
     omissions: list[Omission] = []
     for source in sources:
@@ -111,10 +111,10 @@ def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule =
                 omissions.append(found)
             else:
                 jobs.append(found)
-    return Uploads(_distinct(jobs), tuple(omissions))
+    return UploadList(_deduplicate(jobs), tuple(omissions))
 
 
-def _one_file(sources: Sequence[Path], destination: Url) -> Path:
+def _require_one_file(sources: Sequence[Path], destination: Url) -> Path:
     if len(sources) == 1 and sources[0].is_file():
         return sources[0]
     for missing in (source for source in sources if not source.exists()):
@@ -124,23 +124,23 @@ def _one_file(sources: Sequence[Path], destination: Url) -> Path:
 
 def _list_below(source: Path, folder: Url, links: LinkRule) -> Iterator[UploadJob | Omission]:
     if source.is_file():
-        yield _upload(source, folder.below(source.name))
+        yield _make_upload(source, folder.below(source.name))
     elif source.is_dir():
         for found in list_tree(source, links):
             if isinstance(found, Omission):
                 yield found
             else:
-                yield _upload(found, folder.below(found.relative_to(source).as_posix()))
+                yield _make_upload(found, folder.below(found.relative_to(source).as_posix()))
     else:
         raise UnusableSource(f"{source} is neither a file nor a folder")
 
 
-def _upload(source: Path, destination: Url) -> UploadJob:
+def _make_upload(source: Path, destination: Url) -> UploadJob:
     found = source.stat()
     return UploadJob(source=source, destination=destination, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
 
 
-def _distinct(jobs: Sequence[_Job]) -> list[_Job]:
+def _deduplicate(jobs: Sequence[_Job]) -> list[_Job]:
     """Return the jobs without those that are named twice; two files for one destination are refused."""
     found: dict[Path | Url, _Job] = {}
     for job in jobs:

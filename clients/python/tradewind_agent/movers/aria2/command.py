@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.movers.command_line import Parsed
+from tradewind_agent.movers.command_line import ParsedWords
 
 
-def addresses_of(given: Parsed) -> tuple[str, ...]:
+def list_addresses(given: ParsedWords) -> tuple[str, ...]:
     """One address a download: of an input file's lines, where tabs part mirrors, else of the command line.
 
     Raises
@@ -26,7 +26,7 @@ def addresses_of(given: Parsed) -> tuple[str, ...]:
     return given.places if separate else given.places[:1]  # several on one line are mirrors of one file
 
 
-def configuration_of(given: Parsed, environment: Mapping[str, str]) -> Sequence[str]:
+def read_configuration(given: ParsedWords, environment: Mapping[str, str]) -> Sequence[str]:
     """Lines of the configuration file that aria2c would read."""
     if "no-conf" in given.options:
         return ()
@@ -42,7 +42,7 @@ def configuration_of(given: Parsed, environment: Mapping[str, str]) -> Sequence[
     return ()
 
 
-def options_in(configuration: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def parse_options(configuration: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Options that a configuration sets."""
     pairs = (line.partition("=") for line in configuration if "=" in line and not line.lstrip().startswith("#"))
     return {name.strip(): (value.strip(),) for name, _, value in pairs}

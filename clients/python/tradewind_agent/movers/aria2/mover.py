@@ -18,15 +18,23 @@ from tradewind.errors import InvalidValue
 from tradewind.flags import ARIA2_MAX_CONNECTIONS_PER_SERVER
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.aria2.command import addresses_of, configuration_of, options_in
+from tradewind_agent.movers.aria2.command import list_addresses, parse_options, read_configuration
 from tradewind_agent.movers.aria2.rpc import Aria2Rpc
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse, without
-from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
-from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
-from tradewind_agent.movers.rate_option import rate_words
-from tradewind_agent.movers.stepping_down import StepDown, failed_by_itself
-from tradewind_agent.movers.tool_query import ask_tool
-from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_urls
+from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse, parse_help, remove_options
+from tradewind_agent.movers.flag_words import choose_single_setting, find_inexpressible, make_flags
+from tradewind_agent.movers.port import (
+    Command,
+    RunSettings,
+    ToolProgress,
+    ToolResult,
+    TransferEnds,
+    Workload,
+    set_by_user,
+)
+from tradewind_agent.movers.rate_option import make_rate_option
+from tradewind_agent.movers.step_down import StepDown, is_own_failure
+from tradewind_agent.movers.tool_query import query_tool
+from tradewind_agent.movers.url_sizes import find_ends, measure_urls
 
 _DEFAULT_FILES = 5
 _DEFAULT_SPLIT, _DEFAULT_PER_SERVER = 5, 1
@@ -42,9 +50,9 @@ class Aria2Mover:
 
     def task(self, line: CommandLine) -> "Aria2Task":
         """Downloads by addresses or an input file; otherwise as ``Mover.task``."""
-        grammar = grammar_of_help(ask_tool((line.program, "--help=#all")))
+        grammar = parse_help(query_tool((line.program, "--help=#all")))
         given = parse(line.arguments, grammar)
-        addresses = addresses_of(given)
+        addresses = list_addresses(given)
         if not addresses:
             raise InvalidValue("aria2c", "is wrapped with addresses, or an input file of them")
         return Aria2Task(line, given, grammar, addresses)
@@ -53,17 +61,17 @@ class Aria2Mover:
 class Aria2Task:
     """One command line of aria2c."""
 
-    def __init__(self, line: CommandLine, given: Parsed, grammar: Grammar, addresses: tuple[str, ...]) -> None:
+    def __init__(self, line: CommandLine, given: ParsedWords, grammar: Grammar, addresses: tuple[str, ...]) -> None:
         self.line, self.given, self.grammar, self.addresses = line, given, grammar, addresses
-        self.configuration = configuration_of(given, line.environment)
+        self.configuration = read_configuration(given, line.environment)
         # A configuration file is the user's word as much as a flag is.
-        self.settled = Parsed({**options_in(self.configuration), **given.options}, given.places)
-        self.by_hand = _by_hand(self.settled)
+        self.settled = ParsedWords({**parse_options(self.configuration), **given.options}, given.places)
+        self.by_hand = _parse_user_parameters(self.settled)
         self.by_rpc = not {"enable-rpc", "daemon", "no-conf"} & self.settled.options.keys()
 
     @property
-    def ends(self) -> Ends:
-        return ends_of_urls(self.addresses[0], None)
+    def ends(self) -> TransferEnds:
+        return find_ends(self.addresses[0], None)
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
@@ -88,16 +96,16 @@ class Aria2Task:
         return ("aria2c runs with an RPC of your own, or without configuration: its result is not read",)
 
     def workload(self) -> Workload | None:
-        return workload_of_urls(self.addresses, self.line.environment)
+        return measure_urls(self.addresses, self.line.environment)
 
-    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
-        return left_out("aria2", parameters)
+    def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
+        return find_inexpressible("aria2", parameters)
 
-    def run(self, tuning: Tuning, scratch: Path) -> "Aria2Run":
+    def run(self, tuning: RunSettings, scratch: Path) -> "Aria2Run":
         return Aria2Run(self, tuning, scratch)
 
 
-class _Stopped(NamedTuple):
+class _FinishedDownload(NamedTuple):
     """A download that is over, as aria2 tells of it."""
 
     status: str
@@ -107,11 +115,11 @@ class _Stopped(NamedTuple):
 class Aria2Run:
     """One aria2c, followed and retuned by RPC; it is shut down by us, as with RPC it would wait for more for ever."""
 
-    def __init__(self, task: Aria2Task, tuning: Tuning, scratch: Path) -> None:
-        self._task, self._parameters, self._scratch = task, _within(tuning.parameters), scratch
+    def __init__(self, task: Aria2Task, tuning: RunSettings, scratch: Path) -> None:
+        self._task, self._parameters, self._scratch = task, _limit_parallelism(tuning.parameters), scratch
         self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._rpc: Aria2Rpc | None = None
-        self._over: dict[str, _Stopped] = {}
+        self._over: dict[str, _FinishedDownload] = {}
         self._moving_bytes = 0
         self._left: int | None = len(task.addresses)
         self._answered = self.over = False
@@ -134,7 +142,7 @@ class Aria2Run:
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return added_words("aria2", self._parameters, task.by_hand, task.settled, task.grammar)
+        return make_flags("aria2", self._parameters, task.by_hand, task.settled, task.grammar)
 
     @property
     def _session(self) -> Path:
@@ -150,11 +158,11 @@ class Aria2Run:
         line = task.line
         words = [*self._added]
         if self._missing is not None:
-            line = replace(line, arguments=without(line.arguments, task.grammar, ("input-file",)))
+            line = replace(line, arguments=remove_options(line.arguments, task.grammar, ("input-file",)))
             words.append(f"--input-file={self._missing}")
-        words += rate_words("aria2", self._rate_bps, task.own_options)
+        words += make_rate_option("aria2", self._rate_bps, task.own_options)
         if task.by_rpc:
-            port, secret = _free_port(), secrets.token_urlsafe(24)
+            port, secret = _find_free_port(), secrets.token_urlsafe(24)
             self._rpc = Aria2Rpc(port, secret)
             if "save-session" not in task.settled.options:
                 words.append(f"--save-session={self._session}")
@@ -181,7 +189,7 @@ class Aria2Run:
         if state is None:
             return
         stopped = rpc.stopped(self._over)
-        over = {row["gid"]: _Stopped(row["status"], int(row["completedLength"])) for row in stopped}
+        over = {row["gid"]: _FinishedDownload(row["status"], int(row["completedLength"])) for row in stopped}
         moving = sum(int(row["completedLength"]) for row in rpc.active())
         left = int(state["numActive"]) + int(state["numWaiting"])
         self._over.update(over)
@@ -194,11 +202,11 @@ class Aria2Run:
 
     def ended(self, code: int, /) -> int:
         self._rpc = None
-        may_repeat = failed_by_itself(code) and bool(self._added) and self._has_session()
+        may_repeat = is_own_failure(code) and bool(self._added) and self._has_session()
         if not may_repeat or not self.step_down.lower(self._parameters):
             return code
         self._missing, self._is_due = self._session, True
-        self._parameters = _within(self.step_down.within(self._parameters))
+        self._parameters = _limit_parallelism(self.step_down.within(self._parameters))
         self._over = {gid: each for gid, each in self._over.items() if each.status != "error"}
         self._moving_bytes = 0
         return 0
@@ -209,27 +217,27 @@ class Aria2Run:
         except OSError:
             return False
 
-    def progress(self) -> Progress:
+    def progress(self) -> ToolProgress:
         done = sum(each.moved_bytes for each in list(self._over.values()))
-        return Progress(done + self._moving_bytes, self._left)
+        return ToolProgress(done + self._moving_bytes, self._left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         with self._retuning:
             rpc, before = self._rpc, self._parameters
             if rpc is None:
                 return False
-            wanted = _within(self.step_down.within(whole_setting(chunks, self._fixed)))
+            wanted = _limit_parallelism(self.step_down.within(choose_single_setting(chunks, self._fixed)))
             if wanted.concurrency != before.concurrency and self._change_files(rpc, wanted.concurrency or 1):
                 self._parameters = replace(self._parameters, concurrency=wanted.concurrency)
             if wanted.parallelism != before.parallelism and self._change_streams(rpc, wanted.parallelism or 1):
                 self._parameters = replace(self._parameters, parallelism=wanted.parallelism)
             return self._parameters != before
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         if not self._answered:
             return None
         states = [each.status for each in self._over.values()]
-        return Result(
+        return ToolResult(
             bytes_moved=self.progress().bytes_moved,
             files_done=states.count("complete"),
             files_failed=states.count("error"),
@@ -248,7 +256,7 @@ class Aria2Run:
         return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.waiting())])
 
 
-def _by_hand(given: Parsed) -> Parameters:
+def _parse_user_parameters(given: ParsedWords) -> Parameters:
     streams = [given.count(name) for name in _STREAMS]
     if any(value is not None for value in streams):
         parallelism = min(streams[0] or _DEFAULT_SPLIT, streams[1] or _DEFAULT_PER_SERVER)
@@ -257,12 +265,12 @@ def _by_hand(given: Parsed) -> Parameters:
     return set_by_user((("concurrency", given.count("max-concurrent-downloads")), ("parallelism", parallelism)))
 
 
-def _within(parameters: Parameters) -> Parameters:
+def _limit_parallelism(parameters: Parameters) -> Parameters:
     """``parameters`` within what aria2 permits."""
     return replace(parameters, parallelism=min(parameters.parallelism or 1, ARIA2_MAX_CONNECTIONS_PER_SERVER))
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

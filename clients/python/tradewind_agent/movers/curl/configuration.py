@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Said, said_in
+from tradewind_agent.movers.command_line import CommandLine, CommandWord, Grammar, read_words
 
 MARK = b"\x1e"
 """Record separator: what follows it up to the line's end is a report, not something for the user."""
@@ -17,20 +17,20 @@ _LINE = re.compile(r'(?P<word>-\S*|[^\s=:]+)[\s=:]*(?:"(?P<quoted>(?:[^"\\]|\\.)
 _ESCAPES: Mapping[str, str] = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 
 
-def told(line: CommandLine, grammar: Grammar) -> Iterator[Said]:
+def read_curl_words(line: CommandLine, grammar: Grammar) -> Iterator[CommandWord]:
     """All options and places in the order in which curl takes them, so that the last of an option counts.
 
     A configuration that another one names is not read.
     """
-    for path in _curlrc(line):
-        yield from _said_in_file(path, grammar)
-    for said in said_in(line.arguments, grammar):
+    for path in _find_curlrc(line):
+        yield from _read_file_words(path, grammar)
+    for said in read_words(line.arguments, grammar):
         yield said
         if said.name == "config" and said.value != "-":  # what comes by standard input is curl's to read
-            yield from _said_in_file(Path(said.value or ""), grammar)
+            yield from _read_file_words(Path(said.value or ""), grammar)
 
 
-def with_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -> CommandLine:
+def add_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -> CommandLine:
     """``line`` with a report behind what the user has curl write.
 
     Parameters
@@ -38,19 +38,19 @@ def with_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) 
     each : further words, for every request: ``--next`` begins one anew, with no options.
     """
     words, taken, own = list[str](), 0, ""
-    for said in told(line, grammar):
+    for said in read_curl_words(line, grammar):
         if said.name == "write-out":
             own = said.value or ""
         elif said.name in ("next", ":"):
             if said.at is not None:
-                words += [*line.arguments[taken : said.at], *each, *_report(own)]
+                words += [*line.arguments[taken : said.at], *each, *_make_report_option(own)]
                 taken = said.at
             own = ""
     rest = replace(line, arguments=line.arguments[taken:])
-    return replace(line, arguments=(*words, *rest.with_options((*each, *_report(own)))[1:]))
+    return replace(line, arguments=(*words, *rest.with_options((*each, *_make_report_option(own)))[1:]))
 
 
-def _report(own: str) -> tuple[str, str]:
+def _make_report_option(own: str) -> tuple[str, str]:
     if own.startswith("@"):
         try:
             own = Path(own[1:]).read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def _report(own: str) -> tuple[str, str]:
     return ("--write-out", own + _REPORT)
 
 
-def _curlrc(line: CommandLine) -> tuple[Path, ...]:
+def _find_curlrc(line: CommandLine) -> tuple[Path, ...]:
     """The file that curl begins with: the first one that there is, unless the first word is ``-q``."""
     if line.arguments and (line.arguments[0].startswith("-q") or line.arguments[0] == "--disable"):
         return ()
@@ -70,16 +70,16 @@ def _curlrc(line: CommandLine) -> tuple[Path, ...]:
     return next(((place,) for place in places if place.is_file()), ())
 
 
-def _said_in_file(path: Path, grammar: Grammar) -> Iterator[Said]:
+def _read_file_words(path: Path, grammar: Grammar) -> Iterator[CommandWord]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return
-    words = [_word(line) for line in map(str.strip, lines) if line and not line.startswith(_COMMENTS)]
-    yield from (said._replace(at=None) for said in said_in(words, grammar))
+    words = [_to_word(line) for line in map(str.strip, lines) if line and not line.startswith(_COMMENTS)]
+    yield from (said._replace(at=None) for said in read_words(words, grammar))
 
 
-def _word(line: str) -> str:
+def _to_word(line: str) -> str:
     """A line as the one word that says the same on a command line."""
     found = _LINE.match(line)
     if found is None:

@@ -14,19 +14,27 @@ from pathlib import Path
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parsed
-from tradewind_agent.movers.curl.configuration import MARK, told, with_reports
-from tradewind_agent.movers.curl.lines import NOT_TWICE, FileList, Pair, file_list, quoted
-from tradewind_agent.movers.curl.url_globs import expanded
-from tradewind_agent.movers.flag_words import added_words, left_out
-from tradewind_agent.movers.local_end import CLOCK_STEP_NS, bytes_in
-from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
-from tradewind_agent.movers.rate_option import rate_words
-from tradewind_agent.movers.stepping_down import NEVER_BETTER, failed_by_itself
-from tradewind_agent.movers.successive import SuccessiveRuns
+from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, collect_words, parse_help
+from tradewind_agent.movers.curl.configuration import MARK, add_reports, read_curl_words
+from tradewind_agent.movers.curl.file_list import UNREPEATABLE_OPTIONS, CurlFile, FileList, parse_file_list, quote_value
+from tradewind_agent.movers.curl.url_globs import expand_globs
+from tradewind_agent.movers.flag_words import find_inexpressible, make_flags
+from tradewind_agent.movers.local_end import CLOCK_STEP_NS, count_bytes_written
+from tradewind_agent.movers.port import (
+    Command,
+    RunSettings,
+    ToolProgress,
+    ToolResult,
+    TransferEnds,
+    Workload,
+    set_by_user,
+)
+from tradewind_agent.movers.rate_option import make_rate_option
+from tradewind_agent.movers.step_down import UNRECOVERABLE_STATUSES, is_own_failure
+from tradewind_agent.movers.successive_runs import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
-from tradewind_agent.movers.tool_query import ask_tool
-from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_paths, workload_of_urls
+from tradewind_agent.movers.tool_query import query_tool
+from tradewind_agent.movers.url_sizes import find_ends, measure_paths, measure_urls
 
 _QUIET = ("--no-progress-meter",)
 """curl's meter of parallel transfers takes no notice of ``--silent`` (seen with 7.88)."""
@@ -38,17 +46,19 @@ class CurlMover:
 
     def task(self, line: CommandLine) -> "CurlTask":
         """Addresses with options; otherwise as ``Mover.task``."""
-        grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
-        given = parsed(told(line, grammar))
+        grammar = parse_help(query_tool((line.program, "--help", "all")))
+        given = collect_words(read_curl_words(line, grammar))
         addresses = (*given.places, *given.options.get("url", ()))
         if not addresses and "config" not in given.options:
             raise InvalidValue("curl", "is wrapped with an address")
-        return CurlTask(line, given, grammar, addresses, file_list(line.arguments, given, grammar))
+        return CurlTask(line, given, grammar, addresses, parse_file_list(line.arguments, given, grammar))
 
-    def task_of_pairs(self, line: CommandLine, pairs: tuple[Pair, ...]) -> "CurlTask":
+    def task_of_pairs(self, line: CommandLine, pairs: tuple[CurlFile, ...]) -> "CurlTask":
         """``pairs`` under the options of ``line``."""
-        grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
-        return CurlTask(line, parsed(told(line, grammar)), grammar, (), FileList(pairs, line.arguments))
+        grammar = parse_help(query_tool((line.program, "--help", "all")))
+        return CurlTask(
+            line, collect_words(read_curl_words(line, grammar)), grammar, (), FileList(pairs, line.arguments)
+        )
 
 
 class CurlTask:
@@ -58,16 +68,18 @@ class CurlTask:
     """
 
     def __init__(
-        self, line: CommandLine, given: Parsed, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
+        self, line: CommandLine, given: ParsedWords, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
     ) -> None:
         self.line, self.given, self.grammar, self.listed = line, given, grammar, listed
         globs = "globoff" not in given.options
-        self.addresses = tuple(each for address in addresses for each in (expanded(address) if globs else [address]))
+        self.addresses = tuple(
+            each for address in addresses for each in (expand_globs(address) if globs else [address])
+        )
         self.uploads = "upload-file" in given.options
-        self.by_hand = set_by_user((("concurrency", _own_concurrency(given)),))
+        self.by_hand = set_by_user((("concurrency", _parse_user_concurrency(given)),))
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[CurlFile, ...]:
         return self.listed.pairs
 
     @property
@@ -76,11 +88,11 @@ class CurlTask:
         return "continue-at" in self.given.options
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> TransferEnds:
         address = self.addresses[0] if self.addresses else self.pairs[0].address if self.pairs else None
         if address is not None and "://" not in address:
             address = f"http://{address}"  # what curl guesses
-        return ends_of_urls(None, address) if self.uploads else ends_of_urls(address, None)
+        return find_ends(None, address) if self.uploads else find_ends(address, None)
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
@@ -115,7 +127,7 @@ class CurlTask:
         """Whether a second run would do something twice: send data, or write to standard output."""
         options = self.given.options.keys()
         named = {"output", "remote-name", "remote-name-all", "upload-file", "config"} & options
-        return bool(NOT_TWICE & options) or not named
+        return bool(UNREPEATABLE_OPTIONS & options) or not named
 
     @property
     def _to_output(self) -> bool:
@@ -127,32 +139,32 @@ class CurlTask:
 
     def workload(self) -> Workload | None:
         if self.uploads:
-            return workload_of_paths([Path(place) for place in self.given.options["upload-file"]])
+            return measure_paths([Path(place) for place in self.given.options["upload-file"]])
         addresses = [each if "://" in each else f"http://{each}" for each in self.addresses]
-        found = workload_of_urls(addresses, self.line.environment) if addresses else None
+        found = measure_urls(addresses, self.line.environment) if addresses else None
         if found is not None and len(found.sizes_bytes) == len(self.pairs):
             sized = (replace(pair, size_bytes=size) for pair, size in zip(self.pairs, found.sizes_bytes, strict=True))
             self.listed = replace(self.listed, pairs=tuple(sized))
         return found
 
-    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
-        return left_out("curl", parameters)
+    def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
+        return find_inexpressible("curl", parameters)
 
-    def run(self, tuning: Tuning, scratch: Path) -> "CurlRun":
+    def run(self, tuning: RunSettings, scratch: Path) -> "CurlRun":
         return CurlRun(self, tuning, scratch)
 
     def added(self, parameters: Parameters) -> tuple[str, ...]:
         """Flags for ``parameters``; none for what would mix on standard output."""
         if self._to_output:
             return ()
-        words = added_words("curl", parameters, self.by_hand, self.given, self.grammar)
+        words = make_flags("curl", parameters, self.by_hand, self.given, self.grammar)
         return (*words, *_QUIET) if words and "silent" in self.given.options else words
 
 
 class CurlRun(SuccessiveRuns):
     """curl as the user wrote it, or over one part of a list after another."""
 
-    def __init__(self, task: CurlTask, tuning: Tuning, scratch: Path) -> None:
+    def __init__(self, task: CurlTask, tuning: RunSettings, scratch: Path) -> None:
         sizes = [pair.size_bytes for pair in task.pairs]
         splits = (task.changes_live and tuning.round_s is not None and any(sizes)) or not task.addresses
         super().__init__(sizes if splits else (), tuning)
@@ -165,7 +177,7 @@ class CurlRun(SuccessiveRuns):
         self._part_begun_ns = 0
         self._kept_bytes = 0
         resumed = enumerate(task.pairs) if task.resumes and splits else ()
-        self._before = {at: bytes_in(pair.file, since_ns=0) for at, pair in resumed}
+        self._before = {at: count_bytes_written(pair.file, since_ns=0) for at, pair in resumed}
 
     @property
     def in_force(self) -> Parameters:
@@ -181,14 +193,14 @@ class CurlRun(SuccessiveRuns):
             return None
         part = self._take_part()
         ours = [*self._added]
-        rate = rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        rate = make_rate_option("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
         if part:
             ours += ["--config", str(self._list(part))]
         self._said, self._pending, self._reported = Tail(said), b"", {}
         self._failure = 0
         self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
-        return Command(with_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
+        return Command(add_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
 
     def tick(self) -> None:
         self._read()
@@ -214,9 +226,9 @@ class CurlRun(SuccessiveRuns):
 
     def _code_after(self, code: int) -> int:
         """The code of a run that ended by itself; 0 where all that it has left out is moved again."""
-        failed = {number: row for number, row in self._reported.items() if _is_refused(row)}
+        failed = {number: row for number, row in self._reported.items() if _may_succeed_alone(row)}
         may_repeat = bool(self._added) and not self._task.writes_once
-        if not may_repeat or not (failed or failed_by_itself(code)) or (code and not failed_by_itself(code)):
+        if not may_repeat or not (failed or is_own_failure(code)) or (code and not is_own_failure(code)):
             return code
         pairs = self._task.pairs
         part = self._part or tuple(range(len(pairs)))
@@ -229,22 +241,22 @@ class CurlRun(SuccessiveRuns):
         with self._changing:
             self._reports = [row for row in self._reports if not any(row is each for each in dropped.values())]
         left = [row for number, row in self._reported.items() if number not in failed and row.get("exitcode")]
-        return _size(left[0], "exitcode") if pairs and left else 0
+        return _read_number(left[0], "exitcode") if pairs and left else 0
 
-    def progress(self) -> Progress:
+    def progress(self) -> ToolProgress:
         files = len(self._task.pairs) or len(self._task.addresses)
         with self._changing:
             moved = self._moved() + self._again_bytes
-        return Progress(moved, max(files - len(self._reports), 0) if files else None)
+        return ToolProgress(moved, max(files - len(self._reports), 0) if files else None)
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         return self._totals() if self._reports else None
 
-    def _totals(self) -> Result:
+    def _totals(self) -> ToolResult:
         reports = list(self._reports)
         failed = sum(1 for report in reports if report.get("exitcode"))
-        moved = sum(_size(report, "size_download") + _size(report, "size_upload") for report in reports)
-        return Result(moved + self._kept_bytes, len(reports) - failed, failed)
+        moved = sum(_read_number(report, "size_download") + _read_number(report, "size_upload") for report in reports)
+        return ToolResult(moved + self._kept_bytes, len(reports) - failed, failed)
 
     def _moved(self) -> int:
         return self._totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
@@ -264,7 +276,7 @@ class CurlRun(SuccessiveRuns):
 
     def _grown(self, at: int) -> int:
         """Bytes that this run has written of a file."""
-        now = bytes_in(self._task.pairs[at].file, since_ns=self._part_begun_ns)
+        now = count_bytes_written(self._task.pairs[at].file, since_ns=self._part_begun_ns)
         return max(now - self._before.get(at, 0), 0)
 
     def _read(self) -> None:
@@ -290,30 +302,32 @@ class CurlRun(SuccessiveRuns):
         if isinstance(row, dict):
             with self._changing:
                 self._reports.append(row)
-                self._reported[_size(row, "urlnum")] = row
-                self._failure = _size(row, "exitcode") or self._failure
+                self._reported[_read_number(row, "urlnum")] = row
+                self._failure = _read_number(row, "exitcode") or self._failure
 
     def _list(self, part: Sequence[int]) -> Path:
         path = self._scratch / f"list{self._begun}"
         rows = (self._task.pairs[at] for at in part)
-        path.write_text("".join(f"url = {quoted(each.address)}\n{each.told}\n" for each in rows), encoding="utf-8")
+        path.write_text(
+            "".join(f"url = {quote_value(each.address)}\n{each.name_line}\n" for each in rows), encoding="utf-8"
+        )
         return path
 
 
-def _own_concurrency(given: Parsed) -> int | None:
+def _parse_user_concurrency(given: ParsedWords) -> int | None:
     """What the user says of files at once; curl's own default is 50 (manual, --parallel-max), and 1 unless parallel."""
     if "parallel" in given.options:
         return given.count("parallel-max") or 50
     return 1 if "parallel-max" in given.options else None
 
 
-def _is_refused(report: Mapping[str, object]) -> bool:
+def _may_succeed_alone(report: Mapping[str, object]) -> bool:
     """Whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
-    status = _size(report, "http_code")
+    status = _read_number(report, "http_code")
     is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
-    return is_error and status not in NEVER_BETTER
+    return is_error and status not in UNRECOVERABLE_STATUSES
 
 
-def _size(report: Mapping[str, object], key: str) -> int:
+def _read_number(report: Mapping[str, object], key: str) -> int:
     value = report.get(key)
     return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0

@@ -16,15 +16,23 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, parse, without
-from tradewind_agent.movers.flag_words import added_words, left_out
-from tradewind_agent.movers.globus.pairs import Listing, listing_of, pairs_in
-from tradewind_agent.movers.local_end import CLOCK_STEP_NS, LocalEnd, bytes_in
-from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
-from tradewind_agent.movers.stepping_down import failed_by_itself
-from tradewind_agent.movers.successive import SuccessiveRuns
+from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse, remove_options
+from tradewind_agent.movers.flag_words import find_inexpressible, make_flags
+from tradewind_agent.movers.globus.pairs import PairList, list_pairs, read_pairs
+from tradewind_agent.movers.local_end import CLOCK_STEP_NS, LocalEnd, count_bytes_written
+from tradewind_agent.movers.port import (
+    Command,
+    RunSettings,
+    ToolProgress,
+    ToolResult,
+    TransferEnds,
+    Workload,
+    set_by_user,
+)
+from tradewind_agent.movers.step_down import is_own_failure
+from tradewind_agent.movers.successive_runs import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
-from tradewind_agent.movers.url_sizes import ends_of_urls, local_path, workload_of_paths
+from tradewind_agent.movers.url_sizes import find_ends, measure_paths, parse_local_path
 
 _ALIASES: Mapping[str, str] = {
     "concurrency": "cc", "parallel": "p", "pipeline": "pp", "block-size": "bs", "tcp-buffer-size": "tcp-bs",
@@ -54,7 +62,7 @@ class GlobusMover:
         given = parse(line.arguments, _GRAMMAR)
         listed = given.last("f")
         places = given.places
-        pairs = [(places[0], places[1])] if len(places) == 2 else _pairs(Path(listed)) if listed else []
+        pairs = [(places[0], places[1])] if len(places) == 2 else _read_url_pairs(Path(listed)) if listed else []
         if not pairs:
             raise InvalidValue(
                 "globus-url-copy", "is wrapped with a source and a destination, or -f and a file of them"
@@ -67,10 +75,10 @@ class GlobusTask:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, line: CommandLine, given: Parsed, pairs: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, line: CommandLine, given: ParsedWords, pairs: Sequence[tuple[str, str]]) -> None:
         self.line, self.given, self.pairs = line, given, pairs
-        self.ends: Ends = ends_of_urls(*pairs[0])
-        self._listing: Listing | None = None
+        self.ends: TransferEnds = find_ends(*pairs[0])
+        self._listing: PairList | None = None
         self.by_hand = set_by_user(
             (
                 ("concurrency", given.count("cc")),
@@ -84,10 +92,10 @@ class GlobusTask:
         return self.given.options
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> PairList:
         """Its files, asked for once."""
         if self._listing is None:
-            self._listing = listing_of(self.line, self.given)
+            self._listing = list_pairs(self.line, self.given)
         return self._listing
 
     @property
@@ -105,7 +113,7 @@ class GlobusTask:
         """Why its settings stay as they are, in a phrase."""
         if {"concurrency", "parallelism"} <= self.by_hand.known().keys():
             return "files at once and streams are set by your own flags"
-        if local_path(self.pairs[0][1]) is None:
+        if parse_local_path(self.pairs[0][1]) is None:
             return "how far it is with what it sends cannot be seen here"
         if self._goes_on_after_errors:
             return "-c leaves no list of what is not transferred"
@@ -117,26 +125,26 @@ class GlobusTask:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        places = (local_path(place) for pair in self.pairs for place in pair)
+        places = (parse_local_path(place) for pair in self.pairs for place in pair)
         return tuple({path for path in places if path is not None})
 
     def workload(self) -> Workload | None:
         if self.listing.pairs:
             return Workload(tuple(pair.size_bytes or 0 for pair in self.listing.pairs), exact=True)
-        sources = [local_path(source) for source, _ in self.pairs]
-        return workload_of_paths([path for path in sources if path is not None])
+        sources = [parse_local_path(source) for source, _ in self.pairs]
+        return measure_paths([path for path in sources if path is not None])
 
-    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
-        return left_out("globus-url-copy", parameters)
+    def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
+        return find_inexpressible("globus-url-copy", parameters)
 
-    def run(self, tuning: Tuning, scratch: Path) -> "GlobusRun":
+    def run(self, tuning: RunSettings, scratch: Path) -> "GlobusRun":
         return GlobusRun(self, tuning, scratch)
 
 
 class GlobusRun(SuccessiveRuns):
     """globus-url-copy as the user wrote it, or over one part of its list after another."""
 
-    def __init__(self, task: GlobusTask, tuning: Tuning, scratch: Path) -> None:
+    def __init__(self, task: GlobusTask, tuning: RunSettings, scratch: Path) -> None:
         pairs = task.listing.pairs if task.changes_live and tuning.round_s is not None else ()
         super().__init__([pair.size_bytes or 0 for pair in pairs], tuning)
         self._task, self._scratch, self._pairs = task, scratch, pairs
@@ -145,7 +153,7 @@ class GlobusRun(SuccessiveRuns):
         self._failed = 0
         self._part_begun_ns = 0
         self._code: int | None = None
-        written = (local_path(destination) for _, destination in task.pairs)
+        written = (parse_local_path(destination) for _, destination in task.pairs)
         self._local = [LocalEnd(path) for path in {path for path in written if path is not None}]
 
     @property
@@ -171,7 +179,7 @@ class GlobusRun(SuccessiveRuns):
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return added_words("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR)
+        return make_flags("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR)
 
     def _asked(self, part: Sequence[int]) -> Sequence[str]:
         """The user's own words, or those that hold for a part of the list."""
@@ -180,7 +188,12 @@ class GlobusRun(SuccessiveRuns):
         listed = self._scratch / f"list{self._begun}"
         listed.write_text("".join(self._pairs[at].line() for at in part), encoding="utf-8")
         folders = ("-cd",) if {"r", "recurse"} & self._task.given.options.keys() else ()
-        return (*without(self._task.line.arguments, _GRAMMAR, ("f", "r", "recurse")), *folders, "-f", str(listed))
+        return (
+            *remove_options(self._task.line.arguments, _GRAMMAR, ("f", "r", "recurse")),
+            *folders,
+            "-f",
+            str(listed),
+        )
 
     def tick(self) -> None:
         if self._said is not None and (spoken := self._said.read()) and not self._interrupting:
@@ -190,33 +203,33 @@ class GlobusRun(SuccessiveRuns):
     def ended(self, code: int, /) -> int:
         self.tick()
         self._code = self._run_over(code)
-        if failed_by_itself(self._code) and self._added and self._move_again(self._unfinished()):
+        if is_own_failure(self._code) and self._added and self._move_again(self._unfinished()):
             self._code = 0
             return 0
         if self._code or code == 0:
-            self._failed += max(_count_lines(self._untransferred), _errors_told(self._errors))
+            self._failed += max(_count_lines(self._untransferred), _count_reported_errors(self._errors))
         return self._code
 
-    def progress(self) -> Progress:
+    def progress(self) -> ToolProgress:
         with self._changing:
-            return Progress(sum(self._written()) + self._again_bytes, None)
+            return ToolProgress(sum(self._written()) + self._again_bytes, None)
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         failed = self._failed + (len(self._left) if self._code else 0)
         if self._local:
             written = self._written()
-            return Result(sum(written), max(len(written) - failed, 0), failed)
+            return ToolResult(sum(written), max(len(written) - failed, 0), failed)
         sent = self._task.workload()
         if sent is None or self._code != 0:
             return None
-        return Result(sum(sent.sizes_bytes), len(sent.sizes_bytes), failed)
+        return ToolResult(sum(sent.sizes_bytes), len(sent.sizes_bytes), failed)
 
     def _moved(self) -> int:
         return sum(self._written())
 
     def _unfinished(self) -> Sequence[int]:
         """By the sizes that files have here, and by the dump of a run that is over: an empty file tells nothing."""
-        dumped = pairs_in(self._untransferred) if self._pid is None and self._untransferred.exists() else ()
+        dumped = read_pairs(self._untransferred) if self._pid is None and self._untransferred.exists() else ()
         left = {pair.destination for pair in dumped}
         return [
             at
@@ -236,8 +249,8 @@ class GlobusRun(SuccessiveRuns):
 
     def _written_of(self, at: int) -> int:
         """Bytes that this run has written of a file."""
-        path = local_path(self._pairs[at].destination)
-        return 0 if path is None else bytes_in(path, since_ns=self._part_begun_ns)
+        path = parse_local_path(self._pairs[at].destination)
+        return 0 if path is None else count_bytes_written(path, since_ns=self._part_begun_ns)
 
     def _written(self) -> list[int]:
         return [size for end in self._local for size in end.written()]
@@ -250,7 +263,7 @@ def _count_lines(path: Path) -> int:
         return 0
 
 
-def _errors_told(path: Path) -> int:
+def _count_reported_errors(path: Path) -> int:
     try:
         told = _ERRORS.findall(path.read_text(errors="replace"))
     except OSError:
@@ -258,5 +271,5 @@ def _errors_told(path: Path) -> int:
     return int(told[-1]) if told else 0
 
 
-def _pairs(listed: Path) -> list[tuple[str, str]]:
-    return [(pair.source, pair.destination) for pair in pairs_in(listed)]
+def _read_url_pairs(listed: Path) -> list[tuple[str, str]]:
+    return [(pair.source, pair.destination) for pair in read_pairs(listed)]

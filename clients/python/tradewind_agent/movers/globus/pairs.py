@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.movers.command_line import CommandLine, Parsed
-from tradewind_agent.movers.tool_query import ask_tool
+from tradewind_agent.movers.command_line import CommandLine, ParsedWords
+from tradewind_agent.movers.tool_query import query_tool
 
 _LISTING_S = 20.0
 """A listing that takes longer costs more than a recommendation by its sizes gains."""
 
-_OF_THE_WHOLE = (
+_WHOLE_RUN_OPTIONS = (
     "df", "do", "sync", "t", "off", "len", "list", "SP", "src-pipe", "DP", "dst-pipe", "pipe", "stripe", "af",
 )  # fmt: skip
 """Options under which a file is not simply moved whole, once, or that are about one run."""
@@ -34,45 +34,45 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PairList:
     """``pairs`` with sizes; none where ``refusal`` says why there is no list."""
 
     pairs: tuple[Pair, ...]
     refusal: str = ""
 
 
-def pairs_in(path: Path) -> tuple[Pair, ...]:
+def read_pairs(path: Path) -> tuple[Pair, ...]:
     """The files in a list of pairs, or in a dump; folders, which a dump writes as comments, are left out.
 
     Raises
     ------
     InvalidValue : it cannot be read.
     """
-    return tuple(pair for is_comment, pair in _lines(path) if not is_comment)
+    return tuple(pair for is_comment, pair in _read_lines(path) if not is_comment)
 
 
-def listing_of(line: CommandLine, given: Parsed) -> Listing:
+def list_pairs(line: CommandLine, given: ParsedWords) -> PairList:
     """What the tool itself says that it would move; nothing is moved."""
-    if own := [name for name in _OF_THE_WHOLE if name in given.options]:
-        return Listing((), f"your own -{own[0]} holds for one run")
+    if own := [name for name in _WHOLE_RUN_OPTIONS if name in given.options]:
+        return PairList((), f"your own -{own[0]} holds for one run")
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
         dump = Path(folder) / "dump"
-        ask_tool((line.program, "-do", str(dump), *line.arguments), patience_s=_LISTING_S)
+        query_tool((line.program, "-do", str(dump), *line.arguments), patience_s=_LISTING_S)
         if not dump.exists():
-            return Listing((), "its files cannot be listed")
-        rows = _lines(dump)
+            return PairList((), "its files cannot be listed")
+        rows = _read_lines(dump)
     pairs = tuple(pair for is_comment, pair in rows if not is_comment)
     if not pairs or any(pair.size_bytes is None for pair in pairs):
-        return Listing((), "the sizes of its files are not told")
+        return PairList((), "the sizes of its files are not told")
     folders = [pair.destination for is_comment, pair in rows if is_comment]
     if any(not any(pair.destination.startswith(folder) for pair in pairs) for folder in folders):
-        return Listing(pairs, "a list of files has no empty folders")
+        return PairList(pairs, "a list of files has no empty folders")
     if len({pair.destination for pair in pairs}) < len(pairs):
-        return Listing(pairs, "some files have the same destination")
-    return Listing(pairs, "" if len(pairs) > 1 else "there is one file")
+        return PairList(pairs, "some files have the same destination")
+    return PairList(pairs, "" if len(pairs) > 1 else "there is one file")
 
 
-def _lines(path: Path) -> Sequence[tuple[bool, Pair]]:
+def _read_lines(path: Path) -> Sequence[tuple[bool, Pair]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:

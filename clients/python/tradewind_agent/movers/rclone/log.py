@@ -8,7 +8,7 @@ from tradewind.errors import InvalidValue
 from tradewind.wire.base import BIGINT_MAX
 from tradewind_agent.history.importers.fields import number
 from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
-from tradewind_agent.movers.port import Result
+from tradewind_agent.movers.port import ToolResult
 from tradewind_agent.movers.tail import LineTail
 
 Echo = Callable[[bytes], object]
@@ -29,7 +29,7 @@ class RcloneLog:
         self._echo, self._as_json, self._stats_every_s = echo, as_json, stats_every_s
         self._told_s = 0.0
         self._untold: Mapping[str, object] | None = None
-        self.totals = Result(0, 0, 0)
+        self.totals = ToolResult(0, 0, 0)
         self.seen = False
         """Whether there were statistics at all."""
 
@@ -51,8 +51,8 @@ class RcloneLog:
         if not stats:
             self._tell(message)
             return
-        moved, done, errors = (_count(stats, key) for key in ("bytes", "transfers", "errors"))
-        self.totals, self.seen = Result(moved, done, errors), True
+        moved, done, errors = (_read_count(stats, key) for key in ("bytes", "transfers", "errors"))
+        self.totals, self.seen = ToolResult(moved, done, errors), True
         elapsed_s = number("elapsedTime", text_at(stats, "elapsedTime") or "0")
         self._untold = message
         if self._stats_every_s is not None and elapsed_s - self._told_s >= self._stats_every_s:
@@ -71,7 +71,7 @@ class RcloneLog:
         self._echo(words.rstrip("\n").encode() + b"\n")
 
 
-def _count(stats: Mapping[str, object], key: str) -> int:
+def _read_count(stats: Mapping[str, object], key: str) -> int:
     counted = number(key, text_at(stats, key) or "0")
     if counted > BIGINT_MAX:
         raise InvalidValue(key, "no tool has moved so much")

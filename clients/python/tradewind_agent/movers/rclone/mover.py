@@ -11,15 +11,23 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.units import parse_seconds
 from tradewind_agent.history.importers.json_messages import text_at
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
-from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
-from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
-from tradewind_agent.movers.rate_option import rate_words
+from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse, parse_help
+from tradewind_agent.movers.flag_words import choose_single_setting, find_inexpressible, make_flags
+from tradewind_agent.movers.port import (
+    Command,
+    RunSettings,
+    ToolProgress,
+    ToolResult,
+    TransferEnds,
+    Workload,
+    set_by_user,
+)
+from tradewind_agent.movers.rate_option import make_rate_option
 from tradewind_agent.movers.rclone.log import RcloneLog
-from tradewind_agent.movers.rclone.remotes import host_of
-from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
-from tradewind_agent.movers.stepping_down import StepDown
-from tradewind_agent.movers.tool_query import ask_tool, json_list
+from tradewind_agent.movers.rclone.remotes import find_host
+from tradewind_agent.movers.rounds import count_rounds, split_by_bytes
+from tradewind_agent.movers.step_down import StepDown
+from tradewind_agent.movers.tool_query import parse_json_list, query_tool
 
 _MOVES = ("copy", "sync", "move", "copyto", "moveto")
 _VARIABLE = "RCLONE_"
@@ -41,7 +49,7 @@ _STATS_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ListedFile:
     path: str
     size_bytes: int
 
@@ -54,7 +62,7 @@ class RcloneMover:
         """A ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
         return self._task(line, None)
 
-    def task_of_files(self, line: CommandLine, files: tuple[File, ...]) -> "RcloneTask":
+    def task_of_files(self, line: CommandLine, files: tuple[ListedFile, ...]) -> "RcloneTask":
         """A copy of these files below the source, and of no others.
 
         Raises
@@ -67,9 +75,9 @@ class RcloneMover:
             raise InvalidValue("rclone", f"is given a list of files, which your own {own} would not hold for; unset it")
         return task
 
-    def _task(self, line: CommandLine, files: tuple[File, ...] | None) -> "RcloneTask":
-        text = ask_tool((line.program, "help", "flags")) + ask_tool((line.program, "copy", "--help"))
-        grammar = grammar_of_help(text, switch_types=("count",))
+    def _task(self, line: CommandLine, files: tuple[ListedFile, ...] | None) -> "RcloneTask":
+        text = query_tool((line.program, "help", "flags")) + query_tool((line.program, "copy", "--help"))
+        grammar = parse_help(text, switch_types=("count",))
         given = parse(line.arguments, grammar)
         if len(given.places) != 3 or given.places[0] not in _MOVES:
             raise InvalidValue("rclone", f"is wrapped with one of {', '.join(_MOVES)}, a source and a destination")
@@ -80,20 +88,20 @@ class RcloneTask:
     """One command line of rclone; of all files of the source, or of ``files`` alone."""
 
     def __init__(
-        self, line: CommandLine, given: Parsed, grammar: Grammar, files: tuple[File, ...] | None = None
+        self, line: CommandLine, given: ParsedWords, grammar: Grammar, files: tuple[ListedFile, ...] | None = None
     ) -> None:
         self.line, self.given, self.grammar = line, given, grammar
         # A variable is the user's word as much as a flag is.
-        self.settled = Parsed({**_of_variables(line.environment), **given.options}, given.places)
+        self.settled = ParsedWords({**_parse_variables(line.environment), **given.options}, given.places)
         environment = line.environment
-        source, protocol, port = host_of(given.places[1], given, environment)
-        destination, its_protocol, its_port = host_of(given.places[2], given, environment)
+        source, protocol, port = find_host(given.places[1], given, environment)
+        destination, its_protocol, its_port = find_host(given.places[2], given, environment)
         self.ends = (
-            Ends(source=source, destination=destination, protocol=protocol, port=port)
+            TransferEnds(source=source, destination=destination, protocol=protocol, port=port)
             if source is not None
-            else Ends(source=None, destination=destination, protocol=its_protocol, port=its_port)
+            else TransferEnds(source=None, destination=destination, protocol=its_protocol, port=its_port)
         )
-        self.by_hand = _by_hand(self.settled)
+        self.by_hand = _parse_user_parameters(self.settled)
         self.filters = sorted(option for option in self.settled.options if option.startswith(_FILTERS))
         self._files = files
         self._of_list = files is not None
@@ -134,26 +142,26 @@ class RcloneTask:
         listed = self._listed()
         return Workload(tuple(max(file.size_bytes, 0) for file in listed), exact=True) if listed else None
 
-    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
-        return left_out("rclone", parameters)
+    def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
+        return find_inexpressible("rclone", parameters)
 
-    def run(self, tuning: Tuning, scratch: Path) -> "RcloneRun":
+    def run(self, tuning: RunSettings, scratch: Path) -> "RcloneRun":
         listed = self._files or ()
         sizes = [file.size_bytes for file in listed]
-        rounds = rounds_worth(sizes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
+        rounds = count_rounds(sizes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
         if (rounds == 1 or not self._can_be_split) and not self._of_list:
             return RcloneRun(self, tuning, (), len(listed) or None, scratch)
         parts = tuple(tuple(listed[at].path for at in part) for part in split_by_bytes(sizes, rounds))
         return RcloneRun(self, tuning, parts, len(listed), scratch)
 
-    def _listed(self) -> tuple[File, ...] | None:
+    def _listed(self) -> tuple[ListedFile, ...] | None:
         """Files of the source as rclone sees them; ``None`` where it cannot list them in time."""
         if self._files is None:
-            options = {name: values for name, values in self.given.options.items() if _goes_with_listing(name)}
+            options = {name: values for name, values in self.given.options.items() if _is_listing_option(name)}
             words = [f"--{name}={value}" if value else f"--{name}" for name in options for value in options[name]]
             listing = (self.line.program, "lsjson", "-R", "--files-only", "--no-modtime", "--no-mimetype", *words)
-            rows = json_list(ask_tool((*listing, "--", self.given.places[1]), patience_s=_LIST_S))
-            self._files = None if rows is None else tuple(_file(row) for row in rows)
+            rows = parse_json_list(query_tool((*listing, "--", self.given.places[1]), patience_s=_LIST_S))
+            self._files = None if rows is None else tuple(_parse_file(row) for row in rows)
         return self._files
 
 
@@ -163,13 +171,18 @@ class RcloneRun:
     over = False
 
     def __init__(
-        self, task: RcloneTask, tuning: Tuning, parts: tuple[tuple[str, ...], ...], files: int | None, scratch: Path
+        self,
+        task: RcloneTask,
+        tuning: RunSettings,
+        parts: tuple[tuple[str, ...], ...],
+        files: int | None,
+        scratch: Path,
     ) -> None:
         self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
         self._fixed, self._rate_bps, self._scratch = tuning.fixed, tuning.rate_bps, scratch
         self._running = self._parameters
         self._begun = 0
-        self._before = Result(0, 0, 0)
+        self._before = ToolResult(0, 0, 0)
         self._log: RcloneLog | None = None
         self._all_told = True
         self.step_down = StepDown(tuning.fixed, _DEFAULT_TRANSFERS)
@@ -187,7 +200,7 @@ class RcloneRun:
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return added_words("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
+        return make_flags("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
 
     def next_command(self) -> Command | None:
         if self._begun >= self._runs:
@@ -195,7 +208,7 @@ class RcloneRun:
         task, log = self._task, self._scratch / f"log{self._begun}"
         self._parameters = self.step_down.within(self._parameters)
         ours = list(self._added)
-        ours += rate_words("rclone", self._rate_bps, task.own_options)
+        ours += make_rate_option("rclone", self._rate_bps, task.own_options)
         if self._parts:
             listed = self._scratch / f"files{self._begun}"
             listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")
@@ -207,7 +220,7 @@ class RcloneRun:
             log,
             Echo(task.settled.last("log-file")),
             as_json=task.is_on("use-json-log"),
-            stats_every_s=_stats_every_s(task.settled),
+            stats_every_s=_parse_stats_interval_s(task.settled),
         )
         self._begun += 1
         self._running = self._parameters
@@ -235,37 +248,37 @@ class RcloneRun:
                 return 0
         return code
 
-    def progress(self) -> Progress:
+    def progress(self) -> ToolProgress:
         totals = self._totals()
         left = None if self._files is None else max(self._files - totals.files_done - totals.files_failed, 0)
-        return Progress(totals.bytes_moved, left)
+        return ToolProgress(totals.bytes_moved, left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = whole_setting(chunks, self._fixed)
+        wanted = choose_single_setting(chunks, self._fixed)
         if self._begun >= len(self._parts) or wanted == self._parameters:
             return False
         self._parameters = wanted
         return True
 
-    def result(self) -> Result | None:
+    def result(self) -> ToolResult | None:
         return self._totals() if self._all_told else None
 
-    def _totals(self) -> Result:
-        now = self._log.totals if self._log is not None else Result(0, 0, 0)
-        return Result(
+    def _totals(self) -> ToolResult:
+        now = self._log.totals if self._log is not None else ToolResult(0, 0, 0)
+        return ToolResult(
             self._before.bytes_moved + now.bytes_moved,
             self._before.files_done + now.files_done,
             self._before.files_failed + now.files_failed,
         )
 
 
-def _of_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+def _parse_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     """Options that the user's variables set."""
     own = ((name.removeprefix(_VARIABLE), value) for name, value in environment.items() if name.startswith(_VARIABLE))
     return {name.lower().replace("_", "-"): (value,) for name, value in own}
 
 
-def _by_hand(settled: Parsed) -> Parameters:
+def _parse_user_parameters(settled: ParsedWords) -> Parameters:
     """What the user says; no streams (0) is rclone's way to say one."""
     streams = settled.count("multi-thread-streams")
     return set_by_user(
@@ -276,16 +289,16 @@ def _by_hand(settled: Parsed) -> Parameters:
     )
 
 
-def _goes_with_listing(option: str) -> bool:
+def _is_listing_option(option: str) -> bool:
     return option not in (*_OF_COPIES, *_OWN_LOGS)
 
 
-def _file(row: Mapping[str, object]) -> File:
+def _parse_file(row: Mapping[str, object]) -> ListedFile:
     size = text_at(row, "Size")
-    return File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
+    return ListedFile(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
 
 
-def _stats_every_s(settled: Parsed) -> float | None:
+def _parse_stats_interval_s(settled: ParsedWords) -> float | None:
     """How often the user would see statistics: they are messages of level INFO, unless an option raises them."""
     is_verbose = settled.last("verbose") not in (None, "0")
     if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):

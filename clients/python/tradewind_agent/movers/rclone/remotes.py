@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tradewind_agent.movers.addresses import address_of
-from tradewind_agent.movers.command_line import Parsed
+from tradewind_agent.movers.addresses import parse_address
+from tradewind_agent.movers.command_line import ParsedWords
 
 _KEYS = ("url", "host", "endpoint")
 """Options of backends that hold where the server is (rclone docs: http, webdav, sftp, ftp, s3, swift)."""
@@ -14,12 +14,12 @@ _KEYS = ("url", "host", "endpoint")
 _INLINE = re.compile(r"(?:^|,)(?:url|host|endpoint)=(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
-def host_of(place: str, given: Parsed, environment: Mapping[str, str]) -> tuple[str | None, str, int | None]:
+def find_host(place: str, given: ParsedWords, environment: Mapping[str, str]) -> tuple[str | None, str, int | None]:
     """Host, protocol and port of a path or ``remote:path``; no host for a local path.
 
     A remote of which nothing more is known goes by its own name.
     """
-    remote, colon, _ = _split(place)
+    remote, colon, _ = _split_place(place)
     if not colon:
         return None, "file", None
     on_the_fly = remote.startswith(":")
@@ -34,7 +34,7 @@ def host_of(place: str, given: Parsed, environment: Mapping[str, str]) -> tuple[
         }
         kind = name
     else:
-        section = _section(name, given, environment)
+        section = _read_section(name, given, environment)
         settings = {key: environment.get(f"RCLONE_CONFIG_{name}_{key}".upper()) or section.get(key) for key in _KEYS}
         kind = environment.get(f"RCLONE_CONFIG_{name}_TYPE".upper()) or section.get("type") or "unknown"
         if kind in ("local", "alias"):
@@ -42,11 +42,11 @@ def host_of(place: str, given: Parsed, environment: Mapping[str, str]) -> tuple[
     address = address or next((value for value in settings.values() if value), None)
     if not address:
         return name, kind, None
-    found = address_of(address if "://" in address else f"//{address}")
+    found = parse_address(address if "://" in address else f"//{address}")
     return found.host or name, found.scheme or kind, found.port
 
 
-def _split(place: str) -> tuple[str, str, str]:
+def _split_place(place: str) -> tuple[str, str, str]:
     """Remote, colon and path; a colon within quotes is of a value, one after a slash of the path."""
     quote = ""
     for position, letter in enumerate(place):
@@ -61,7 +61,7 @@ def _split(place: str) -> tuple[str, str, str]:
     return place, "", ""
 
 
-def _section(name: str, given: Parsed, environment: Mapping[str, str]) -> Mapping[str, str]:
+def _read_section(name: str, given: ParsedWords, environment: Mapping[str, str]) -> Mapping[str, str]:
     """The remote's part of the configuration; empty where there is none, or it is encrypted."""
     folder = Path(environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "")) / ".config")
     path = given.last("config") or environment.get("RCLONE_CONFIG") or folder / "rclone" / "rclone.conf"

@@ -9,18 +9,18 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
-from tradewind_agent.movers.port import Result, Workload
-from tradewind_agent.movers.wrap.running import Ran
+from tradewind_agent.movers.port import ToolResult, Workload
+from tradewind_agent.movers.wrap.run_tool import ToolOutcome
 from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity, build_records
 
 
-def status_of(ran: Ran) -> Status:
+def get_status(ran: ToolOutcome) -> Status:
     if ran.stopped_by is not None:
         return Status.CANCELLED
     return Status.SUCCEEDED if ran.code == 0 else Status.FAILED
 
 
-def beginning(
+def make_first_record(
     identity: TransferIdentity, workload: Workload, parameters: Parameters, path: Path, at: datetime
 ) -> TransferRecord:
     """The row before the first byte."""
@@ -33,10 +33,10 @@ def beginning(
     return row
 
 
-def records_of_run(
+def make_records(
     identity: TransferIdentity,
-    ran: Ran,
-    result: Result | None,
+    ran: ToolOutcome,
+    result: ToolResult | None,
     *,
     workload: Workload | None,
     parameters: Parameters,
@@ -46,7 +46,7 @@ def records_of_run(
     if result is None or (ran.code == 0 and not result.bytes_moved):
         return ()
     outcome = Outcome(
-        status=status_of(ran),
+        status=get_status(ran),
         bytes_moved=result.bytes_moved,
         files_done=result.files_done,
         files_failed=result.files_failed,
@@ -54,7 +54,7 @@ def records_of_run(
     )
     whole = MovedChunk(
         chunk=ChunkKind.WHOLE,
-        dataset=_dataset(workload, result),
+        dataset=_describe_dataset(workload, result),
         parameters=parameters,
         started_at=ran.started_at,
         ended_at=ran.ended_at,
@@ -62,22 +62,22 @@ def records_of_run(
     )
     metered = ran.metered
     return build_records(
-        identity, whole, (), path=path, energy=energy_of(ran), usage=metered.usage if metered is not None else None
+        identity, whole, (), path=path, energy=collect_energy(ran), usage=metered.usage if metered is not None else None
     )
 
 
-def energy_of(ran: Ran) -> tuple[EnergyReading, ...]:
+def collect_energy(ran: ToolOutcome) -> tuple[EnergyReading, ...]:
     """The reading of this end, if it was metered."""
     return (ran.metered.energy,) if ran.metered is not None and ran.metered.energy is not None else ()
 
 
-def within_what_is_known(main: Parameters, in_force: Parameters) -> Parameters:
+def restrict_to_known(main: Parameters, in_force: Parameters) -> Parameters:
     """``main``, which moved most bytes, as far as ``in_force`` says that the tool has such settings at all."""
     known = {name: getattr(main, name) for name in in_force.known() if getattr(main, name) is not None}
     return replace(in_force, **known)
 
 
-def _dataset(workload: Workload | None, result: Result) -> DataSet:
+def _describe_dataset(workload: Workload | None, result: ToolResult) -> DataSet:
     """What was listed, if that is what was moved; else what was moved."""
     if workload is not None and workload.exact and sum(workload.sizes_bytes) == result.bytes_moved:
         return DataSet.of_sizes(workload.sizes_bytes)

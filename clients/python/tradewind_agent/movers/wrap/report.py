@@ -11,8 +11,8 @@ from tradewind.units import format_bps, format_bytes, format_joules, throughput_
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.report import format_efficiency, limits_document, plan_document
 from tradewind_agent.meters import CpuWork
-from tradewind_agent.movers.port import Command, Result
-from tradewind_agent.movers.wrap.restarting import Restart
+from tradewind_agent.movers.port import Command, ToolResult
+from tradewind_agent.movers.wrap.restarts import Restart
 from tradewind_agent.resources.applied import Verdict
 from tradewind_agent.session.planning import Plan
 from tradewind_agent.tuning.ticks import Tick
@@ -40,7 +40,7 @@ class WrapReport:
     status: Status
     source: str
     destination: str
-    result: Result | None
+    result: ToolResult | None
     duration_s: float
     energy: tuple[EnergyReading, ...]
     usage: Usage | None
@@ -63,8 +63,8 @@ class WrapReport:
         settings = ", ".join(f"{name} {value}" for name, value in self.in_force.known().items()) or "its own settings"
         ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
         count = len(self.restarts)
-        anew = f"; started anew {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
-        return f"{self.mover.name} with {settings}: {self._moved()}{anew}{ended}; log {self.log}"
+        restarts = f"; restarted {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
+        return f"{self.mover.name} with {settings}: {self._moved()}{restarts}{ended}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
         """All of it, in the names and units of the wire."""
@@ -111,6 +111,6 @@ class WrapReport:
         return told + format_efficiency(rate, energy_j, self.duration_s)
 
 
-def command_text(command: Command) -> str:
+def format_command(command: Command) -> str:
     """A command as it could be typed."""
     return shlex.join(command.words)

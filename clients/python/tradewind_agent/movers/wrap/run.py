@@ -11,14 +11,14 @@ from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind_agent.copy.run import store_records
-from tradewind_agent.movers.flag_words import over
-from tradewind_agent.movers.port import Result, ToolRun
-from tradewind_agent.movers.stepping_down import StepDown
-from tradewind_agent.movers.wrap.preparing import PreparedWrap
-from tradewind_agent.movers.wrap.records import energy_of, records_of_run, status_of, within_what_is_known
+from tradewind_agent.movers.flag_words import override
+from tradewind_agent.movers.port import ToolResult, ToolRun
+from tradewind_agent.movers.step_down import StepDown
+from tradewind_agent.movers.wrap.prepare import PreparedWrap
+from tradewind_agent.movers.wrap.records import collect_energy, make_records, get_status, restrict_to_known
 from tradewind_agent.movers.wrap.report import WrapReport
-from tradewind_agent.movers.wrap.running import Ran, run_tool
-from tradewind_agent.movers.wrap.tool_loop import loop_of
+from tradewind_agent.movers.wrap.run_tool import ToolOutcome, run_tool
+from tradewind_agent.movers.wrap.tool_loop import make_loop
 from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.service.client import Client
@@ -55,10 +55,10 @@ def run_wrap(
     ToolUnusable : it cannot be started.
     CopyFailed : no share of the path came free in time.
     """
-    identity, restarting = _identity(prepared), prepared.restarting(say)
+    identity, restarting = _make_identity(prepared), prepared.restarting(say)
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
-        loop = loop_of(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
+        loop = make_loop(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
         live = None if loop is None else stack.enter_context(closing(loop.live))
 
         def make() -> ToolRun:
@@ -80,38 +80,38 @@ def run_wrap(
                 resources=resources,
                 connections=loop.connections if loop is not None else None,
             )
-            result, status = ran.run.result(), status_of(ran)
-            for line in _step_down_notes(ran):
-                say(f"{_mover(prepared).name}: {line}")
+            result, status = ran.run.result(), get_status(ran)
+            for line in _get_step_down_notes(ran):
+                say(f"{_make_mover(prepared).name}: {line}")
             timeline = loop.ticks if loop is not None else ()
-            records = _records(prepared, identity, ran, result, timeline=timeline, resources=resources)
+            records = _make_records(prepared, identity, ran, result, timeline=timeline, resources=resources)
         finally:
             if client is not None and loop is not None and loop.is_service_answering and not (records and logbook):
                 release_share(client, prepared.plan.transfer_id, loop.live, status)
         log = store_records(logbook, records, live) if records else "has nothing to tell"
-    report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
+    report = _make_report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
     return report if restarting is None else replace(report, restarts=tuple(restarting.made))
 
 
-def _records(
+def _make_records(
     prepared: PreparedWrap,
     identity: TransferIdentity,
-    ran: Ran,
-    result: Result | None,
+    ran: ToolOutcome,
+    result: ToolResult | None,
     *,
     timeline: Sequence[Tick],
     resources: ToolResources,
 ) -> tuple[TransferRecord, ...]:
     """Return the records of a run, with the settings and limits that it ran under."""
-    settings = _parameters_used(prepared.plan, timeline, ran.run.in_force)
-    used = over(settings, resources.in_force(settings.concurrency or 1))
-    return records_of_run(identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
+    settings = _get_parameters_used(prepared.plan, timeline, ran.run.in_force)
+    used = override(settings, resources.in_force(settings.concurrency or 1))
+    return make_records(identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
 
 
-def _report(
+def _make_report(
     prepared: PreparedWrap,
-    ran: Ran,
-    result: Result | None,
+    ran: ToolOutcome,
+    result: ToolResult | None,
     *,
     records: tuple[TransferRecord, ...],
     timeline: tuple[Tick, ...],
@@ -119,7 +119,7 @@ def _report(
     log: str,
 ) -> WrapReport:
     return WrapReport(
-        mover=_mover(prepared),
+        mover=_make_mover(prepared),
         plan=prepared.plan,
         in_force=ran.run.in_force,
         not_expressible=prepared.not_expressible,
@@ -127,50 +127,50 @@ def _report(
         live=prepared.task.live,
         commands=ran.commands,
         exit_code=ran.code,
-        status=status_of(ran),
+        status=get_status(ran),
         source=prepared.source,
         destination=prepared.destination,
         result=result,
         duration_s=ran.duration_s,
-        energy=energy_of(ran),
+        energy=collect_energy(ran),
         usage=ran.metered.usage if ran.metered else None,
         work=ran.metered.work if ran.metered else None,
         records=records,
         timeline=timeline,
         limits=resources.verdicts,
         log=log,
-        notes=(*prepared.notes, *resources.left, *_notes(ran)),
+        notes=(*prepared.notes, *resources.left, *_collect_notes(ran)),
     )
 
 
-def _parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
+def _get_parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
     """The settings that moved most bytes, where the tool was tuned; else those that it was started with."""
     main = main_settings(timeline)
-    return within_what_is_known(replace_settings(plan, main).parameters, in_force) if main else in_force
+    return restrict_to_known(replace_settings(plan, main).parameters, in_force) if main else in_force
 
 
-def _step_down_notes(ran: Ran) -> tuple[str, ...]:
+def _get_step_down_notes(ran: ToolOutcome) -> tuple[str, ...]:
     step_down: StepDown | None = getattr(ran.run, "step_down", None)
     return () if step_down is None else step_down.notes
 
 
-def _notes(ran: Ran) -> tuple[str, ...]:
-    notes = _step_down_notes(ran)
+def _collect_notes(ran: ToolOutcome) -> tuple[str, ...]:
+    notes = _get_step_down_notes(ran)
     if ran.metered is None or ran.metered.failure is None:
         return notes
     return (*notes, f"energy was not measured to the end: {ran.metered.failure}")
 
 
-def _mover(prepared: PreparedWrap) -> Mover:
+def _make_mover(prepared: PreparedWrap) -> Mover:
     return Mover(prepared.installed.mover.name, prepared.installed.version)
 
 
-def _identity(prepared: PreparedWrap) -> TransferIdentity:
+def _make_identity(prepared: PreparedWrap) -> TransferIdentity:
     return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=_mover(prepared),
+        mover=_make_mover(prepared),
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
         network=prepared.options.copy.network,

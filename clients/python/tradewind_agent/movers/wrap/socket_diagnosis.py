@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tradewind_agent.engine.http.tcp_info import TcpInfo, decode
+from tradewind_agent.engine.http.tcp_info import TcpInfo, decode_tcp_info
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -33,7 +33,7 @@ _PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class SeenConnection:
+class EstablishedConnection:
     """An established connection: ``inode`` as in ``/proc/PID/fd``, ``cookie`` never used again."""
 
     cookie: int
@@ -43,7 +43,7 @@ class SeenConnection:
     info: TcpInfo
 
 
-def established_connections() -> list[SeenConnection]:
+def list_established_connections() -> list[EstablishedConnection]:
     """All of this network namespace.
 
     Raises
@@ -59,31 +59,31 @@ def established_connections() -> list[SeenConnection]:
         return [seen for version in (socket.AF_INET, socket.AF_INET6) for seen in _dump(netlink, version)]
 
 
-def _dump(netlink: socket.socket, family: int) -> Iterator[SeenConnection]:
+def _dump(netlink: socket.socket, family: int) -> Iterator[EstablishedConnection]:
     extensions = 1 << (_INET_DIAG_INFO - 1)
     request = _REQUEST.pack(family, socket.IPPROTO_TCP, extensions, 1 << _ESTABLISHED)
     length = _HEADER.size + len(request)
     netlink.send(_HEADER.pack(length, _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, family, 0) + request)
     while True:
         answer = netlink.recv(_ANSWER_BYTES)
-        for kind, message in _messages(answer):
+        for kind, message in _split_messages(answer):
             if kind == _NLMSG_DONE:
                 return
             if kind == _NLMSG_ERROR:
                 number = -struct.unpack_from("=i", message)[0]
                 raise OSError(number, os.strerror(number))
-            yield _seen(message)
+            yield _parse_connection(message)
 
 
-def _messages(answer: bytes) -> Iterator[tuple[int, bytes]]:
+def _split_messages(answer: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
     while at + _HEADER.size <= len(answer):
         length, kind, *_ = _HEADER.unpack_from(answer, at)
         yield kind, answer[at + _HEADER.size : at + length]
-        at += _aligned(max(length, _HEADER.size))
+        at += _align(max(length, _HEADER.size))
 
 
-def _seen(message: bytes) -> SeenConnection:
+def _parse_connection(message: bytes) -> EstablishedConnection:
     local, remote, cookie = _ID.unpack_from(message)
     (inode,) = struct.unpack_from("=I", message, _INODE_AT)
     info, at = b"", _MESSAGE_BYTES
@@ -91,9 +91,9 @@ def _seen(message: bytes) -> SeenConnection:
         length, kind = _ATTRIBUTE.unpack_from(message, at)
         if kind == _INET_DIAG_INFO:
             info = message[at + _ATTRIBUTE.size : at + length]
-        at += _aligned(max(length, _ATTRIBUTE.size))
-    return SeenConnection(cookie, inode, int.from_bytes(local), int.from_bytes(remote), decode(info))
+        at += _align(max(length, _ATTRIBUTE.size))
+    return EstablishedConnection(cookie, inode, int.from_bytes(local), int.from_bytes(remote), decode_tcp_info(info))
 
 
-def _aligned(length: int) -> int:
+def _align(length: int) -> int:
     return (length + 3) & ~3

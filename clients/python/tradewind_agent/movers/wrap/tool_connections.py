@@ -12,12 +12,12 @@ from tradewind.transfer import Direction
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
-from tradewind_agent.movers.port import Task
-from tradewind_agent.movers.wrap.socket_diagnosis import SeenConnection, established_connections
+from tradewind_agent.movers.port import ToolTask
+from tradewind_agent.movers.wrap.socket_diagnosis import EstablishedConnection, list_established_connections
 from tradewind_agent.resources.processes import tree
 from tradewind_agent.system_errors import explain_os_error
 
-LOOK_COST_SHARE = 0.02
+POLL_COST_SHARE = 0.02
 """Looking may cost this share of a processor at most; on a host with very many connections looks become rarer."""
 
 _SOCKET = "socket:["
@@ -25,7 +25,7 @@ _PROXY_OPTIONS = ("proxy", "all-proxy", "http-proxy", "https-proxy", "socks5", "
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownConnection:
     info: TcpInfo
     loss: ReceiverLoss
 
@@ -45,13 +45,13 @@ class ToolConnections:
         self,
         *,
         receiving: bool,
-        connections: Callable[[], Sequence[SeenConnection]] = established_connections,
+        connections: Callable[[], Sequence[EstablishedConnection]] = list_established_connections,
         clock_s: Callable[[], float] = time.monotonic,
         cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self._receiving, self._connections, self._clock_s, self._cpu_s = receiving, connections, clock_s, cpu_s
         self._sampler = PathSampler()
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _KnownConnection] = {}
         self._lock = Lock()
         self._pid: int | None = None
         self._own_port: int | None = None
@@ -69,12 +69,12 @@ class ToolConnections:
             return
         began_cpu_s = self._cpu_s()
         with suppress(OSError):  # this look tells nothing
-            inodes = frozenset(inode for pid in tree(self._pid) for inode in _sockets_of(pid))
+            inodes = frozenset(inode for pid in tree(self._pid) for inode in _list_sockets(pid))
             seen = [each for each in self._connections() if each.inode in inodes and each.local_port != self._own_port]
             with self._lock:
                 self._note(seen, begun_s)
         self._looked_s = begun_s
-        self._due_s = begun_s + (self._cpu_s() - began_cpu_s) / LOOK_COST_SHARE
+        self._due_s = begun_s + (self._cpu_s() - began_cpu_s) / POLL_COST_SHARE
 
     def sample(self) -> tuple[PathSample, int]:
         """What was seen until the last look, and how many connections were open then."""
@@ -82,27 +82,27 @@ class ToolConnections:
             infos = [each.info for each in self._known.values()]
             return self._sampler.sample(infos, (), receiving=self._receiving), len(infos)
 
-    def _note(self, seen: Sequence[SeenConnection], at_s: float) -> None:
+    def _note(self, seen: Sequence[EstablishedConnection], at_s: float) -> None:
         open_ = {each.cookie for each in seen}
         for cookie in self._known.keys() - open_:
             self._sampler.closed(self._known.pop(cookie).info)
         for each in seen:
             # One not seen before was opened since the last look.
-            known = self._known.setdefault(each.cookie, _Known(each.info, ReceiverLoss(self._looked_s)))
+            known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._looked_s)))
             known.loss.seen(each.info, at_s)
             known.info = replace(each.info, lost_bytes=known.loss.lost_bytes(each.info))
 
 
-def connections_of(task: Task, say: Callable[[str], None]) -> ToolConnections | None:
+def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnections | None:
     """What will see the path of a task; ``None``, which is said, where the kernel does not tell of connections.
 
     Connections to a proxy, or to order two others about, say nothing of the path.
     """
     direction = task.ends.direction
-    if direction is Direction.THIRD_PARTY or _goes_by_proxy(task):
+    if direction is Direction.THIRD_PARTY or _uses_proxy(task):
         return None
     try:
-        established_connections()
+        list_established_connections()
     except OSError as refusal:
         told = explain_os_error(refusal).what if refusal.errno is not None else str(refusal)
         say(f"the tool's connections cannot be watched, its throughput alone is: {told}")
@@ -110,14 +110,14 @@ def connections_of(task: Task, say: Callable[[str], None]) -> ToolConnections | 
     return ToolConnections(receiving=direction is Direction.DOWNLOAD)
 
 
-def _goes_by_proxy(task: Task) -> bool:
+def _uses_proxy(task: ToolTask) -> bool:
     variables = (name for name, value in task.line.environment.items() if value)
     return any(name.lower().endswith("_proxy") and name.lower() != "no_proxy" for name in variables) or any(
         name in _PROXY_OPTIONS for name in task.own_options
     )
 
 
-def _sockets_of(pid: int) -> Iterator[int]:
+def _list_sockets(pid: int) -> Iterator[int]:
     """Inodes of a process's sockets; none of one that has ended, or may not be looked at."""
     folder = Path(f"/proc/{pid}/fd")
     try:

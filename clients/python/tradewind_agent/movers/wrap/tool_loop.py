@@ -11,8 +11,8 @@ from tradewind_agent.copy.plan import PlannedCopy
 from tradewind_agent.copy.tuning import build_tuning_for_sizes
 from tradewind_agent.meters import MeterSession
 from tradewind_agent.movers.port import ToolRun, Workload
-from tradewind_agent.movers.wrap.driven import DrivenTool
-from tradewind_agent.movers.wrap.records import beginning
+from tradewind_agent.movers.wrap.driven_tool import DrivenTool
+from tradewind_agent.movers.wrap.records import make_first_record
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.live_ticks import LiveTicks
@@ -66,7 +66,7 @@ class ToolLoop:
         self._tuning.end(self.driven.snapshot(), meter)
 
 
-def loop_of(
+def make_loop(
     work: TunedWork | None,
     identity: TransferIdentity,
     *,
@@ -78,7 +78,7 @@ def loop_of(
     if work is None:
         return None
     plan = work.planned.plan
-    row = beginning(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
+    row = make_first_record(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
     folder = logbook.transfers.folder if client is not None and logbook is not None else None
     live = LiveTicks(folder, plan.transfer_id, WireRecord.of(row))
     tuning = build_tuning_for_sizes(

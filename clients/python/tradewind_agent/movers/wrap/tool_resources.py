@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tradewind.parameters import Parameters
-from tradewind_agent.movers.rate_option import own_rate_bps, rate_verdict
+from tradewind_agent.movers.rate_option import find_user_rate_bps, judge_rate_limit
 from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
@@ -36,7 +36,7 @@ class ToolResources:
         say: Callable[[str], None],
     ) -> None:
         self._of_host, self._limiter, self._folders, self._say = wanted.without(_BY_TOOL), limiter, folders, say
-        by_tool = [] if wanted.nic_bps is None else [rate_verdict(tool, wanted.nic_bps, own_options)]
+        by_tool = [] if wanted.nic_bps is None else [judge_rate_limit(tool, wanted.nic_bps, own_options)]
         self._beside: tuple[Verdict, ...] = (*by_tool, *not_applied)
         self._tool, self._own_options = tool, own_options
         self._held: tuple[Verdict, ...] | None = None
@@ -59,7 +59,7 @@ class ToolResources:
     def in_force(self, files_at_once: int) -> Parameters:
         """Return the resources in force as a record states them, with the rate that the user's own options set."""
         held = Applied(self.verdicts).parameters
-        rates = [held.nic_bps, own_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]
+        rates = [held.nic_bps, find_user_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]
         return replace(held, nic_bps=min((rate for rate in rates if rate is not None), default=None))
 
     @contextmanager

@@ -8,20 +8,33 @@ from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
-from tradewind_agent.serve.downloads.index import html_index, json_index, list_folder
-from tradewind_agent.serve.downloads.packed_download import answer_packed, sample_told, wants_packing, wants_sample
-from tradewind_agent.serve.downloads.packing_slots import PackingTurns
+from tradewind_agent.serve.downloads.index import list_folder, make_html_index, make_json_index
+from tradewind_agent.serve.downloads.packed_download import (
+    answer_packed,
+    make_sample_fields,
+    wants_packing,
+    wants_sample,
+)
+from tradewind_agent.serve.downloads.packing_slots import PackingSlots
 from tradewind_agent.serve.downloads.sums import FileSums, wants_sum
-from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
-from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date, json_response
-from tradewind_agent.serve.ranges import requested_range
-from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
+from tradewind_agent.serve.folder import ServedFolder, format_path, is_file, is_folder
+from tradewind_agent.serve.messages import (
+    FileSpan,
+    PackedSpan,
+    ReceivedRequest,
+    RequestRefused,
+    Response,
+    http_date,
+    json_response,
+)
+from tradewind_agent.serve.ranges import parse_range
+from tradewind_agent.serve.validators import check_conditions, does_range_apply, make_etag
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 async def answer_download(
-    folder: ServedFolder, request: Request, segments: Sequence[str], turns: PackingTurns, sums: FileSums
+    folder: ServedFolder, request: ReceivedRequest, segments: Sequence[str], turns: PackingSlots, sums: FileSums
 ) -> Response:
     """The file or index at ``segments``; for HEAD the caller drops the body.
 
@@ -36,11 +49,11 @@ async def answer_download(
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
             is_summed = is_file(status) and wants_sum(request, status)
-            digest = await _in_thread(partial(sums.header, descriptor, status)) if is_summed else []
+            digest = await _run_in_thread(partial(sums.header, descriptor, status)) if is_summed else []
             wanted = request, segments[-1], descriptor, status, turns
             # What is to be packed is sampled first, which takes a while.
             if wants_packing(request, status) or wants_sample(request, status):
-                response = await _in_thread(partial(_answer_file, *wanted))
+                response = await _run_in_thread(partial(_answer_file, *wanted))
             else:
                 response = _answer_file(*wanted)
             response.headers.extend(digest)
@@ -52,7 +65,7 @@ async def answer_download(
     return response
 
 
-async def _in_thread(make: Callable[[], _Made]) -> _Made:
+async def _run_in_thread(make: Callable[[], _Result]) -> _Result:
     """What ``make`` returns; the file stays open as long as it is read, and a turn that was taken is given back."""
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
@@ -65,27 +78,29 @@ async def _in_thread(make: Callable[[], _Made]) -> _Made:
         raise
 
 
-def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_result, turns: PackingTurns) -> Response:
+def _answer_file(
+    request: ReceivedRequest, name: str, descriptor: int, status: os.stat_result, turns: PackingSlots
+) -> Response:
     if not is_file(status):
-        raise Refused(HTTPStatus.FORBIDDEN, "not a regular file")
+        raise RequestRefused(HTTPStatus.FORBIDDEN, "not a regular file")
     if request.target.partition("?")[0].endswith("/"):
-        raise Refused(HTTPStatus.NOT_FOUND, "a file is not a folder; leave out the last /")
-    etag = etag_of(status)
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "a file is not a folder; leave out the last /")
+    etag = make_etag(status)
     headers = [("ETag", etag), ("Last-Modified", http_date(status.st_mtime)), ("Accept-Ranges", "bytes")]
-    refused = refused_by_condition(request.headers, etag, status.st_mtime)
+    refused = check_conditions(request.headers, etag, status.st_mtime)
     if refused is HTTPStatus.NOT_MODIFIED:
         return Response(HTTPStatus.NOT_MODIFIED, headers)
     if refused is not None:
-        raise Refused(refused, "the file is not the one that the condition names")
+        raise RequestRefused(refused, "the file is not the one that the condition names")
     if wants_packing(request, status) and turns.take():
         return answer_packed(request, descriptor, status, headers, turns)
     if wants_sample(request, status):
-        headers += sample_told(request, descriptor, turns)
+        headers += make_sample_fields(request, descriptor, turns)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).
-    if request.method == "GET" and range_still_applies(request.headers, etag, status.st_mtime):
-        wanted = requested_range(request.headers.get("range"), status.st_size)
+    if request.method == "GET" and does_range_apply(request.headers, etag, status.st_mtime):
+        wanted = parse_range(request.headers.get("range"), status.st_size)
     if wanted is None:
         return Response(HTTPStatus.OK, headers, FileSpan(descriptor, 0, status.st_size))
     first, last = wanted
@@ -93,15 +108,17 @@ def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_r
     return Response(HTTPStatus.PARTIAL_CONTENT, headers, FileSpan(descriptor, first, last - first + 1))
 
 
-async def _answer_folder(folder: ServedFolder, request: Request, segments: Sequence[str], descriptor: int) -> Response:
-    path = path_of(segments)
+async def _answer_folder(
+    folder: ServedFolder, request: ReceivedRequest, segments: Sequence[str], descriptor: int
+) -> Response:
+    path = format_path(segments)
     asked, _, query = request.target.partition("?")
     if segments and not asked.endswith("/"):
         location = path + "/" + (f"?{query}" if query else "")
         return Response(HTTPStatus.MOVED_PERMANENTLY, [("Location", location)])
     entries = await asyncio.to_thread(list_folder, folder, descriptor, segments)
     if "application/json" in request.headers.get("accept", ""):
-        return json_response(HTTPStatus.OK, json_index(entries), ("Vary", "Accept"))
+        return json_response(HTTPStatus.OK, make_json_index(entries), ("Vary", "Accept"))
     title = "/" + "".join(f"{name}/" for name in segments)
     headers = [("Content-Type", "text/html; charset=utf-8"), ("Vary", "Accept")]
-    return Response(HTTPStatus.OK, headers, html_index(title, entries))
+    return Response(HTTPStatus.OK, headers, make_html_index(title, entries))

@@ -9,13 +9,13 @@ from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from tradewind_agent.serve.folder import PART_PREFIX, ServedFolder, is_file, is_folder
-from tradewind_agent.serve.validators import etag_of
+from tradewind_agent.serve.validators import make_etag
 
 _NAME_COLUMN = 50  # width of nginx's name column
 
 
 @dataclass(frozen=True, slots=True)
-class IndexEntry:
+class FolderEntry:
     name: str
     is_folder: bool
     size_bytes: int
@@ -25,7 +25,7 @@ class IndexEntry:
     """``other`` for a pipe, socket or device, ``link`` for one that leads out; empty for what can be had."""
 
 
-def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[IndexEntry]:
+def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[FolderEntry]:
     """Folders first, then files, by name; part files are left out, and what is not served is marked.
 
     Parameters
@@ -44,25 +44,27 @@ def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) 
                 if not item.is_symlink():
                     continue  # gone since the scan
                 leads_out, status = True, item.stat(follow_symlinks=False)
-            entries.append(_entry(item.name, status, leads_out=leads_out))
+            entries.append(_make_entry(item.name, status, leads_out=leads_out))
     return sorted(entries, key=lambda entry: (not entry.is_folder, entry.name))
 
 
-def _entry(name: str, status: os.stat_result, *, leads_out: bool) -> IndexEntry:
+def _make_entry(name: str, status: os.stat_result, *, leads_out: bool) -> FolderEntry:
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     if leads_out or not (is_folder(status) or is_file(status)):
         unserved = "link" if leads_out else "other"
-        return IndexEntry(name, is_folder=False, size_bytes=0, modified_at=modified_at, etag=None, unserved=unserved)
+        return FolderEntry(name, is_folder=False, size_bytes=0, modified_at=modified_at, etag=None, unserved=unserved)
     if is_folder(status):
-        return IndexEntry(name, is_folder=True, size_bytes=0, modified_at=modified_at, etag=None)
-    return IndexEntry(name, is_folder=False, size_bytes=status.st_size, modified_at=modified_at, etag=etag_of(status))
+        return FolderEntry(name, is_folder=True, size_bytes=0, modified_at=modified_at, etag=None)
+    return FolderEntry(
+        name, is_folder=False, size_bytes=status.st_size, modified_at=modified_at, etag=make_etag(status)
+    )
 
 
-def json_index(entries: Sequence[IndexEntry]) -> dict[str, list[dict[str, object]]]:
-    return {"entries": [_json_entry(entry) for entry in entries]}
+def make_json_index(entries: Sequence[FolderEntry]) -> dict[str, list[dict[str, object]]]:
+    return {"entries": [_make_json_entry(entry) for entry in entries]}
 
 
-def _json_entry(entry: IndexEntry) -> dict[str, object]:
+def _make_json_entry(entry: FolderEntry) -> dict[str, object]:
     kind = entry.unserved or ("directory" if entry.is_folder else "file")
     described: dict[str, object] = {"name": entry.name, "type": kind}
     if kind == "file":
@@ -70,18 +72,18 @@ def _json_entry(entry: IndexEntry) -> dict[str, object]:
     return described | {"modified_at": entry.modified_at.isoformat().replace("+00:00", "Z")}
 
 
-def html_index(path: str, entries: Sequence[IndexEntry]) -> bytes:
+def make_html_index(path: str, entries: Sequence[FolderEntry]) -> bytes:
     """A page with one ``<a href="name">name</a> date size`` line an entry, as nginx writes it."""
     title = html.escape(f"Index of {path}")
     lines = [f"<html>\n<head><title>{title}</title></head>\n<body>\n<h1>{title}</h1><hr><pre>"]
     if path != "/":
         lines.append('<a href="../">../</a>')
-    lines += [_html_line(entry) for entry in entries if not entry.unserved]
+    lines += [_make_html_line(entry) for entry in entries if not entry.unserved]
     lines.append("</pre><hr></body>\n</html>\n")
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
-def _html_line(entry: IndexEntry) -> str:
+def _make_html_line(entry: FolderEntry) -> str:
     slash = "/" if entry.is_folder else ""
     href = quote_from_bytes(os.fsencode(entry.name), safe="") + slash
     text = entry.name + slash

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from tradewind_agent.compression.naming import (
+from tradewind_agent.compression.wire_names import (
     AT_ONCE_HEADER,
     CODECS_HEADER,
     EXPECTED_HEADER,
@@ -17,23 +17,23 @@ from tradewind_agent.compression.naming import (
     SIZE_HEADER,
     TRIED_HEADER,
 )
-from tradewind_agent.serve.downloads.packing_slots import PackingTurns
-from tradewind_agent.serve.messages import Header, PackedSpan, Refused, Request, Response
-from tradewind_agent.serve.uploads.packed_upload import packing_offered
+from tradewind_agent.serve.downloads.packing_slots import PackingSlots
+from tradewind_agent.serve.messages import Header, PackedSpan, ReceivedRequest, RequestRefused, Response
+from tradewind_agent.serve.uploads.packed_upload import make_packing_fields
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.packing import PackedFile
-    from tradewind_agent.compression.sampling import Sample
+    from tradewind_agent.compression.sampling import FileSample
 
-LEAST_LINE_BPS, MOST_LINE_BPS = 1.0, 1e16
+MIN_LINE_BPS, MAX_LINE_BPS = 1.0, 1e16
 """Of a path that a client tells of, bit/s; others are a mistake."""
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 """Downloads that a client may say it has at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _PackRequest:
     pack: str
     line_bps: float | None
     codecs: str
@@ -42,7 +42,7 @@ class _Asked:
     at_once: int
 
 
-def wants_packing(request: Request, status: os.stat_result) -> bool:
+def wants_packing(request: ReceivedRequest, status: os.stat_result) -> bool:
     """Whether a download is asked for packed, and there is something to pack."""
     return (
         request.method == "GET"
@@ -54,7 +54,7 @@ def wants_packing(request: Request, status: os.stat_result) -> bool:
 
 
 def answer_packed(
-    request: Request, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingTurns
+    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingSlots
 ) -> Response:
     """The file as a packed stream; the response owns the descriptor, and the turn that was taken.
 
@@ -63,36 +63,36 @@ def answer_packed(
     Refused : 400 for fields that make no sense, 415 for a codec that one end lacks, 416 beyond the end.
     """
     try:
-        return _answer(request, descriptor, status, headers, turns)
+        return _make_response(request, descriptor, status, headers, turns)
     except BaseException:
         turns.give_back()
         raise
 
 
-def _answer(
-    request: Request, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingTurns
+def _make_response(
+    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingSlots
 ) -> Response:
-    asked = _read(request)
+    asked = _parse_request(request)
     if asked.first >= status.st_size:
-        raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
-    fields = [*headers, *packing_offered(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
-    packed = _packed(asked, descriptor, status, turns)
+        raise RequestRefused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
+    fields = [*headers, *make_packing_fields(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
+    packed = _open_packed_file(asked, descriptor, status, turns)
     span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
     return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
 
-def _read(request: Request) -> _Asked:
+def _parse_request(request: ReceivedRequest) -> _PackRequest:
     headers = request.headers
     try:
         first = int(headers.get(FROM_HEADER.lower(), "0"))
         at_once = int(headers.get(AT_ONCE_HEADER.lower(), "1"))
     except ValueError as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are whole numbers") from error
-    if first < 0 or not 0 < at_once <= MOST_AT_ONCE:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are above 0")
-    return _Asked(
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are whole numbers") from error
+    if first < 0 or not 0 < at_once <= MAX_AT_ONCE:
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are above 0")
+    return _PackRequest(
         pack=headers.get(PACK_HEADER.lower(), "auto"),
-        line_bps=_line_bps(request),
+        line_bps=_parse_line_bps(request),
         codecs=headers.get(CODECS_HEADER.lower(), ""),
         first=first,
         expected=headers.get(EXPECTED_HEADER.lower(), ""),
@@ -100,38 +100,40 @@ def _read(request: Request) -> _Asked:
     )
 
 
-def _line_bps(request: Request) -> float | None:
+def _parse_line_bps(request: ReceivedRequest) -> float | None:
     told = request.headers.get(LINE_HEADER.lower())
     try:
         line_bps = None if told is None else float(told)
     except ValueError as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is a number") from error
-    if line_bps is not None and not LEAST_LINE_BPS <= line_bps <= MOST_LINE_BPS:
-        raise Refused(
-            HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is from {LEAST_LINE_BPS:g} to {MOST_LINE_BPS:g}, in bit/s"
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is a number") from error
+    if line_bps is not None and not MIN_LINE_BPS <= line_bps <= MAX_LINE_BPS:
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is from {MIN_LINE_BPS:g} to {MAX_LINE_BPS:g}, in bit/s"
         )
     return line_bps
 
 
-def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: PackingTurns) -> "PackedFile":
+def _open_packed_file(
+    asked: _PackRequest, descriptor: int, status: os.stat_result, turns: PackingSlots
+) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
-    from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import CodecMissing, common_codecs  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
-    from tradewind_agent.compression.planning import Wish, read_speeds, steered  # noqa: PLC0415
+    from tradewind_agent.compression.planning import PackingMode, parse_speeds, plan_steering  # noqa: PLC0415
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
-        wish = Wish.parse(asked.pack)
-        codecs, told = codecs_of_both(asked.codecs), read_speeds(asked.expected)
+        wish = PackingMode.parse(asked.pack)
+        codecs, told = common_codecs(asked.codecs), parse_speeds(asked.expected)
         # Who knows what to expect has been told of a sample already.
         sample = sample_descriptor(descriptor, asked.line_bps) if wish.adapts and not told else None
         if told and not any(setting.codec in codecs for setting in told):
-            raise Refused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
-        plan = steered(wish, sample, asked.line_bps, codecs, told=told)
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
+        plan = plan_steering(wish, sample, asked.line_bps, codecs, told=told)
     except InvalidValue as wrong:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
     except CodecMissing as missing:
-        raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
+        raise RequestRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
     return PackedFile(
         descriptor,
         status,
@@ -146,14 +148,14 @@ def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: Packi
     )
 
 
-def wants_sample(request: Request, status: os.stat_result) -> bool:
+def wants_sample(request: ReceivedRequest, status: os.stat_result) -> bool:
     """Whether it is asked what packing a file would come to, before the file itself is."""
     return (
         request.method == "HEAD" and PACKED_CODING in request.headers.get("accept-encoding", "") and status.st_size > 0
     )
 
 
-def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[Header]:
+def make_sample_fields(request: ReceivedRequest, descriptor: int, turns: PackingSlots) -> list[Header]:
     """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
 
     Who tells its own codecs is told what those that may be the best on its path make of the sample, unless others are
@@ -165,30 +167,30 @@ def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[
     """
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
-    line_bps = _line_bps(request)
+    line_bps = _parse_line_bps(request)
     if not turns.take():
         return []
     try:
         sample = sample_descriptor(descriptor, line_bps)
     finally:
         turns.give_back()
-    fields = [*packing_offered(), (SAMPLE_HEADER, sample.told())]
+    fields = [*make_packing_fields(), (SAMPLE_HEADER, sample.told())]
     if not turns.trials.acquire(blocking=False):  # side by side they would measure each other
         return fields
     try:
-        return [*fields, *_tried(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)]
+        return [*fields, *_make_trial_fields(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)]
     finally:
         turns.trials.release()
 
 
-def _tried(sample: "Sample", their_codecs: str, line_bps: float | None) -> list[Header]:
+def _make_trial_fields(sample: "FileSample", their_codecs: str, line_bps: float | None) -> list[Header]:
     from tradewind.compression.advice import USUAL_LINE_BPS  # noqa: PLC0415
-    from tradewind_agent.compression.codecs import codecs_of_both  # noqa: PLC0415
-    from tradewind_agent.compression.planning import told_speeds  # noqa: PLC0415
-    from tradewind_agent.compression.trials import worthwhile_trials  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import common_codecs  # noqa: PLC0415
+    from tradewind_agent.compression.planning import format_speeds  # noqa: PLC0415
+    from tradewind_agent.compression.trials import try_worthwhile_settings  # noqa: PLC0415
 
-    codecs = codecs_of_both(their_codecs)
+    codecs = common_codecs(their_codecs)
     if not codecs or not sample.file_bytes:
         return []
-    tried = worthwhile_trials(sample, sample.file_bytes, line_bps or USUAL_LINE_BPS, codecs)
-    return [(TRIED_HEADER, told_speeds(tried))] if tried else []
+    tried = try_worthwhile_settings(sample, sample.file_bytes, line_bps or USUAL_LINE_BPS, codecs)
+    return [(TRIED_HEADER, format_speeds(tried))] if tried else []

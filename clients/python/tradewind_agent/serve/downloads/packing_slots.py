@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Lock
 
 
-class PackingTurns:
+class PackingSlots:
     """``most`` downloads at once; one that finds no turn goes as it is, which costs this host next to nothing.
 
     ``trials`` : held by who tries codecs on a sample.

@@ -6,22 +6,22 @@ from collections import OrderedDict
 from hashlib import sha256
 from threading import Lock
 
-from tradewind_agent.serve.messages import Request
-from tradewind_agent.serve.validators import etag_of
+from tradewind_agent.serve.messages import ReceivedRequest
+from tradewind_agent.serve.validators import make_etag
 
-MOST_SUMMED_BYTES = 1 << 30
+MAX_SUMMED_BYTES = 1 << 30
 """A larger file is sent without a sum: nothing would come for as long as reading it takes."""
 
-_MOST_KEPT = 10_000
+_MAX_CACHED = 10_000
 _BLOCK_BYTES = 1 << 20
 
 
-def wants_sum(request: Request, status: os.stat_result) -> bool:
+def wants_sum(request: ReceivedRequest, status: os.stat_result) -> bool:
     """Return whether a request asks for the sum of a file that is small enough."""
     wanted = request.headers.get("want-repr-digest", "")
     preferences = (member.strip().partition("=") for member in wanted.split(","))
     is_wanted = any(name.lower() == "sha-256" and weight.strip() != "0" for name, _, weight in preferences)
-    return is_wanted and status.st_size <= MOST_SUMMED_BYTES
+    return is_wanted and status.st_size <= MAX_SUMMED_BYTES
 
 
 class FileSums:
@@ -33,11 +33,11 @@ class FileSums:
 
     def header(self, descriptor: int, status: os.stat_result) -> list[tuple[str, str]]:
         """Return the ``Repr-Digest`` of an open file; nothing if it changes while it is read."""
-        version = f"{status.st_dev:x} {status.st_ctime_ns:x} {etag_of(status)}"
+        version = f"{status.st_dev:x} {status.st_ctime_ns:x} {make_etag(status)}"
         with self._lock:
             digest = self._kept.get(version)
         if digest is None:
-            digest = _sum_of(descriptor)
+            digest = _compute_sum(descriptor)
             if os.fstat(descriptor).st_ctime_ns != status.st_ctime_ns:
                 return []
             self._keep(version, digest)
@@ -46,11 +46,11 @@ class FileSums:
     def _keep(self, version: str, digest: bytes) -> None:
         with self._lock:
             self._kept[version] = digest
-            if len(self._kept) > _MOST_KEPT:
+            if len(self._kept) > _MAX_CACHED:
                 self._kept.popitem(last=False)
 
 
-def _sum_of(descriptor: int) -> bytes:
+def _compute_sum(descriptor: int) -> bytes:
     digest, position = sha256(), 0
     while block := os.pread(descriptor, _BLOCK_BYTES, position):
         digest.update(block)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
-from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
+from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.serve.body import RequestBody
-from tradewind_agent.serve.messages import Header, Refused, Request
+from tradewind_agent.serve.messages import Header, ReceivedRequest, RequestRefused
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.unpacking import Unpacker
@@ -30,24 +30,24 @@ class PackedBody:
         BodyCutOff : after all blocks that did arrive.
         Refused : 422 where the stream is damaged, 415 where this host has no such codec.
         """
-        from tradewind_agent.compression.codecs import CannotUnpack, CodecMissing  # noqa: PLC0415 -- see `unpacked`
+        from tradewind_agent.compression.codecs import CodecMissing, UnpackFailed  # noqa: PLC0415 -- see `unpacked`
 
         try:
             async for data in self._body.blocks():
                 for block in self._unpacker.blocks(data):
                     yield await asyncio.to_thread(self._unpacker.plain, block)
             self._unpacker.end()
-        except CannotUnpack as damage:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{damage}; send it again") from damage
+        except UnpackFailed as damage:
+            raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{damage}; send it again") from damage
         except CodecMissing as missing:
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
+            raise RequestRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
 
     async def discard(self) -> None:
         """Read the rest and forget it."""
         await self._body.discard()
 
 
-def unpacked(request: Request) -> Request:
+def unpack_request(request: ReceivedRequest) -> ReceivedRequest:
     """The request with the body that its coding says; the unpackers are loaded when the first comes.
 
     Raises
@@ -58,17 +58,17 @@ def unpacked(request: Request) -> Request:
     if coding == "identity":
         return request
     if coding != PACKED_CODING:
-        raise Refused(
+        raise RequestRefused(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"the bytes of the file themselves are taken, or {PACKED_CODING}; not {coding}",
-            *packing_offered(),
+            *make_packing_fields(),
         )
     from tradewind_agent.compression.unpacking import Unpacker  # noqa: PLC0415
 
     return replace(request, body=cast("RequestBody", PackedBody(request.body, Unpacker())))
 
 
-def packing_offered() -> tuple[Header, ...]:
+def make_packing_fields() -> tuple[Header, ...]:
     """Fields that tell which codecs uploads and downloads may come in."""
     from tradewind_agent.compression.codecs import available_codecs  # noqa: PLC0415
 

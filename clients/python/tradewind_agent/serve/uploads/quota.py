@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 
 from tradewind.units import KIB
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.journal import is_journal
 
 LEAST_FILE_BYTES = 4 * KIB
@@ -16,7 +16,7 @@ OVERHEAD_BYTES = 64 * KIB
 """What journals and the blocks of tiny files may take beside the quota, so that a file of its very size fits."""
 
 
-class Space:
+class StorageQuota:
     """Bytes that files hold, and that uploads under way have been promised: unfinished parts count too.
 
     A file is counted from its beginning until it is removed, whoever has it open. So restarts change nothing. Journals,
@@ -43,7 +43,7 @@ class Space:
                 if is_journal(name):
                     self.note_journal(None, size_bytes)
                 else:
-                    self._add(size_bytes, _overhead(size_bytes))
+                    self._add(size_bytes, _compute_overhead(size_bytes))
 
     def reserve(self, size_bytes: int) -> None:
         """Promise room for a file.
@@ -52,8 +52,8 @@ class Space:
         ------
         Refused : 507.
         """
-        self._require(size_bytes, size_bytes, _overhead(size_bytes))
-        self._add(size_bytes, _overhead(size_bytes))
+        self._require(size_bytes, size_bytes, _compute_overhead(size_bytes))
+        self._add(size_bytes, _compute_overhead(size_bytes))
 
     def resize(self, before_bytes: int, after_bytes: int) -> None:
         """Promise a file that has room already another size.
@@ -62,14 +62,14 @@ class Space:
         ------
         Refused : 507 where it grows.
         """
-        more, overhead = after_bytes - before_bytes, _overhead(after_bytes) - _overhead(before_bytes)
+        more, overhead = after_bytes - before_bytes, _compute_overhead(after_bytes) - _compute_overhead(before_bytes)
         if more > 0:
             self._require(after_bytes, more, overhead)
         self._add(more, overhead)
 
     def release(self, size_bytes: int) -> None:
         """Give back the room of a file that is no longer there."""
-        self._add(-size_bytes, -_overhead(size_bytes))
+        self._add(-size_bytes, -_compute_overhead(size_bytes))
 
     def note_journal(self, before_bytes: int | None, after_bytes: int | None) -> None:
         """Count what a journal has come to hold, whether there is room or not; ``None`` while there is none."""
@@ -82,7 +82,7 @@ class Space:
         beyond = max(0, self._overhead_bytes + overhead_bytes - OVERHEAD_BYTES)
         if self._used_bytes + beyond + more_bytes > self._quota_bytes:
             left = max(0, self._quota_bytes - self._used_bytes - beyond - more_bytes + size_bytes)
-            raise Refused(
+            raise RequestRefused(
                 HTTPStatus.INSUFFICIENT_STORAGE,
                 f"{size_bytes} bytes do not fit: {left} of the quota of {self._quota_bytes} bytes are left",
             )
@@ -93,7 +93,7 @@ class Space:
             self._overhead_bytes += overhead_bytes
 
 
-def _overhead(size_bytes: int) -> int:
+def _compute_overhead(size_bytes: int) -> int:
     return max(0, LEAST_FILE_BYTES - size_bytes)
 
 
@@ -107,6 +107,6 @@ def check_free_space(folder: int, needed_bytes: int) -> None:
     status = os.statvfs(folder)
     free = status.f_bavail * status.f_frsize
     if needed_bytes > free:
-        raise Refused(
+        raise RequestRefused(
             HTTPStatus.INSUFFICIENT_STORAGE, f"{needed_bytes} bytes do not fit: the file system has {free} bytes left"
         )

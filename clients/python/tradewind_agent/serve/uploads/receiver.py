@@ -8,18 +8,18 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from tradewind.units import MIB
-from tradewind_agent.compression.naming import CODECS_HEADER
+from tradewind_agent.compression.wire_names import CODECS_HEADER
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
-from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of, refusal_of
-from tradewind_agent.serve.messages import Refused, Request, Response, json_response
-from tradewind_agent.serve.options import Limits
-from tradewind_agent.serve.ranges import declared_part
-from tradewind_agent.serve.uploads.packed_upload import PackedBody, packing_offered, unpacked
-from tradewind_agent.serve.uploads.quota import Space, check_free_space
+from tradewind_agent.serve.folder import ServedFolder, format_path, is_file, is_folder, make_refusal
+from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, json_response
+from tradewind_agent.serve.options import ServerLimits
+from tradewind_agent.serve.ranges import parse_content_range
+from tradewind_agent.serve.uploads.packed_upload import PackedBody, make_packing_fields, unpack_request
+from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
+from tradewind_agent.serve.uploads.single_request import SingleRequestFile
 from tradewind_agent.serve.uploads.unfinished import UnfinishedFile
-from tradewind_agent.serve.uploads.uploads import Uploads
-from tradewind_agent.serve.uploads.whole import WholeFile
-from tradewind_agent.serve.validators import etag_of, refused_by_condition
+from tradewind_agent.serve.uploads.uploads import UploadStore
+from tradewind_agent.serve.validators import check_conditions, make_etag
 
 WRITE_BLOCK_BYTES = MIB  # what is gathered before a thread writes it
 MAX_RANGES_IN_HEADER = 256  # a longer field would exceed what clients read; the rest is sent again
@@ -30,10 +30,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Receiver:
     """Writes uploads into a served folder."""
 
-    def __init__(self, folder: ServedFolder, uploads: Uploads, space: Space, limits: Limits) -> None:
+    def __init__(self, folder: ServedFolder, uploads: UploadStore, space: StorageQuota, limits: ServerLimits) -> None:
         self._folder, self._uploads, self._space, self._limits = folder, uploads, space, limits
 
-    async def answer_put(self, request: Request, segments: Sequence[str]) -> Response:
+    async def answer_put(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """Take a file or a part of one.
 
         Raises
@@ -41,7 +41,7 @@ class Receiver:
         Refused : 400, 403, 409, 412, 413, 415, 422, 507.
         BodyCutOff : the client went away; what arrived of a part that is not packed is kept.
         """
-        request = unpacked(request)
+        request = unpack_request(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
             return await self._take_whole(request, segments)
@@ -49,29 +49,29 @@ class Receiver:
             return await self._take_packed(request, segments)
         return await self._take_part(request, segments)
 
-    async def answer_status(self, request: Request, segments: Sequence[str]) -> Response:
+    async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """Which bytes of an upload are there, for a client that resumes; one that tells its codecs is told ours.
 
         Raises
         ------
         Refused : 404 when nothing is known of it.
         """
-        offered = packing_offered() if CODECS_HEADER.lower() in request.headers else ()
+        offered = make_packing_fields() if CODECS_HEADER.lower() in request.headers else ()
         try:
             answer = await self._status(request, segments)
-        except Refused as refused:
-            raise Refused(refused.status, refused.detail, *refused.headers, *offered) from refused
+        except RequestRefused as refused:
+            raise RequestRefused(refused.status, refused.detail, *refused.headers, *offered) from refused
         return replace(answer, headers=[*answer.headers, *offered])
 
-    async def _status(self, request: Request, segments: Sequence[str]) -> Response:
-        upload_id = _upload_id(request)
+    async def _status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+        upload_id = _parse_upload_id(request)
         async with self._target(segments, create=False) as (folder, name):
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 headers = [("Tradewind-Received", f"0-{known.total_bytes - 1}"), ("Tradewind-Complete", "true")]
                 return Response(HTTPStatus.NO_CONTENT, headers)
             with self._uploads.using(folder, name, upload_id, None) as upload:
                 if upload is None:
-                    raise Refused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part")
+                    raise RequestRefused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part")
                 ranges = list(upload.received)[:MAX_RANGES_IN_HEADER]
                 received = ",".join(f"{first}-{last}" for first, last in ranges)
                 return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received)])
@@ -80,30 +80,30 @@ class Receiver:
     async def _target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
         """The open folder that a file goes to, and its name there; failures of the file system become refusals."""
         if not segments:
-            raise Refused(HTTPStatus.CONFLICT, "name a file below the folder")
+            raise RequestRefused(HTTPStatus.CONFLICT, "name a file below the folder")
         with self._folder.folder(segments[:-1], create=create) as folder:
             try:
                 if create:
                     self._uploads.sweep(folder)
                 yield folder, segments[-1]
             except OSError as error:
-                raise refusal_of(error) from error
+                raise make_refusal(error) from error
 
-    async def _take_whole(self, request: Request, segments: Sequence[str]) -> Response:
+    async def _take_whole(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         declared_bytes = request.body.declared_bytes
         _check_size(declared_bytes, self._limits.max_file_bytes)
         async with self._target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
             size_bytes = await self._write_whole(request, folder, name, declared_bytes)
-            return _created(folder, name, segments, [[0, size_bytes - 1]] if size_bytes else [])
+            return _make_created_response(folder, name, segments, [[0, size_bytes - 1]] if size_bytes else [])
 
-    async def _take_packed(self, request: Request, segments: Sequence[str]) -> Response:
+    async def _take_packed(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """An upload that comes packed. Only the end of its stream proves it, so nothing is kept of one without."""
-        upload_id = _upload_id(request)
-        first, last, total_bytes = declared_part(request.headers["content-range"])
+        upload_id = _parse_upload_id(request)
+        first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
         if last - first + 1 != total_bytes:
-            raise Refused(
+            raise RequestRefused(
                 HTTPStatus.BAD_REQUEST, "what comes packed is a whole file: Content-Range must name all of it"
             )
         async with self._target(segments, create=True) as (folder, name):
@@ -113,25 +113,25 @@ class Receiver:
             else:
                 await self._write_whole(request, folder, name, total_bytes)
                 self._uploads.remember(folder, name, upload_id, total_bytes)
-            return _created(folder, name, segments, [[0, total_bytes - 1]])
+            return _make_created_response(folder, name, segments, [[0, total_bytes - 1]])
 
-    async def _write_whole(self, request: Request, folder: int, name: str, total_bytes: int | None) -> int:
+    async def _write_whole(self, request: ReceivedRequest, folder: int, name: str, total_bytes: int | None) -> int:
         """Take a body as the file ``name``, of ``total_bytes`` where that is known; or leave nothing of it.
 
         Returns
         -------
         Its size.
         """
-        sha256, reserved_bytes = _declared_sha256(request), total_bytes or 0
+        sha256, reserved_bytes = _parse_sha256(request), total_bytes or 0
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
         try:
-            whole = WholeFile(folder, name)
+            whole = SingleRequestFile(folder, name)
         except BaseException:
             self._space.release(reserved_bytes)
             raise
         try:
-            async for blocks in _gathered(
+            async for blocks in _group_blocks(
                 request.body, self._limits.max_body_bytes if total_bytes is None else total_bytes
             ):
                 size_bytes = whole.size_bytes + sum(len(block) for block in blocks)
@@ -141,7 +141,7 @@ class Receiver:
                     reserved_bytes = size_bytes
                 await whole.append(blocks, hashing=sha256 is not None)
             if total_bytes not in (None, whole.size_bytes):
-                raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {whole.size_bytes} of {total_bytes} bytes")
+                raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {whole.size_bytes} of {total_bytes} bytes")
             await whole.finish(sha256)
         finally:
             whole.discard()
@@ -151,17 +151,17 @@ class Receiver:
                 self._space.release(whole.replaced_bytes)
         return whole.size_bytes
 
-    async def _take_part(self, request: Request, segments: Sequence[str]) -> Response:
-        upload_id, sha256 = _upload_id(request), _declared_sha256(request)
-        first, last, total_bytes = declared_part(request.headers["content-range"])
+    async def _take_part(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+        upload_id, sha256 = _parse_upload_id(request), _parse_sha256(request)
+        first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
         if request.body.declared_bytes not in (None, last - first + 1):
-            raise Refused(HTTPStatus.BAD_REQUEST, "Content-Length is not the length of the Content-Range")
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, "Content-Length is not the length of the Content-Range")
         async with self._target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 await request.body.discard()
-                return _created(folder, name, segments, [[0, known.total_bytes - 1]])
+                return _make_created_response(folder, name, segments, [[0, known.total_bytes - 1]])
             with self._uploads.using(folder, name, upload_id, total_bytes) as upload:
                 assert upload is not None  # it was begun if need be
                 if sha256 is not None:
@@ -171,18 +171,18 @@ class Receiver:
                     state = {"received": upload.received.as_lists(), "complete": False}
                     return json_response(HTTPStatus.ACCEPTED, state)
                 await self._uploads.finish(folder, upload, upload_id)
-                return _created(folder, name, segments, upload.received.as_lists())
+                return _make_created_response(folder, name, segments, upload.received.as_lists())
 
     async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
         """Write the body to its place as it comes; what has come stays when the client breaks off."""
         position = first
-        async for blocks in _gathered(body, last - first + 1):
+        async for blocks in _group_blocks(body, last - first + 1):
             position += await upload.write(blocks, position, sync_every_bytes=self._limits.sync_every_bytes)
         if position != last + 1:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {position - first} of {last - first + 1} bytes")
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {position - first} of {last - first + 1} bytes")
 
 
-async def _gathered(body: RequestBody, limit_bytes: int | None) -> AsyncIterator[list[bytes]]:
+async def _group_blocks(body: RequestBody, limit_bytes: int | None) -> AsyncIterator[list[bytes]]:
     """Blocks of a body, in groups worth a write; the last group comes even when the body is then cut off."""
     group: list[bytes] = []
     size_bytes = total_bytes = 0
@@ -207,26 +207,26 @@ async def _gathered(body: RequestBody, limit_bytes: int | None) -> AsyncIterator
         yield group
 
 
-def _created(folder: int, name: str, segments: Sequence[str], received: list[list[int]]) -> Response:
+def _make_created_response(folder: int, name: str, segments: Sequence[str], received: list[list[int]]) -> Response:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    headers = (("ETag", etag_of(status)), ("Location", path_of(segments)))
+    headers = (("ETag", make_etag(status)), ("Location", format_path(segments)))
     return json_response(HTTPStatus.CREATED, {"received": received, "complete": True}, *headers)
 
 
-def _check_replacement(request: Request, folder: int, name: str) -> None:
+def _check_replacement(request: ReceivedRequest, folder: int, name: str) -> None:
     """See that the name may be written: no folder stands there, and conditions on the file there hold."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         if "if-match" in request.headers:
-            raise Refused(HTTPStatus.PRECONDITION_FAILED, "there is no such file yet") from None
+            raise RequestRefused(HTTPStatus.PRECONDITION_FAILED, "there is no such file yet") from None
         return
     if is_folder(status) or request.target.partition("?")[0].endswith("/"):
-        raise Refused(HTTPStatus.CONFLICT, "a folder stands where the file should go")
+        raise RequestRefused(HTTPStatus.CONFLICT, "a folder stands where the file should go")
     if _is_special(folder, name):
-        raise Refused(HTTPStatus.CONFLICT, "a device, pipe or socket stands where the file should go")
-    if refused_by_condition(request.headers, etag_of(status), status.st_mtime) is not None:
-        raise Refused(HTTPStatus.PRECONDITION_FAILED, "the file there is not the one that the condition names")
+        raise RequestRefused(HTTPStatus.CONFLICT, "a device, pipe or socket stands where the file should go")
+    if check_conditions(request.headers, make_etag(status), status.st_mtime) is not None:
+        raise RequestRefused(HTTPStatus.PRECONDITION_FAILED, "the file there is not the one that the condition names")
 
 
 def _is_special(folder: int, name: str) -> bool:
@@ -240,20 +240,22 @@ def _is_special(folder: int, name: str) -> bool:
 
 def _check_size(size_bytes: int | None, limit_bytes: int | None) -> None:
     if size_bytes is not None and limit_bytes is not None and size_bytes > limit_bytes:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size_bytes} bytes; at most {limit_bytes} are taken")
+        raise RequestRefused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size_bytes} bytes; at most {limit_bytes} are taken"
+        )
 
 
-def _upload_id(request: Request) -> str:
+def _parse_upload_id(request: ReceivedRequest) -> str:
     upload_id = request.headers.get("tradewind-upload", "")
     if not 0 < len(upload_id) <= MAX_ID_CHARACTERS:
-        raise Refused(
+        raise RequestRefused(
             HTTPStatus.BAD_REQUEST, f"parts need Tradewind-Upload, an id of 1 to {MAX_ID_CHARACTERS} characters"
         )
     return upload_id
 
 
-def _declared_sha256(request: Request) -> str | None:
+def _parse_sha256(request: ReceivedRequest) -> str | None:
     digest = request.headers.get("tradewind-sha256")
     if digest is not None and _SHA256.fullmatch(digest.lower()) is None:
-        raise Refused(HTTPStatus.BAD_REQUEST, "Tradewind-Sha256 must be 64 hexadecimal digits")
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "Tradewind-Sha256 must be 64 hexadecimal digits")
     return None if digest is None else digest.lower()

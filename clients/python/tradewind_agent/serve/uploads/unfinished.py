@@ -10,16 +10,16 @@ from http import HTTPStatus
 
 from tradewind.units import MIB
 from tradewind_agent.serve.folder import PART_PREFIX
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
 from tradewind_agent.serve.uploads.journal import JOURNAL_SUFFIX, Journal, JournalState, is_journal, read_journal
-from tradewind_agent.serve.uploads.quota import Space, check_free_space
+from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
 
 _HASH_BLOCK_BYTES = 4 * MIB
 _PART_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def part_name(name: str, upload_id: str) -> str:
+def make_part_name(name: str, upload_id: str) -> str:
     """Name of the part file for an upload of ``name``; ids are the client's, so they are hashed."""
     digest = hashlib.sha256(os.fsencode(name) + b"\0" + upload_id.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{PART_PREFIX}{digest[:32]}"
@@ -74,7 +74,7 @@ class UnfinishedFile:
             self._journal.must_be(sha256)
             self.sha256 = sha256
         elif self.sha256 != sha256:
-            raise Refused(HTTPStatus.CONFLICT, "an earlier part named another Tradewind-Sha256 for this upload")
+            raise RequestRefused(HTTPStatus.CONFLICT, "an earlier part named another Tradewind-Sha256 for this upload")
 
     async def write(self, blocks: Sequence[bytes], first: int, *, sync_every_bytes: int) -> int:
         """Put bytes at ``first`` and note them; how many. Nothing is written once the file is complete.
@@ -112,7 +112,9 @@ class UnfinishedFile:
             if not (self.finished or self.dropped):
                 await self._check_digest()
             if self.dropped:
-                raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the SHA-256 is not {self.sha256}; send the file again")
+                raise RequestRefused(
+                    HTTPStatus.UNPROCESSABLE_ENTITY, f"the SHA-256 is not {self.sha256}; send the file again"
+                )
             if self.finished:
                 return False
             await asyncio.to_thread(os.fsync, self._descriptor)
@@ -123,7 +125,7 @@ class UnfinishedFile:
 
     async def _check_digest(self) -> None:
         if self.sha256 is not None:
-            found = await asyncio.to_thread(_digest, self._descriptor, self.total_bytes)
+            found = await asyncio.to_thread(_compute_digest, self._descriptor, self.total_bytes)
             if found != self.sha256:
                 self.drop()
 
@@ -184,7 +186,7 @@ def publish(folder: int, part: str, name: str) -> int | None:
 
 
 def open_upload(
-    folder: int, name: str, upload_id: str, total_bytes: int | None, *, boot: str, space: Space
+    folder: int, name: str, upload_id: str, total_bytes: int | None, *, boot: str, space: StorageQuota
 ) -> UnfinishedFile | None:
     """Open an upload as its journal left it, or begin it; None when there is none and ``total_bytes`` is None.
 
@@ -198,7 +200,7 @@ def open_upload(
     Refused : 409 when another server process receives it, 507; nothing new is left behind.
     OSError
     """
-    part = part_name(name, upload_id)
+    part = make_part_name(name, upload_id)
     with ExitStack() as on_failure:
         try:
             data = os.open(part, _PART_FLAGS, dir_fd=folder)
@@ -206,13 +208,13 @@ def open_upload(
             if total_bytes is None:
                 return None
             remove_file(folder, part + JOURNAL_SUFFIX, space)  # left by a crash: it speaks of another file
-            data = _begin_part(folder, part, total_bytes, space, on_failure)
+            data = _create_part(folder, part, total_bytes, space, on_failure)
         on_failure.callback(os.close, data)
         _lock(data)
         notes = _open_journal(folder, part + JOURNAL_SUFFIX, space)
         on_failure.callback(os.close, notes)
         status = os.fstat(data)
-        state = read_journal(_text(notes), boot=boot, inode=status.st_ino)
+        state = read_journal(_read_text(notes), boot=boot, inode=status.st_ino)
         if state is None:
             state = JournalState(total_bytes or status.st_size, trusted=True)
             space.resize(status.st_size, state.total_bytes)
@@ -228,7 +230,7 @@ def open_upload(
     return upload
 
 
-def _begin_part(folder: int, part: str, total_bytes: int, space: Space, on_failure: ExitStack) -> int:
+def _create_part(folder: int, part: str, total_bytes: int, space: StorageQuota, on_failure: ExitStack) -> int:
     """Return the descriptor of a new part file, for which there is room; on failure it is removed with its journal."""
     check_free_space(folder, total_bytes)
     space.reserve(total_bytes)
@@ -247,7 +249,7 @@ def _begin_part(folder: int, part: str, total_bytes: int, space: Space, on_failu
     return data
 
 
-def _open_journal(folder: int, name: str, space: Space) -> int:
+def _open_journal(folder: int, name: str, space: StorageQuota) -> int:
     flags = _PART_FLAGS | os.O_APPEND
     try:
         return os.open(name, flags, dir_fd=folder)
@@ -257,7 +259,7 @@ def _open_journal(folder: int, name: str, space: Space) -> int:
         return notes
 
 
-def remove_file(folder: int, name: str, space: Space, *, counted_bytes: int | None = None) -> None:
+def remove_file(folder: int, name: str, space: StorageQuota, *, counted_bytes: int | None = None) -> None:
     """Remove a part file or journal, if it is there, and give back its room: its size, unless another was counted."""
     try:
         size_bytes = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
@@ -274,15 +276,15 @@ def _lock(descriptor: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise Refused(HTTPStatus.CONFLICT, "another server process is receiving this upload") from error
+        raise RequestRefused(HTTPStatus.CONFLICT, "another server process is receiving this upload") from error
 
 
-def _text(descriptor: int) -> str:
+def _read_text(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
     return os.pread(descriptor, size, 0).decode("ascii", "replace")
 
 
-def _digest(descriptor: int, size_bytes: int) -> str:
+def _compute_digest(descriptor: int, size_bytes: int) -> str:
     digest = hashlib.sha256()
     for offset in range(0, size_bytes, _HASH_BLOCK_BYTES):
         digest.update(os.pread(descriptor, _HASH_BLOCK_BYTES, offset))

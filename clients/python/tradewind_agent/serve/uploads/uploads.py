@@ -10,9 +10,9 @@ from http import HTTPStatus
 
 from tradewind.units import format_count
 from tradewind_agent.serve.folder import PART_PREFIX
-from tradewind_agent.serve.messages import Refused
-from tradewind_agent.serve.uploads.quota import Space
-from tradewind_agent.serve.uploads.unfinished import UnfinishedFile, open_upload, part_name, remove_file
+from tradewind_agent.serve.messages import RequestRefused
+from tradewind_agent.serve.uploads.quota import StorageQuota
+from tradewind_agent.serve.uploads.unfinished import UnfinishedFile, make_part_name, open_upload, remove_file
 
 MAX_IDLE = 128  # open but not written to at the moment; beyond it the longest idle is closed
 MAX_REMEMBERED = 4096  # finished uploads whose late duplicates are recognised
@@ -21,20 +21,20 @@ Key = tuple[int, int, str]  # device and inode of the folder, name of the part f
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenUpload:
     upload: UnfinishedFile
     users: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedUpload:
     """An upload that was finished: the file as it was then, to see whether it still is."""
 
     total_bytes: int
     status: tuple[int, int, int]  # inode, size, modification time in ns
 
 
-class Uploads:
+class UploadStore:
     """Opens each upload once, however many connections bring its parts.
 
     Parameters
@@ -45,12 +45,12 @@ class Uploads:
     """
 
     def __init__(
-        self, space: Space, *, boot: str, part_expiry_s: float, clock: Callable[[], float] = time.time
+        self, space: StorageQuota, *, boot: str, part_expiry_s: float, clock: Callable[[], float] = time.time
     ) -> None:
         self._space, self._boot = space, boot
         self._part_expiry_s, self._clock = part_expiry_s, clock
-        self._open: OrderedDict[Key, _Open] = OrderedDict()
-        self._finished: OrderedDict[Key, Finished] = OrderedDict()
+        self._open: OrderedDict[Key, _OpenUpload] = OrderedDict()
+        self._finished: OrderedDict[Key, FinishedUpload] = OrderedDict()
         self._swept: set[tuple[int, int]] = set()
 
     @contextmanager
@@ -62,18 +62,18 @@ class Uploads:
         Refused : 409 for another size or another server process, 507.
         OSError
         """
-        key = _key(folder, name, upload_id)
+        key = _make_key(folder, name, upload_id)
         opened = self._open.get(key)
         if opened is None:
             upload = self._begin(folder, name, upload_id, total_bytes)
             if upload is None:
                 yield None
                 return
-            opened = self._open[key] = _Open(upload)
+            opened = self._open[key] = _OpenUpload(upload)
         opened.users += 1
         try:
             if total_bytes not in (None, opened.upload.total_bytes):
-                raise Refused(
+                raise RequestRefused(
                     HTTPStatus.CONFLICT,
                     f"this upload was begun with {format_count(opened.upload.total_bytes, 'byte')}, not {total_bytes}",
                 )
@@ -82,11 +82,11 @@ class Uploads:
             opened.users -= 1
             self._settle(key, opened)
 
-    def finished(self, folder: int, name: str, upload_id: str) -> Finished | None:
+    def finished(self, folder: int, name: str, upload_id: str) -> FinishedUpload | None:
         """The upload, if it was finished not long ago and its file is still the one."""
-        key = _key(folder, name, upload_id)
+        key = _make_key(folder, name, upload_id)
         known = self._finished.get(key)
-        if known is not None and known.status != file_status(folder, name):
+        if known is not None and known.status != read_file_status(folder, name):
             del self._finished[key]
             return None
         return known
@@ -99,10 +99,10 @@ class Uploads:
 
     def remember(self, folder: int, name: str, upload_id: str, total_bytes: int) -> None:
         """Note that an upload was finished just now."""
-        status = file_status(folder, name)
+        status = read_file_status(folder, name)
         if status is None:
             return
-        self._finished[_key(folder, name, upload_id)] = Finished(total_bytes, status)
+        self._finished[_make_key(folder, name, upload_id)] = FinishedUpload(total_bytes, status)
         while len(self._finished) > MAX_REMEMBERED:
             self._finished.popitem(last=False)
 
@@ -132,13 +132,13 @@ class Uploads:
     def _begin(self, folder: int, name: str, upload_id: str, total_bytes: int | None) -> UnfinishedFile | None:
         try:
             return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.status is not HTTPStatus.INSUFFICIENT_STORAGE:
                 raise
         self._remove_expired(folder)
         return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
 
-    def _settle(self, key: Key, opened: _Open) -> None:
+    def _settle(self, key: Key, opened: _OpenUpload) -> None:
         """Close what is done, and what has been idle longest."""
         if opened.users:
             return
@@ -162,7 +162,7 @@ class Uploads:
             self._space.release(upload.replaced_bytes)
 
 
-def file_status(folder: int, name: str) -> tuple[int, int, int] | None:
+def read_file_status(folder: int, name: str) -> tuple[int, int, int] | None:
     """Inode, size and modification time in ns of a name in an open folder; None when there is none."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -171,6 +171,6 @@ def file_status(folder: int, name: str) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _key(folder: int, name: str, upload_id: str) -> Key:
+def _make_key(folder: int, name: str, upload_id: str) -> Key:
     status = os.fstat(folder)
-    return status.st_dev, status.st_ino, part_name(name, upload_id)
+    return status.st_dev, status.st_ino, make_part_name(name, upload_id)

@@ -1,7 +1,7 @@
 """A list of files moved by successive runs of a tool that cannot change as it runs.
 
 Each run takes a part of what is left, so that a boundary comes by itself; a run is interrupted before its boundary only
-where that pays (`restarting.restart_pays`). A file that was interrupted goes back to what is left, once.
+where that pays (`restarting.is_restart_worthwhile`). A file that was interrupted goes back to what is left, once.
 """
 
 import os
@@ -15,14 +15,20 @@ from threading import RLock
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.movers.flag_words import whole_setting
-from tradewind_agent.movers.port import Tuning
-from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
-from tradewind_agent.movers.stepping_down import StepDown
-from tradewind_agent.movers.wrap.restarting import Case, Restart, rate_after, restart_pays, slow_start_s
+from tradewind_agent.movers.flag_words import choose_single_setting
+from tradewind_agent.movers.port import RunSettings
+from tradewind_agent.movers.rounds import count_rounds, split_by_bytes
+from tradewind_agent.movers.step_down import StepDown
+from tradewind_agent.movers.wrap.restarts import (
+    Restart,
+    RestartCase,
+    estimate_slow_start_s,
+    is_restart_worthwhile,
+    predict_rate_bps,
+)
 
 _INTERRUPTED = 128 + signal.SIGINT
-_LOOKS_A_TICK = 5
+_SAMPLES_PER_TICK = 5
 
 
 class SuccessiveRuns(ABC):
@@ -39,7 +45,7 @@ class SuccessiveRuns(ABC):
     def __init__(
         self,
         sizes_bytes: Sequence[int],
-        tuning: Tuning,
+        tuning: RunSettings,
         clock_s: Callable[[], float] = time.monotonic,
         *,
         default_concurrency: int = 1,
@@ -89,7 +95,7 @@ class SuccessiveRuns(ABC):
             self._seen.clear()
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = self.step_down.within(whole_setting(chunks, self._tuning.fixed))
+        wanted = self.step_down.within(choose_single_setting(chunks, self._tuning.fixed))
         with self._changing:
             if self._expressed(wanted) == self._expressed(self._parameters):
                 return False
@@ -126,7 +132,7 @@ class SuccessiveRuns(ABC):
             sizes = [self._sizes[at] for at in self._left]
             rate_bps = self._rate_bps() or self._tuning.expected_bps
             at_once = self._parameters.concurrency or 1
-            rounds = rounds_worth(sizes, rate_bps, self._tuning.round_s, at_once)
+            rounds = count_rounds(sizes, rate_bps, self._tuning.round_s, at_once)
             count = len(split_by_bytes(sizes, rounds)[0]) if sizes else 0
             self._part, self._left = tuple(self._left[:count]), self._left[count:]
             self._running, self._pid, self._interrupting = self._parameters, None, False
@@ -139,19 +145,19 @@ class SuccessiveRuns(ABC):
         with self._changing:
             if self._pid is None or now_s < self._due_s or self._tuning.restarting is None:
                 return
-            self._due_s = now_s + self._tuning.restarting.tick_s / _LOOKS_A_TICK
+            self._due_s = now_s + self._tuning.restarting.tick_s / _SAMPLES_PER_TICK
             moved = self._moved()
             if self._startup_s is None and moved:
                 self._startup_s = now_s - self._started_s
             self._seen.append((now_s, moved))
-            while len(self._seen) > 2 * _LOOKS_A_TICK:
+            while len(self._seen) > 2 * _SAMPLES_PER_TICK:
                 self._seen.popleft()
             self._interrupts()
 
     def _interrupts(self) -> bool:
         """Interrupt the tool if that pays."""
         case = self._case()
-        if case is None or not restart_pays(case) or self._pid is None or self._tuning.restarting is None:
+        if case is None or not is_restart_worthwhile(case) or self._pid is None or self._tuning.restarting is None:
             return False
         try:
             os.kill(self._pid, signal.SIGINT)
@@ -163,13 +169,13 @@ class SuccessiveRuns(ABC):
         self._tuning.restarting.note(Restart(elapsed_s=elapsed_s, before=before, after=after, case=case))
         return True
 
-    def _case(self) -> Case | None:
+    def _case(self) -> RestartCase | None:
         """What there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
         weighing, now_bps = self._tuning.restarting, self._rate_bps()
         before, after = self._expressed(self._running), self._expressed(self._parameters)
         if weighing is None or self._pid is None or self._interrupting or before == after or now_bps is None:
             return None
-        then_bps = rate_after(
+        then_bps = predict_rate_bps(
             now_bps,
             expected_now_bps=weighing.expected_bps(before),
             expected_then_bps=weighing.expected_bps(after),
@@ -177,14 +183,14 @@ class SuccessiveRuns(ABC):
         )
         lost = self._lost_bytes()
         part = max(sum(self._sizes[at] for at in self._unfinished()) - lost, 0)
-        return Case(
+        return RestartCase(
             now_bps=now_bps,
             then_bps=then_bps,
             remaining_bytes=part + sum(self._sizes[at] for at in self._left),
             boundary_bytes=part,
             lost_bytes=lost,
             startup_s=self._startup_s or 0.0,
-            slow_start_s=slow_start_s(then_bps, after.streams, weighing.rtt_s),
+            slow_start_s=estimate_slow_start_s(then_bps, after.streams, weighing.rtt_s),
             since_s=self._clock_s() - self._started_s,
             tick_s=weighing.tick_s,
         )

@@ -16,8 +16,8 @@ from tradewind.wire.compression import (
     WireSampled,
     WireSpeeds,
 )
-from tradewind_agent.compression.sampling import Sample, sample_file
-from tradewind_agent.compression.trials import packed_by
+from tradewind_agent.compression.sampling import FileSample, sample_file
+from tradewind_agent.compression.trials import try_setting
 from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
 
 
-def advice_on(
+def advise_on_file(
     file: Path,
     line: Line,
     *,
@@ -44,25 +44,25 @@ def advice_on(
     OSError : the file cannot be read.
     """
     sample = sample_file(file, line.rate_bps)
-    asked = request_for(
+    asked = make_advice_request(
         sample, line, codecs, packing_setup_s=packing_setup_s, objective=objective, sequential=sequential
     )
     because = ""
 
     def advised(made: Mapping[Setting, Speeds]) -> AdviceAnswer:
         nonlocal because
-        again = asked.model_copy(update={"samples": wire_samples(made)})
+        again = asked.model_copy(update={"samples": to_wire_samples(made)})
         if because:
-            return own_answer(again)
-        answer, because = answered(again, client)
+            return advise_locally(again)
+        answer, because = request_advice(again, client)
         return answer
 
     for_throughput = objective is Objective.MAX_THROUGHPUT
-    return contest(advised, lambda setting: packed_by(setting, sample), for_throughput=for_throughput), because
+    return contest(advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput), because
 
 
-def request_for(
-    sample: Sample,
+def make_advice_request(
+    sample: FileSample,
     line: Line,
     codecs: frozenset[Codec],
     *,
@@ -86,7 +86,7 @@ def request_for(
     )
 
 
-def wire_samples(made: Mapping[Setting, Speeds]) -> tuple[WireSampled, ...]:
+def to_wire_samples(made: Mapping[Setting, Speeds]) -> tuple[WireSampled, ...]:
     """What settings made of a sample, as it is told."""
     return tuple(
         WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.of(speeds))
@@ -94,7 +94,7 @@ def wire_samples(made: Mapping[Setting, Speeds]) -> tuple[WireSampled, ...]:
     )
 
 
-def answered(asked: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswer, str]:
+def request_advice(asked: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswer, str]:
     """The service's answer, else one of this host's own and why."""
     because = "no service is configured"
     if client is not None:
@@ -102,10 +102,10 @@ def answered(asked: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswe
             return client.compression.advise(asked), ""
         except AgentError as failure:
             because = str(failure)
-    return own_answer(asked), f"{because}; advice from the packaged measurements"
+    return advise_locally(asked), f"{because}; advice from the packaged measurements"
 
 
-def own_answer(asked: AdviceRequest) -> AdviceAnswer:
+def advise_locally(asked: AdviceRequest) -> AdviceAnswer:
     """Advice without a service."""
     from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415 -- for who needs it
 
@@ -114,7 +114,7 @@ def own_answer(asked: AdviceRequest) -> AdviceAnswer:
     return AdviceAnswer.of(advice, sampled=asked.probe is not None, source=source)
 
 
-def own_answer_of_class(asked: FileClassRequest, rates: Beside, history: "History | None" = None) -> AdviceAnswer:
+def advise_on_class_locally(asked: FileClassRequest, rates: Beside, history: "History | None" = None) -> AdviceAnswer:
     """Advice on a sort of files without a service.
 
     ``history`` : in place of the packaged measurements.

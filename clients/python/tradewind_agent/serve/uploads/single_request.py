@@ -9,11 +9,11 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from tradewind_agent.serve.folder import PART_PREFIX
-from tradewind_agent.serve.messages import Refused
+from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.unfinished import publish, write_fully
 
 
-class WholeFile:
+class SingleRequestFile:
     """Receives ``name`` from first to last byte; ``discard`` unless ``finish`` succeeded.
 
     Parameters
@@ -54,7 +54,7 @@ class WholeFile:
         OSError
         """
         if sha256 is not None and self._hash.hexdigest() != sha256:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
+            raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
         await asyncio.to_thread(os.fsync, self._descriptor)
         self.replaced_bytes = publish(self._folder, self._part, self._name)
         self.published = True

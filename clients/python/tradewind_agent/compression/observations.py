@@ -9,18 +9,18 @@ from uuid import UUID, uuid5
 from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, Effort, Work
-from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample, measured
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, PackingTotals, SettingTotals
+from tradewind_agent.compression.planning import make_case
+from tradewind_agent.compression.sampling import BEGINNING_BYTES, FileSample, measure_setting
 from tradewind_agent.compression.unpacking import Unpacker
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
-    from tradewind_agent.compression.classes import Looked
+    from tradewind_agent.compression.file_classes import ClassProbe
 
 
-def observations_of(
-    work: Work, sample: Sample, transfer_id: UUID, name: str, *, fetched: bytes = b""
+def observe_codecs(
+    work: PackingTotals, sample: FileSample, transfer_id: UUID, name: str, *, fetched: bytes = b""
 ) -> "Sequence[WireObservation]":
     """What each setting made of the blocks that it was tried on; none where too little was packed to tell.
 
@@ -31,36 +31,38 @@ def observations_of(
     fetched : the beginning of a file that was fetched, by which this end's speed of unpacking is judged; of a file that
         was sent, parts are unpacked here instead.
     """
-    return tuple(_observed(work, sample, transfer_id, name, fetched))
+    return tuple(_observe_settings(work, sample, transfer_id, name, fetched))
 
 
-def _observed(work: Work, sample: Sample, transfer_id: UUID, name: str, fetched: bytes) -> "Iterator[WireObservation]":
+def _observe_settings(
+    work: PackingTotals, sample: FileSample, transfer_id: UUID, name: str, fetched: bytes
+) -> "Iterator[WireObservation]":
     if fetched:
-        unpack_bps = measured((fetched[:BEGINNING_BYTES],), PROBE).decompress_bps
+        unpack_bps = measure_setting((fetched[:BEGINNING_BYTES],), PROBE).decompress_bps
         sample = replace(sample, probe=sample.probe._replace(decompress_bps=unpack_bps))
     for setting, effort in work.efforts.items():
         if effort.plain_bytes < OBSERVED_FROM_BYTES or not effort.pack_s > 0:
             continue
         speeds = Speeds(
             effort.ratio,
-            effort.compress_bps * case_of(sample).cores_for(setting),
-            effort.decompress_bps if fetched else _unpacked_bps(effort, sample, setting),
+            effort.compress_bps * make_case(sample).cores_for(setting),
+            effort.decompress_bps if fetched else _measure_unpacking_bps(effort, sample, setting),
         )
         if speeds.is_possible:  # of a download the server tells how long it has packed, and on how many cores
-            yield _told(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
+            yield _to_wire(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
 
 
-def _unpacked_bps(effort: Effort, sample: Sample, setting: Setting) -> float:
+def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: Setting) -> float:
     """Plain bits a second; of what has not become smaller a sample has to be packed first."""
     block = effort.last
     if block is None:
-        return measured(sample.blocks[:1], setting, repeats=1).decompress_bps
+        return measure_setting(sample.blocks[:1], setting, repeats=1).decompress_bps
     unpacker = Unpacker()
     unpacker.plain(block)
     return BITS_PER_BYTE * block.plain_bytes / max(unpacker.unpack_s, SHORTEST_S)
 
 
-def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "WireObservation":
+def _to_wire(identity: UUID, sample: FileSample, setting: Setting, speeds: Speeds) -> "WireObservation":
     from tradewind.wire.compression import WireObservation, WireSpeeds  # noqa: PLC0415 -- packed copies only
 
     return WireObservation(
@@ -76,10 +78,10 @@ def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "
     )
 
 
-def observations_of_samples(looked: "Sequence[Looked]", transfer_id: UUID) -> "Sequence[WireObservation]":
+def observe_samples(looked: "Sequence[ClassProbe]", transfer_id: UUID) -> "Sequence[WireObservation]":
     """What settings made of samples, each as a file of its own size."""
     return tuple(
-        _told(uuid5(transfer_id, f"sample {number} {setting}"), sample, setting, speeds)
+        _to_wire(uuid5(transfer_id, f"sample {number} {setting}"), sample, setting, speeds)
         for number, each in enumerate(looked)
         if each.sample is not None
         for sample in (replace(each.sample, file_bytes=each.sample.sampled_bytes),)

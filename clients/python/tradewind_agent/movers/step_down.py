@@ -8,13 +8,13 @@ whose exit code is the one that counts.
 from tradewind.parameters import Parameters
 from tradewind.units import format_count
 
-NEVER_BETTER = frozenset({400, 401, 404, 405, 406, 410, 411, 413, 414, 415, 416, 451})
+UNRECOVERABLE_STATUSES = frozenset({400, 401, 404, 405, 406, 410, 411, 413, 414, 415, 416, 451})
 """HTTP statuses that fewer files at once do not change."""
 
 _FIRST_SIGNAL_CODE = 129
 
 
-def failed_by_itself(code: int) -> bool:
+def is_own_failure(code: int) -> bool:
     """Whether a tool has ended with a failure of its own, and not by a signal."""
     return 0 < code < _FIRST_SIGNAL_CODE
 

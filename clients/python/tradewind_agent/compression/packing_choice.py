@@ -25,13 +25,13 @@ from tradewind.wire.compression import (
     WholeRecommendResponse,
     WireSpeeds,
 )
-from tradewind_agent.compression.asking import own_answer_of_class, wire_samples
-from tradewind_agent.compression.classes import FileClass, Looked, classes_of, look_at
+from tradewind_agent.compression.advising import advise_on_class_locally, to_wire_samples
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
-from tradewind_agent.compression.naming import PACKED_AT_ONCE
-from tradewind_agent.compression.packed.connection_pool import Connections
-from tradewind_agent.compression.planning import Advised
-from tradewind_agent.compression.trials import worthwhile_trials
+from tradewind_agent.compression.file_classes import ClassProbe, FileClass, classify_files, probe_classes
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.planning import FileAdvice
+from tradewind_agent.compression.trials import try_worthwhile_settings
+from tradewind_agent.compression.wire_names import PACKED_AT_ONCE
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import PreparedCopy, prepare_listed
@@ -49,7 +49,7 @@ more; they are kept, and one is open already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class PackingChoice:
     """How a copy is to be done.
 
     ``prepared`` : the whole of it, with the recommendation. ``advised`` : of the files that are to be packed.
@@ -57,8 +57,8 @@ class Chosen:
     """
 
     prepared: PreparedCopy
-    advised: Mapping[Job, Advised]
-    looked: Sequence[Looked]
+    advised: Mapping[Job, FileAdvice]
+    looked: Sequence[ClassProbe]
     at_once: int
     line_bps: float | None
     notes: tuple[str, ...]
@@ -78,83 +78,85 @@ class Chosen:
         )
 
 
-def choose(
+def choose_packing(
     listing: Listing,
     options: CopyOptions,
     client: "Client | None",
-    connections: Connections,
+    connections: ConnectionPool,
     *,
     history: "History | None" = None,
-) -> Chosen:
+) -> PackingChoice:
     """Look at each sort of files, ask once, and deal the files.
 
     ``connections`` : that are asked over, and kept. ``history`` : that advice rests on without a service, in place of
     the packaged measurements.
     """
-    classes = classes_of(listing)
-    looked_at = look_at(classes, listing, options.engine, connections, _told_bps(options))
+    classes = classify_files(listing)
+    looked_at = probe_classes(classes, listing, options.engine, connections, _stated_bps(options))
     found = zip(classes, looked_at, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
-    sampled = [_with_trials(*each, options, history) for each in seen if each[1].sample is not None]
-    asking = _Asking(client, listing, sampled)
+    sampled = [_add_trials(*each, options, history) for each in seen if each[1].sample is not None]
+    asking = _AdvisingClient(client, listing, sampled)
     prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", asking))
-    answers = asking.answers or _own_answers(prepared, asking, history)
-    advised: dict[Job, Advised] = {}
+    answers = asking.answers or _advise_locally(prepared, asking, history)
+    advised: dict[Job, FileAdvice] = {}
     for (files, looked), answer in zip(sampled, answers, strict=True):
         if answer.best.codec is not None:
             advised |= {
-                listing.jobs[at]: Advised(answer=answer, sample=looked.sample, codecs=looked.codecs)
+                listing.jobs[at]: FileAdvice(answer=answer, sample=looked.sample, codecs=looked.codecs)
                 for at in files.positions
             }
     for files, looked in seen:
         if looked.sample is None:
-            advised |= {listing.jobs[at]: Advised() for at in files.positions}
-    at_once = _at_once(prepared, len(advised), options)
-    rate_bps = _expected_bps(prepared)
-    return Chosen(
+            advised |= {listing.jobs[at]: FileAdvice() for at in files.positions}
+    at_once = _compute_files_at_once(prepared, len(advised), options)
+    rate_bps = _get_expected_bps(prepared)
+    return PackingChoice(
         prepared=prepared,
         advised=advised,
         looked=[looked for _, looked in sampled],
         at_once=at_once,
-        line_bps=None if rate_bps is None else min(_carried_bps(prepared.path, at_once), rate_bps),
-        notes=(_told(listing, advised, _why_plain(sampled, answers)),),
+        line_bps=None if rate_bps is None else min(_compute_capacity_bps(prepared.path, at_once), rate_bps),
+        notes=(_describe_choice(listing, advised, _count_rationales(sampled, answers)),),
     )
 
 
-def _with_trials(
-    files: FileClass, looked: Looked, options: CopyOptions, history: "History | None"
-) -> tuple[FileClass, Looked]:
+def _add_trials(
+    files: FileClass, looked: ClassProbe, options: CopyOptions, history: "History | None"
+) -> tuple[FileClass, ClassProbe]:
     """With what a sample that was taken here tells of the settings that may be the best; a server has tried them."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
-    told_bps = _told_bps(options)
+    told_bps = _stated_bps(options)
     line_bps = USUAL_LINE_BPS if told_bps is None else told_bps
-    tried = worthwhile_trials(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
+    tried = try_worthwhile_settings(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
     return files, replace(looked, tried=tried)
 
 
-def _told_bps(options: CopyOptions) -> float | None:
+def _stated_bps(options: CopyOptions) -> float | None:
     """What the user says that the path has free."""
     return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - min(options.load or 0.0, LOAD_MAX))
 
 
-def pack_all(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
+def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client | None") -> PackingChoice:
     """All files by one codec, as the user wants it: as many at once as the recommendation has streams."""
     prepared = prepare_listed(listing, options=options, client=client)
-    return Chosen(
+    return PackingChoice(
         prepared=prepared,
-        advised=dict.fromkeys(listing.jobs, Advised()),
+        advised=dict.fromkeys(listing.jobs, FileAdvice()),
         looked=(),
-        at_once=_at_once(prepared, len(listing.jobs), options),
-        line_bps=_told_bps(options),
+        at_once=_compute_files_at_once(prepared, len(listing.jobs), options),
+        line_bps=_stated_bps(options),
         notes=(),
     )
 
 
-class _Asking:
+class _AdvisingClient:
     """A client that asks for advice on sorts of files with the recommendation, and keeps what it is told of them."""
 
-    def __init__(self, client: "Client | None", listing: Listing, sampled: Sequence[tuple[FileClass, Looked]]) -> None:
+    def __init__(
+        self, client: "Client | None", listing: Listing, sampled: Sequence[tuple[FileClass, ClassProbe]]
+    ) -> None:
         self._client, self._direction, self._sampled = client, listing.direction, sampled
         self.answers: tuple[AdviceAnswer, ...] = ()
 
@@ -169,13 +171,13 @@ class _Asking:
         return answer
 
     def about(self, path: Path) -> tuple[FileClassRequest, ...]:
-        return tuple(_request(files, looked, path, self._direction) for files, looked in self._sampled)
+        return tuple(_make_class_request(files, looked, path, self._direction) for files, looked in self._sampled)
 
 
-def _request(files: FileClass, looked: Looked, path: Path, direction: Direction) -> FileClassRequest:
+def _make_class_request(files: FileClass, looked: ClassProbe, path: Path, direction: Direction) -> FileClassRequest:
     sample = looked.sample
     assert sample is not None
-    at_once = _most_at_once(len(files.positions), direction)
+    at_once = _compute_max_at_once(len(files.positions), direction)
     handshakes = (at_once - 1) / len(files.positions)
     return FileClassRequest(
         file_bytes=sample.file_bytes,
@@ -184,28 +186,30 @@ def _request(files: FileClass, looked: Looked, path: Path, direction: Direction)
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,
         probe=WireSpeeds.of(sample.probe),
-        samples=wire_samples(looked.tried),
+        samples=to_wire_samples(looked.tried),
         codecs=tuple(sorted(looked.codecs)),
         connections=at_once,
     )
 
 
-def _carried_bps(path: Path, connections: int) -> float:
+def _compute_capacity_bps(path: Path, connections: int) -> float:
     """What so many connections carry at most, by their windows and the loss."""
     return connections * stream_rate_bps(completed(path))
 
 
-def _own_answers(prepared: PreparedCopy, asking: _Asking, history: "History | None") -> Sequence[AdviceAnswer]:
+def _advise_locally(
+    prepared: PreparedCopy, asking: _AdvisingClient, history: "History | None"
+) -> Sequence[AdviceAnswer]:
     """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
-    rate_bps = _expected_bps(prepared) or USUAL_LINE_BPS
+    rate_bps = _get_expected_bps(prepared) or USUAL_LINE_BPS
     found = []
     for asked in asking.about(prepared.path):
-        packed_bps = min(_carried_bps(prepared.path, asked.connections), rate_bps)
-        found.append(own_answer_of_class(asked, Beside(rate_bps, packed_bps), history))
+        packed_bps = min(_compute_capacity_bps(prepared.path, asked.connections), rate_bps)
+        found.append(advise_on_class_locally(asked, Beside(rate_bps, packed_bps), history))
     return found
 
 
-def _expected_bps(prepared: PreparedCopy) -> float | None:
+def _get_expected_bps(prepared: PreparedCopy) -> float | None:
     """What the recommended setting is expected to reach; the path's rate where nothing is predicted."""
     predicted, bandwidth_bps = prepared.plan.predicted, prepared.path.bandwidth_bps
     if predicted is None:
@@ -214,20 +218,22 @@ def _expected_bps(prepared: PreparedCopy) -> float | None:
     return believed_bps(predicted.throughput_bps.mean, path_is_known=known)
 
 
-def _most_at_once(files: int, direction: Direction) -> int:
+def _compute_max_at_once(files: int, direction: Direction) -> int:
     """As many packed files as cores can feed, and as a server packs for one client."""
     most = max(FILES_A_CORE * usable_cores(), LEAST_AT_ONCE)
     return max(min(files, most, PACKED_AT_ONCE if direction is Direction.DOWNLOAD else most), 1)
 
 
-def _at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
+def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
     """Packed files at once: as many as the recommendation has streams, where cores allow it."""
     wanted = options.by_hand.concurrency or max(prepared.plan.parameters.streams, LEAST_AT_ONCE)
     most = options.limits.concurrency or wanted
-    return max(min(wanted, most, _most_at_once(files, prepared.listing.direction)), 1)
+    return max(min(wanted, most, _compute_max_at_once(files, prepared.listing.direction)), 1)
 
 
-def _why_plain(sampled: Sequence[tuple[FileClass, Looked]], answers: Sequence[AdviceAnswer]) -> Mapping[str, int]:
+def _count_rationales(
+    sampled: Sequence[tuple[FileClass, ClassProbe]], answers: Sequence[AdviceAnswer]
+) -> Mapping[str, int]:
     """Why files go as they are, and how many for each reason."""
     files: Counter[str] = Counter()
     for (each, _), answer in zip(sampled, answers, strict=True):
@@ -236,7 +242,7 @@ def _why_plain(sampled: Sequence[tuple[FileClass, Looked]], answers: Sequence[Ad
     return files
 
 
-def _told(listing: Listing, advised: Mapping[Job, Advised], why_plain: Mapping[str, int]) -> str:
+def _describe_choice(listing: Listing, advised: Mapping[Job, FileAdvice], why_plain: Mapping[str, int]) -> str:
     """What was decided, in a line."""
     sizes = [size for job, size in zip(listing.jobs, listing.sizes_bytes, strict=True) if job in advised]
     packed_bytes, others = sum(sizes), len(listing.jobs) - len(sizes)

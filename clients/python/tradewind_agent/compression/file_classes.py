@@ -11,8 +11,12 @@ from tradewind.compression.codecs import Codec, Setting, candidates
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
-from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.naming import (
+from tradewind_agent.compression.codecs import available_codecs, common_codecs
+from tradewind_agent.compression.packed.blocking_http import encodes_on_the_fly, get_coding
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.planning import parse_speeds
+from tradewind_agent.compression.sampling import FileSample, sample_file
+from tradewind_agent.compression.wire_names import (
     CODECS_HEADER,
     LINE_HEADER,
     PACKED_CODING,
@@ -20,10 +24,6 @@ from tradewind_agent.compression.naming import (
     TRIED_HEADER,
     WEB_CODINGS,
 )
-from tradewind_agent.compression.packed.connection_pool import Connections
-from tradewind_agent.compression.packed.http import coding_of, packs_by_itself
-from tradewind_agent.compression.planning import read_speeds
-from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
@@ -33,10 +33,10 @@ from tradewind_agent.errors import AgentError
 MOST_CLASSES = 8
 """Sorts of files that are looked at, the largest: the others go as they are."""
 
-LOOKED_AT_HERE = 3
+LOCAL_SAMPLES_PER_CLASS = 3
 """Files of a sort that are sampled where they are at hand; the one in the middle speaks for all."""
 
-_LOOKS_AT_ONCE = 4
+_PROBES_AT_ONCE = 4
 _OK = 200
 
 
@@ -50,24 +50,24 @@ class FileClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ClassProbe:
     """What is known of a sort of files.
 
     ``sample`` : of one of them, by the end that would pack; ``None`` of a web server that packs by itself.
     ``codecs`` : of both ends. ``tried`` : what settings made of the sample.
     """
 
-    sample: Sample | None
+    sample: FileSample | None
     codecs: frozenset[Codec] = frozenset()
     tried: Mapping[Setting, Speeds] = field(default_factory=dict)
 
 
-def classes_of(listing: Listing) -> Sequence[FileClass]:
+def classify_files(listing: Listing) -> Sequence[FileClass]:
     """The largest sorts of files, the largest first; empty files belong to none."""
     found: dict[tuple[str, int], list[int]] = {}
     for position, (job, size) in enumerate(zip(listing.jobs, listing.sizes_bytes, strict=True)):
         if size:
-            found.setdefault((_ending(job), size_bin(size)), []).append(position)
+            found.setdefault((_get_suffix(job), size_bin(size)), []).append(position)
     classes = [
         FileClass(
             ending=ending,
@@ -79,18 +79,18 @@ def classes_of(listing: Listing) -> Sequence[FileClass]:
     return sorted(classes, key=lambda each: -each.total_bytes)[:MOST_CLASSES]
 
 
-def _ending(job: Job) -> str:
+def _get_suffix(job: Job) -> str:
     name = job.source.name if isinstance(job, UploadJob) else PurePosixPath(job.source.target.partition("?")[0]).name
     return PurePosixPath(name).suffix.lower()
 
 
-def look_at(
+def probe_classes(
     classes: Sequence[FileClass],
     listing: Listing,
     options: EngineOptions,
-    connections: Connections,
+    connections: ConnectionPool,
     line_bps: float | None = None,
-) -> Sequence[Looked | None]:
+) -> Sequence[ClassProbe | None]:
     """Each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
 
     Of what is wrong the transfer itself will tell. ``line_bps`` : that the path has free, where that is known.
@@ -98,15 +98,15 @@ def look_at(
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
         with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
-            asked = pool.submit(_codecs_at, first.destination, options, connections)
-            samples = [_sample_of(each, listing, line_bps) for each in classes]
+            asked = pool.submit(_request_codecs, first.destination, options, connections)
+            samples = [_sample_class(each, listing, line_bps) for each in classes]
         codecs = asked.result()
-        return [Looked(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
-    with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
-        return list(pool.map(lambda each: _look_there(each, listing, options, connections, line_bps), classes))
+        return [ClassProbe(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
+    with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
+        return list(pool.map(lambda each: _probe_at_server(each, listing, options, connections, line_bps), classes))
 
 
-def _codecs_at(destination: Url, options: EngineOptions, connections: Connections) -> frozenset[Codec]:
+def _request_codecs(destination: Url, options: EngineOptions, connections: ConnectionPool) -> frozenset[Codec]:
     """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
         with connections.to(destination, options) as used:
@@ -115,12 +115,12 @@ def _codecs_at(destination: Url, options: EngineOptions, connections: Connection
     except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
-    return codecs_of_both(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
+    return common_codecs(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
 
 
-def _sample_of(files: FileClass, listing: Listing, line_bps: float | None) -> Sample | None:
+def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) -> FileSample | None:
     """A few files that are here, drawn by lot: the one that packs as well as half of them."""
-    lot = SystemRandom().sample(files.positions, min(len(files.positions), LOOKED_AT_HERE))
+    lot = SystemRandom().sample(files.positions, min(len(files.positions), LOCAL_SAMPLES_PER_CLASS))
     samples = []
     for position in lot:
         job = listing.jobs[position]
@@ -133,9 +133,9 @@ def _sample_of(files: FileClass, listing: Listing, line_bps: float | None) -> Sa
     return samples[len(samples) // 2] if samples else None
 
 
-def _look_there(
-    files: FileClass, listing: Listing, options: EngineOptions, connections: Connections, line_bps: float | None
-) -> Looked | None:
+def _probe_at_server(
+    files: FileClass, listing: Listing, options: EngineOptions, connections: ConnectionPool, line_bps: float | None
+) -> ClassProbe | None:
     """One file that is at a server, which is asked what a sample of it tells, and to try what may be the best."""
     position = SystemRandom().choice(files.positions)
     job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
@@ -152,24 +152,24 @@ def _look_there(
             used.over(answer)
         if answer.status != _OK:
             return None
-        if coding_of(answer) in WEB_CODINGS:
-            return Looked(sample=None) if packs_by_itself(job.source, options) else None
+        if get_coding(answer) in WEB_CODINGS:
+            return ClassProbe(sample=None) if encodes_on_the_fly(job.source, options) else None
     except AgentError:
         return None
-    return told_by_server(answer.headers, size_bytes)
+    return parse_server_sample(answer.headers, size_bytes)
 
 
-def told_by_server(fields: Message, size_bytes: int) -> Looked | None:
+def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
     """What a server says of a sample, as far as it makes sense."""
     told = fields.get(SAMPLE_HEADER)
-    sample = None if told is None else Sample.read(told, size_bytes)
-    codecs = codecs_of_both(fields.get(CODECS_HEADER, ""))
+    sample = None if told is None else FileSample.read(told, size_bytes)
+    codecs = common_codecs(fields.get(CODECS_HEADER, ""))
     if sample is None or not codecs:
         return None
     try:
-        speeds = read_speeds(fields.get(TRIED_HEADER, ""))
+        speeds = parse_speeds(fields.get(TRIED_HEADER, ""))
     except InvalidValue:
         speeds = {}
     weighed = candidates(codecs)
     tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting in weighed}
-    return Looked(sample=sample, codecs=codecs, tried=tried)
+    return ClassProbe(sample=sample, codecs=codecs, tried=tried)

@@ -10,7 +10,7 @@ from tradewind_agent.engine.origin.pipelining import (
     FIRST_PATIENCE_S,
     CheckedExchange,
     PipelineTrial,
-    Verdict,
+    TrialVerdict,
 )
 from tradewind_agent.engine.origin.traits import OriginTraits
 
@@ -20,7 +20,7 @@ _MOST_BEFORE_CONNECTED = 2
 _ROUND_TRIPS_OF_SILENCE = 5.0
 
 
-class LanePipeline:
+class DepthControl:
     """The trial that a connection is in, if any, and the request that waits for its end.
 
     Parameters
@@ -106,11 +106,11 @@ class LanePipeline:
         if window <= traits.proved_depth:
             return None
 
-        def end(verdict: Verdict, members: int) -> None:
+        def end(verdict: TrialVerdict, members: int) -> None:
             self._trial = None
             traits.note_trial(verdict, members)
             connection.lift_silence_limit()
-            if verdict is Verdict.PROVED:
+            if verdict is TrialVerdict.PROVED:
                 self._on_proved()
 
         def close() -> None:

@@ -8,16 +8,16 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Payload
-from tradewind_agent.engine.http.http1 import Request, ResponseHead
+from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.engine.origin.limits import SentUnder
+from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedStored
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
 
 
-def upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str:
+def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str:
     """Name the upload of an open source file, in every run alike as long as it has the same bytes.
 
     Size and time can be set, and hosts may have files of one name: inode, last change of any kind and host tell such
@@ -69,7 +69,7 @@ class UploadExchange:
     payload: Payload | None
 
     def __init__(
-        self, file: SendingFile, origin: Origin, request: Request, sent: FileSlice | None, *, is_whole: bool
+        self, file: SendingFile, origin: Origin, request: RequestHead, sent: FileSlice | None, *, is_whole: bool
     ) -> None:
         self.file = file
         self.origin = origin
@@ -77,7 +77,7 @@ class UploadExchange:
         self.sent = sent
         self.payload = sent
         self.expected_answer: ExpectedAnswer | None = ExpectedStored() if is_whole else None
-        self.sent_under: SentUnder | None = None
+        self.send_context: SendContext | None = None
         self._head: ResponseHead | None = None
         self._answer_bytes = 0
 

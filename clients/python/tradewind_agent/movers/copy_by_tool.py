@@ -13,26 +13,26 @@ from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.local_files import reject_special_file
-from tradewind_agent.movers.addresses import address_of
+from tradewind_agent.movers.addresses import parse_address
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.curl.lines import Pair, quoted
+from tradewind_agent.movers.curl.file_list import CurlFile, quote_value
 from tradewind_agent.movers.curl.mover import CurlMover
-from tradewind_agent.movers.known import Installed, find_installed, known_movers
-from tradewind_agent.movers.port import Task, Workload
-from tradewind_agent.movers.rclone.mover import File, RcloneMover
-from tradewind_agent.movers.url_sizes import local_path
-from tradewind_agent.movers.wrap.preparing import PreparedWrap, WrapOptions, prepare_task
+from tradewind_agent.movers.port import ToolTask, Workload
+from tradewind_agent.movers.rclone.mover import ListedFile, RcloneMover
+from tradewind_agent.movers.registry import InstalledTool, find_installed, list_movers
+from tradewind_agent.movers.url_sizes import parse_local_path
+from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.service.client import Client
 
-SHOWN_OMISSIONS = 10
+MAX_SHOWN_OMISSIONS = 10
 """Things left out that are named one by one."""
 
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
 
-def copy_movers() -> tuple[str, ...]:
+def list_copy_movers() -> tuple[str, ...]:
     """Names that a copy may be done by, our own engine's last."""
-    return (*(mover.name for mover in known_movers() if mover.tuned), MOVER)
+    return (*(mover.name for mover in list_movers() if mover.tuned), MOVER)
 
 
 def prepare_copy_by(
@@ -57,43 +57,43 @@ def prepare_copy_by(
     ToolUnusable : the tool is missing or too old.
     FileFault : a device, pipe or folder stands where a file should go.
     """
-    mover = next((each for each in known_movers() if each.tuned and each.name == name), None)
+    mover = next((each for each in list_movers() if each.tuned and each.name == name), None)
     if mover is None:
-        raise InvalidValue("--mover", f"is one of {', '.join(copy_movers())}; got {name!r}")
+        raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
     installed = find_installed(mover, mover.programs[0], environment)
-    task: Task
+    task: ToolTask
     if name == "globus-url-copy":
-        task = mover.task(_globus_line(installed, places, environment))
+        task = mover.task(_make_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
     listing = list_files(
         places[:-1], places[-1], manifest=manifest, options=options.copy.engine, rules=options.copy.listing
     )
-    jobs = _downloads(name, listing)
+    jobs = _require_downloads(name, listing)
     workload = Workload(listing.sizes_bytes, listing.sizes_are_exact)
     if isinstance(mover, RcloneMover):
-        base, paths = _below_one_address(jobs, root := _root(jobs, Path(str(local_path(places[-1])))))
+        base, paths = _find_common_address(jobs, root := _find_root(jobs, Path(str(parse_local_path(places[-1])))))
         line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
-        files = tuple(File(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
+        files = tuple(ListedFile(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
         task = mover.task_of_files(line, files)
     elif isinstance(mover, CurlMover):
         words = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
         pairs = tuple(
-            Pair(str(job.source), job.destination, size, f"output = {quoted(str(job.destination))}")
+            CurlFile(str(job.source), job.destination, size, f"output = {quote_value(str(job.destination))}")
             for job, size in sized
         )
         task = mover.task_of_pairs(CommandLine(installed.program, words, environment), pairs)
     else:
-        root = _root(jobs, Path(str(local_path(places[-1]))))
-        task = mover.task(CommandLine(installed.program, _aria2_words(jobs, folder, root), environment))
+        root = _find_root(jobs, Path(str(parse_local_path(places[-1]))))
+        task = mover.task(CommandLine(installed.program, _make_aria2_arguments(jobs, folder, root), environment))
     prepared = prepare_task(installed, task, replace(options, workload=workload), client)
-    omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:SHOWN_OMISSIONS])
-    if len(listing.left_out) > SHOWN_OMISSIONS:
-        omissions = (*omissions, f"left out: {len(listing.left_out) - SHOWN_OMISSIONS} more")
+    omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:MAX_SHOWN_OMISSIONS])
+    if len(listing.left_out) > MAX_SHOWN_OMISSIONS:
+        omissions = (*omissions, f"left out: {len(listing.left_out) - MAX_SHOWN_OMISSIONS} more")
     return replace(prepared, notes=(*prepared.notes, *omissions), left_out=listing.left_out)
 
 
-def _downloads(name: str, listing: Listing) -> list[DownloadJob]:
+def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:
     jobs = [job for job in listing.jobs if isinstance(job, DownloadJob)]
     if len(jobs) < len(listing.jobs):
         raise InvalidValue("--mover", f"{name} is driven for downloads; uploads are done by {MOVER}")
@@ -117,19 +117,19 @@ def _require_listable(destination: Path, name: str) -> None:
         raise InvalidValue("--mover", f"{name} cannot be told of {str(destination)!r}; such names are for {MOVER}")
 
 
-def _aria2_words(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:
+def _make_aria2_arguments(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:
     listed = folder / "addresses"
     entries = (f"{job.source}\n  dir={job.destination.parent}\n  out={job.destination.name}\n" for job in jobs)
     listed.write_text("".join(entries), encoding="utf-8")
     return (f"--input-file={listed}", f"--dir={root}", "--allow-overwrite=true", "--auto-file-renaming=false")
 
 
-def _root(jobs: Sequence[DownloadJob], destination: Path) -> Path:
+def _find_root(jobs: Sequence[DownloadJob], destination: Path) -> Path:
     """The folder that is filled: the parent of the destination where that is the one file's own name."""
     return destination.parent if [job.destination for job in jobs] == [destination] else destination
 
 
-def _below_one_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, list[str]]:
+def _find_common_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, list[str]]:
     """The address that all files are below, and the paths that they have there as well as below ``root``."""
     paths = [job.destination.relative_to(root).as_posix() for job in jobs]
     bases = set()
@@ -144,11 +144,11 @@ def _below_one_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, li
     return bases.pop(), paths
 
 
-def _globus_line(installed: Installed, places: Sequence[str], environment: Mapping[str, str]) -> CommandLine:
+def _make_globus_line(installed: InstalledTool, places: Sequence[str], environment: Mapping[str, str]) -> CommandLine:
     if len(places) != 2:
         raise InvalidValue("--mover", "globus-url-copy copies one source at a time")
     for place in places:
-        address = address_of(place)
+        address = parse_address(place)
         scheme = address.scheme if "://" in place else "file"
         if scheme not in _BY_GLOBUS:
             told = ", ".join(f"{each}://" for each in _BY_GLOBUS)

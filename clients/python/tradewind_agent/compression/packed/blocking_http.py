@@ -6,14 +6,14 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from socket import IPPROTO_TCP, TCP_NODELAY
 
 from tradewind.units import KIB
-from tradewind_agent.compression.naming import IDENTITY
+from tradewind_agent.compression.wire_names import IDENTITY
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.retry import retry_after_s
+from tradewind_agent.engine.http.retry import parse_retry_after
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
 from tradewind_agent.system_errors import explain_os_error
 
-LOST = (OSError, HTTPException)
+CONNECTION_ERRORS = (OSError, HTTPException)
 """What a connection raises that broke."""
 
 _MOST_REASON_BYTES = 2000
@@ -40,7 +40,7 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
         connection = HTTPConnection(first.host, first.port, timeout=options.idle_timeout_s)
     try:
         connection.connect()
-    except LOST as error:
+    except CONNECTION_ERRORS as error:
         connection.close()
         reason = f"cannot connect to {first.host}:{first.port}: {_in_words(error)}"
         raise ConnectionFault(reason, before_answer=True) from error
@@ -52,7 +52,9 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
     return connection
 
 
-def begin(connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions) -> None:
+def send_head(
+    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
+) -> None:
     """Send the head of a request; its body, if any, goes by ``connection.send``."""
     proxy = None if url.origin.secure else options.proxies.leading_to(url.origin)
     connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
@@ -64,7 +66,7 @@ def begin(connection: HTTPConnection, method: str, url: Url, headers: dict[str, 
     connection.endheaders()
 
 
-def asked(
+def send_request(
     connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
 ) -> HTTPResponse:
     """Ask without a body, and the head of the answer.
@@ -74,13 +76,13 @@ def asked(
     ConnectionFault
     """
     try:
-        begin(connection, method, url, headers, options)
+        send_head(connection, method, url, headers, options)
         return connection.getresponse()
-    except LOST as error:
-        raise lost(error, before_answer=True) from error
+    except CONNECTION_ERRORS as error:
+        raise make_connection_fault(error, before_answer=True) from error
 
 
-def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
+def discard_body(answer: HTTPResponse, method: str) -> HTTPResponse:
     """The answer to ``method`` once its body is read.
 
     Raises
@@ -89,14 +91,14 @@ def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
     """
     try:
         too_long = len(answer.read(_MOST_FORGOTTEN_BYTES)) == _MOST_FORGOTTEN_BYTES
-    except LOST as error:
-        raise lost(error) from error
+    except CONNECTION_ERRORS as error:
+        raise make_connection_fault(error) from error
     if too_long:
         raise ConnectionFault(f"the answer to {method} has more than {_MOST_FORGOTTEN_BYTES} bytes")
     return answer
 
 
-def packs_by_itself(url: Url, options: EngineOptions) -> bool:
+def encodes_on_the_fly(url: Url, options: EngineOptions) -> bool:
     """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
 
     Raises
@@ -104,15 +106,15 @@ def packs_by_itself(url: Url, options: EngineOptions) -> bool:
     ConnectionFault
     """
     with closing(connect(url, options)) as connection:
-        answer = forgotten(asked(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options), "HEAD")
-    return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
+        answer = discard_body(send_request(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options), "HEAD")
+    return answer.status == HTTPStatus.OK and get_coding(answer) == IDENTITY
 
 
-def coding_of(answer: HTTPResponse) -> str:
+def get_coding(answer: HTTPResponse) -> str:
     return answer.headers.get("Content-Encoding", IDENTITY).strip().lower()
 
 
-def lost(error: BaseException, *, before_answer: bool = False) -> ConnectionFault:
+def make_connection_fault(error: BaseException, *, before_answer: bool = False) -> ConnectionFault:
     return ConnectionFault(f"the connection broke: {_in_words(error)}", before_answer=before_answer)
 
 
@@ -120,13 +122,13 @@ def _in_words(error: BaseException) -> str:
     return str(explain_os_error(error) if isinstance(error, OSError) else error) or type(error).__name__
 
 
-def refusal(answer: HTTPResponse) -> FileFault:
+def make_refusal(answer: HTTPResponse) -> FileFault:
     """Why a server has refused, in its own words where it has any."""
     import json  # noqa: PLC0415 -- hardly ever needed
 
     try:
         text = answer.read(_MOST_REASON_BYTES)
-    except LOST:
+    except CONNECTION_ERRORS:
         text = b""  # its status tells enough
     try:
         detail = f": {json.loads(text)['detail']}"
@@ -135,5 +137,5 @@ def refusal(answer: HTTPResponse) -> FileFault:
     reason = f"the server answered {answer.status} {answer.reason}{detail}"
     fields = {name.lower(): value for name, value in answer.headers.items()}
     return RefusedByServer(
-        reason, retryable=answer.status in _RETRYABLE, retry_after_s=retry_after_s(fields), status=answer.status
+        reason, retryable=answer.status in _RETRYABLE, retry_after_s=parse_retry_after(fields), status=answer.status
     )

@@ -1,28 +1,25 @@
-"""A lane: the place of one connection in a channel. It connects when work is dealt to it and again after a close."""
+"""The request pipeline of a connection: it connects when work is dealt to it, and again after a close."""
 
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from tradewind_agent.engine.depth_control import DepthControl
 from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.connection import Connection
+from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.http1 import ResponseHead
-from tradewind_agent.engine.http.retry import retry_after_s
+from tradewind_agent.engine.http.retry import parse_retry_after
 from tradewind_agent.engine.http.tcp_info import TcpInfo
-from tradewind_agent.engine.lane_pipeline import LanePipeline
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin.limits import LOAD_STATUSES, SentUnder
+from tradewind_agent.engine.origin.limits import LOAD_STATUSES, SendContext
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import FileFault
 
-if TYPE_CHECKING:
-    from tradewind_agent.engine.chunks import Channel
-
 _AHEAD_BYTES = 8 * 1024 * 1024
 """No request is sent ahead while this much is still to come on the connection: it covers 1 Gbit/s at 60 ms, and what
-is not yet asked for can still be dealt to a faster lane."""
+is not yet asked for can still be dealt to a faster pipeline."""
 
 _LEAST_AHEAD_BYTES = 256 * 1024
 """As the work runs out less is sent ahead, but at least this much: it covers 35 Mbit/s at 60 ms on each connection."""
@@ -42,41 +39,66 @@ _RANGE_ROUND_TRIPS = 50
 _BUSY = frozenset({429, 503, 509})
 
 
-class LaneHost(Protocol):
-    """What a lane asks of the pool."""
+class ExchangeSource(Protocol):
+    """A channel, as the pipelines that serve it see it.
+
+    A protocol, because channels own pipelines: their layer is above this one.
+    """
+
+    @property
+    def pipelining(self) -> int:
+        """Return the planned number of requests in flight on a connection."""
+
+    @property
+    def buffer(self) -> ReceiveBuffer:
+        """Return the I/O block that connections of the chunk receive into."""
+
+    @property
+    def bytes_per_pipeline(self) -> float:
+        """Return an even share of the chunk's remaining bytes."""
+
+    def next_exchange(self, pipeline: "RequestPipeline") -> FileExchange | None:
+        """Return the next request for ``pipeline``; ``None`` where nothing is left to request."""
+
+
+class PipelineHost(Protocol):
+    """The pool, as its pipelines see it.
+
+    A protocol, because the pool owns pipelines: its layer is above this one.
+    """
 
     options: EngineOptions
 
-    def admits(self, origin: Origin, lane: "Lane") -> bool:
-        """Whether the origin permits that this lane sends it a request now."""
+    def admits(self, origin: Origin, pipeline: "RequestPipeline") -> bool:
+        """Return whether the origin permits this pipeline to send it a request now."""
 
-    def note_start(self, origin: Origin, lane: "Lane") -> SentUnder:
+    def note_start(self, origin: Origin, pipeline: "RequestPipeline") -> SendContext:
         """Count a request that is about to be sent."""
 
-    def note_refused_connection(self, lane: "Lane", sent: SentUnder) -> None:
-        """The origin has refused this lane's connection."""
+    def note_refused_connection(self, pipeline: "RequestPipeline", sent: SendContext) -> None:
+        """Note that the origin has refused the connection of this pipeline."""
 
     def hold(self, origin: Origin, wait_s: float) -> None:
-        """The origin asks to be left alone for a while."""
+        """Send the origin no request for ``wait_s``: it has asked for that."""
 
-    def dial(self, origin: Origin, lane: "Lane") -> "asyncio.Task[Connection]": ...
+    def dial(self, origin: Origin, pipeline: "RequestPipeline") -> "asyncio.Task[Connection]": ...
 
     def traits_of(self, origin: Origin) -> OriginTraits: ...
 
-    def ready(self, lane: "Lane") -> None:
-        """The lane has room for work, or none left to do."""
+    def ready(self, pipeline: "RequestPipeline") -> None:
+        """Give the pipeline more work, or retire it: it has room, or nothing left to do."""
 
     def deal_soon(self) -> None:
-        """Deal work to all lanes, once those that connect in this turn of the loop have sent their first request."""
+        """Deal work to all pipelines, once those that connect in this iteration of the loop have sent a request."""
 
     def crash(self, error: BaseException) -> None:
-        """A defect: end the transfer with it instead of waiting for ever."""
+        """End the transfer with a defect instead of waiting for ever."""
 
     def closed(self, last_info: TcpInfo) -> None:
-        """A connection is gone."""
+        """Note that a connection is gone."""
 
 
-class Lane:
+class RequestPipeline:
     """One connection at a time and the requests dealt to it.
 
     Attributes
@@ -85,8 +107,8 @@ class Lane:
     has_served : whether the current connection has brought an answer that is no refusal.
     """
 
-    def __init__(self, host: LaneHost, channel: "Channel") -> None:
-        self.channel: Channel | None = channel
+    def __init__(self, host: PipelineHost, channel: ExchangeSource) -> None:
+        self.channel: ExchangeSource | None = channel
         self.connection: Connection | None = None
         self.origin: Origin | None = None
         self.has_served = False
@@ -97,7 +119,7 @@ class Lane:
         self._resting: asyncio.TimerHandle | None = None
         self._failures = 0
         self._cautious = False
-        self._pipeline = LanePipeline(host.deal_soon)
+        self._depth = DepthControl(host.deal_soon)
         self._rate_bytes_per_s: float | None = None
         self._round_trip_s = 0.0
         self._idle_since = self._loop.time()
@@ -105,7 +127,7 @@ class Lane:
 
     @property
     def outstanding(self) -> int:
-        """Requests dealt to this lane and not answered in full."""
+        """Requests dealt to this pipeline and not answered in full."""
         return len(self._outstanding)
 
     @property
@@ -119,7 +141,7 @@ class Lane:
 
     def has_room(self) -> bool:
         """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
-        if self.channel is None or self._resting is not None or self._shut or self._pipeline.held is not None:
+        if self.channel is None or self._resting is not None or self._shut or self._depth.held is not None:
             return False
         if not self._outstanding:
             return self.connection is None or self.connection.is_open
@@ -127,21 +149,21 @@ class Lane:
             return False
         count, window = len(self._outstanding), self._window(self.channel)
         return (
-            self._pipeline.has_room(count, window, self._traits, self.connection)
+            self._depth.has_room(count, window, self._traits, self.connection)
             and self._may_ask_ahead(self._outstanding[-1], self.channel)
-            and self._pipeline.may_follow(count, self._traits, self.connection)
+            and self._depth.may_follow(count, self._traits, self.connection)
         )
 
-    def _may_ask_ahead(self, last: FileExchange, channel: "Channel") -> bool:
+    def _may_ask_ahead(self, last: FileExchange, channel: ExchangeSource) -> bool:
         if self._cautious or last.request.method == "HEAD":
             return False  # where the answer to HEAD ends is only known when nothing follows it
-        ahead_bytes = _AHEAD_SHARE * channel.chunk.bytes_to_come_a_lane
+        ahead_bytes = _AHEAD_SHARE * channel.bytes_per_pipeline
         most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
-    def _window(self, channel: "Channel") -> int:
+    def _window(self, channel: ExchangeSource) -> int:
         answered = 0 if self.connection is None else self.connection.answered
-        return self._traits.window(channel.chunk.pipelining, answered)
+        return self._traits.window(channel.pipelining, answered)
 
     @property
     def _traits(self) -> OriginTraits:
@@ -161,11 +183,11 @@ class Lane:
         return (not self._outstanding or self.origin == origin) and self._host.admits(origin, self)
 
     def give(self, exchange: FileExchange) -> None:
-        """Deal one request to this lane; `has_room` and `serves` must hold."""
+        """Deal one request to this pipeline; `has_room` and `serves` must hold."""
         if not self._outstanding:
             self._idle_since = self._loop.time()
         self._outstanding.append(exchange)
-        exchange.sent_under = self._host.note_start(exchange.origin, self)
+        exchange.send_context = self._host.note_start(exchange.origin, self)
         if self.connection is not None and self.origin == exchange.origin:
             self._send(self.connection, exchange)
         elif self._dialling is None:
@@ -177,7 +199,7 @@ class Lane:
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
         window = 1 if self._cautious or self.channel is None else self._window(self.channel)
         before = self._outstanding[-2] if len(self._outstanding) > 1 else None
-        self._pipeline.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
+        self._depth.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
 
     def _dialled(self, task: "asyncio.Task[Connection]") -> None:
         self._dialling = None
@@ -197,7 +219,7 @@ class Lane:
             self.move_to(self.channel)
             self._idle_since = self._loop.time()
             waiting, self._outstanding = self._outstanding, deque()
-            while waiting and self._pipeline.held is None:
+            while waiting and self._depth.held is None:
                 self._outstanding.append(exchange := waiting.popleft())
                 self._send(self.connection, exchange)
             for exchange in waiting:
@@ -205,7 +227,7 @@ class Lane:
             self._host.deal_soon()
 
     def _note_refused_connection(self) -> None:
-        sent = self._outstanding[0].sent_under if self._outstanding else None
+        sent = self._outstanding[0].send_context if self._outstanding else None
         if sent is not None:
             self._host.note_refused_connection(self, sent)
 
@@ -237,10 +259,10 @@ class Lane:
         self._idle_since = now
         if head.status in LOAD_STATUSES:
             self._cautious = True
-            if wait_s := retry_after_s(head.headers):
+            if wait_s := parse_retry_after(head.headers):
                 self._host.hold(exchange.origin, wait_s)
         if head.status in _BUSY:
-            self._rest(retry_after_s(head.headers))
+            self._rest(parse_retry_after(head.headers))
         elif head.status not in LOAD_STATUSES:
             self._failures = 0
             self.has_served = True
@@ -248,7 +270,7 @@ class Lane:
             self._round_trip_s = connection.first_byte_s
         assert self.origin is not None
         self._host.traits_of(self.origin).answered(connection.answered, keep_alive=head.keep_alive)
-        if not connection.in_flight and connection.is_open and (held := self._pipeline.take_held()) is not None:
+        if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
             self._send(connection, held)
         if connection.is_open:
             self._host.ready(self)
@@ -264,7 +286,7 @@ class Lane:
         # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
         self._cautious = bool(self._outstanding)
         self._outstanding.clear()
-        self._pipeline.reset()
+        self._depth.reset()
         if connection.pipelining_failed and self.origin is not None:
             self._host.traits_of(self.origin).pipelining = False
         if not connection.answered and not self._shut:
@@ -291,11 +313,11 @@ class Lane:
         if all(exchange.payload is None for exchange in self._outstanding):
             self.connection.dismiss()
 
-    def move_to(self, channel: "Channel | None") -> None:
+    def move_to(self, channel: ExchangeSource | None) -> None:
         """Go on with the files of another channel; what is in flight is finished first."""
         self.channel = channel
         if channel is not None and self.connection is not None:
-            self.connection.buffer = channel.chunk.buffer
+            self.connection.buffer = channel.buffer
 
     async def shut(self) -> None:
         """Close whatever is open; exchanges in flight are told."""

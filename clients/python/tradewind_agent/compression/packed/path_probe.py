@@ -12,8 +12,8 @@ from tradewind.compression.model import Line
 from tradewind.compression.probe import LEAST_SIZE_RATIO, FittedLine, Timed, fitted_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
-from tradewind_agent.compression.codecs import codecs_of_both
-from tradewind_agent.compression.naming import CODECS_HEADER
+from tradewind_agent.compression.codecs import common_codecs
+from tradewind_agent.compression.wire_names import CODECS_HEADER
 from tradewind_agent.errors import CopyFailed
 
 PROBE_SIZES_BYTES = (64 * KIB, 256 * KIB, MIB)
@@ -29,7 +29,7 @@ _INSTEAD = "name the path by --bandwidth"
 Clock = Callable[[], float]
 
 
-def probed_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLine, frozenset[Codec]]:
+def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLine, frozenset[Codec]]:
     """The way to a `serve-files`, and codecs of both ends.
 
     From uploads of bytes that do not pack and are named by a wrong sum: none is kept.
@@ -58,13 +58,13 @@ def probed_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLin
             told = answer.headers
         if not told.get("server", "").startswith("tradewind"):
             raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
-        codecs = codecs_of_both(told.get(CODECS_HEADER, ""))
+        codecs = common_codecs(told.get(CODECS_HEADER, ""))
         return PROBE_SIZES_BYTES
 
-    return _fitted(url, sizes, sent), codecs
+    return _fit_line(url, sizes, sent), codecs
 
 
-def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
+def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
     """The way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
 
     Raises
@@ -75,7 +75,7 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
     def fetched(http: httpx.Client, size: int) -> Timed:
         begun_s = clock_s()
         with http.stream("GET", url, headers={"Range": f"bytes=0-{size - 1}"}) as answer:
-            came_bytes = _bytes_of(answer, size)
+            came_bytes = _count_body_bytes(answer, size)
         took_s = clock_s() - begun_s
         if answer.status_code != _PARTIAL or came_bytes != size:
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
@@ -88,17 +88,17 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
             raise CopyFailed(f"{url} is not there (404); name a file of the server, or {_INSTEAD}")
         if answer.status_code != _PARTIAL or not told.isdecimal():
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
-        return _sizes_of(url, int(told))
+        return _choose_sizes(url, int(told))
 
-    return _fitted(url, sizes, fetched)
+    return _fit_line(url, sizes, fetched)
 
 
-def asking_first_s(line: Line) -> float:
+def estimate_query_s(line: Line) -> float:
     """What a packed upload takes to ask what is there already, s: a round trip, of which a probe's set-up has two."""
     return line.setup_s / 2
 
 
-def _bytes_of(answer: httpx.Response, most: int) -> int:
+def _count_body_bytes(answer: httpx.Response, most: int) -> int:
     """How long a body is, as it comes; of one that is longer, no more than that."""
     came_bytes = 0
     for piece in answer.iter_raw():
@@ -108,7 +108,7 @@ def _bytes_of(answer: httpx.Response, most: int) -> int:
     return came_bytes
 
 
-def _sizes_of(url: str, file_bytes: int) -> tuple[int, ...]:
+def _choose_sizes(url: str, file_bytes: int) -> tuple[int, ...]:
     """Those of a probe, smaller ones of a file that has not as many bytes."""
     largest = min(PROBE_SIZES_BYTES[-1], file_bytes)
     if largest < LEAST_SIZE_RATIO * LEAST_FETCHED_BYTES:
@@ -118,7 +118,7 @@ def _sizes_of(url: str, file_bytes: int) -> tuple[int, ...]:
     return smallest, round((smallest * largest) ** 0.5), largest
 
 
-def _fitted(
+def _fit_line(
     url: str, sizes: Callable[[httpx.Client], tuple[int, ...]], timed: Callable[[httpx.Client, int], Timed]
 ) -> FittedLine:
     try:

@@ -14,7 +14,7 @@ _LOOK_S = 0.2
 
 
 @dataclass(slots=True)
-class Permit:
+class FileSlot:
     """One file's turn; ``is_alone`` while no other file has had one since it began."""
 
     step: int
@@ -28,7 +28,7 @@ def may_be_load(fault: FileFault) -> bool:
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
 
 
-class Permits:
+class FileSlots:
     """Turns of the files of one copy, for threads.
 
     Parameters
@@ -47,20 +47,20 @@ class Permits:
         self.served = 0
         self._most, self._is_over, self._clock_s = most, is_over, clock_s
         self._held_until_s = 0.0
-        self._in_turn: list[Permit] = []
+        self._in_turn: list[FileSlot] = []
         self._step = 0
         self._is_exclusive = False
         self._changed = Condition()
 
     @contextmanager
-    def turn(self, *, alone: bool) -> Iterator[Permit]:
+    def turn(self, *, alone: bool) -> Iterator[FileSlot]:
         """Wait for a turn; with ``alone`` until all others have ended theirs, and keep others from beginning."""
         with self._changed:
             if alone:
                 self._wait_until(lambda: not self._is_exclusive)
                 self._is_exclusive = True
             self._wait_until(lambda: self._has_room(alone=alone))
-            permit = Permit(self._step, is_alone=not self._in_turn)
+            permit = FileSlot(self._step, is_alone=not self._in_turn)
             for other in self._in_turn:
                 other.is_alone = False
             self._in_turn.append(permit)
@@ -86,7 +86,7 @@ class Permits:
         with self._changed:
             self.served += 1
 
-    def step_down(self, permit: Permit, wait_s: float | None) -> None:
+    def step_down(self, permit: FileSlot, wait_s: float | None) -> None:
         """Permit half as many, once for all files that were refused under the same limit."""
         with self._changed:
             if wait_s is not None:
@@ -96,20 +96,20 @@ class Permits:
                 self.permitted = max(min(self._most, self.permitted or self._most) // 2, 1)
 
 
-class Tries:
+class TryCounter:
     """How often one file may still be tried.
 
     A refusal while others are served does not count. A refusal that may mean the file (403, 421) is tried once more
     while nothing else is requested; then it counts as what it says.
     """
 
-    def __init__(self, most: int, permits: Permits) -> None:
+    def __init__(self, most: int, permits: FileSlots) -> None:
         self.needs_to_be_alone = False
         self.failed = 0
         self._most, self._permits = most, permits
         self._served = permits.served
 
-    def may_go_on(self, fault: FileFault, permit: Permit, longest_wait_s: float) -> bool:
+    def may_go_on(self, fault: FileFault, permit: FileSlot, longest_wait_s: float) -> bool:
         """Count a failure; whether the file is tried again."""
         status = fault.status if isinstance(fault, RefusedByServer) else None
         if may_be_load(fault) and not permit.is_alone:
@@ -124,7 +124,7 @@ class Tries:
         self.failed += 1
         return fault.retryable and self.failed < self._most
 
-    def note_served(self, permit: Permit) -> None:
+    def note_served(self, permit: FileSlot) -> None:
         """The file is done; one that was refused beside others shows that the server permits fewer."""
         self._permits.note_served()
         if self.needs_to_be_alone:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from tradewind.errors import InvalidValue
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.movers.aria2.mover import Aria2Mover
-from tradewind_agent.movers.baselines import baselines
+from tradewind_agent.movers.baselines import list_baselines
 from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.globus.mover import GlobusMover
 from tradewind_agent.movers.port import Mover
 from tradewind_agent.movers.rclone.mover import RcloneMover
-from tradewind_agent.movers.tool_query import ask_tool
+from tradewind_agent.movers.tool_query import query_tool
 
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledTool:
     """A tool as it is on this host; ``version`` is ``None`` where it does not tell."""
 
     mover: Mover
@@ -28,12 +28,12 @@ class Installed:
     version: str | None
 
 
-def known_movers() -> tuple[Mover, ...]:
+def list_movers() -> tuple[Mover, ...]:
     """Every tool that can be wrapped: those that are tuned, then those that are only measured."""
-    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *baselines())
+    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *list_baselines())
 
 
-def mover_named(program: str) -> Mover:
+def find_mover(program: str) -> Mover:
     """The tool that a program is, by its name without folders.
 
     Raises
@@ -41,15 +41,15 @@ def mover_named(program: str) -> Mover:
     InvalidValue : an unknown one.
     """
     named = os.path.basename(program)  # noqa: PTH119  # a word of a command line, "" included
-    for mover in known_movers():
+    for mover in list_movers():
         if named in mover.programs:
             return mover
-    tuned = ", ".join(mover.programs[0] for mover in known_movers() if mover.tuned)
-    measured = ", ".join(mover.programs[0] for mover in known_movers() if not mover.tuned)
+    tuned = ", ".join(mover.programs[0] for mover in list_movers() if mover.tuned)
+    measured = ", ".join(mover.programs[0] for mover in list_movers() if not mover.tuned)
     raise InvalidValue("wrap", f"does not know {named!r}; it tunes {tuned}, and measures {measured}")
 
 
-def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -> Installed:
+def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -> InstalledTool:
     """The program, if it can be run and is not too old.
 
     Raises
@@ -60,17 +60,17 @@ def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -
     if found is None:
         raise ToolUnusable(f"{program} is not installed; on Debian and Ubuntu: apt install {mover.package}")
     if not mover.version_words:
-        return Installed(mover, found, None)
-    match = _VERSION.search(ask_tool((found, *mover.version_words)))
+        return InstalledTool(mover, found, None)
+    match = _VERSION.search(query_tool((found, *mover.version_words)))
     if match is None:
         raise ToolUnusable(
             f"{found} does not tell its version with {' '.join(mover.version_words)}: is it {mover.name}?"
         )
-    if _numbers(match[1]) < mover.oldest:
+    if _parse_version(match[1]) < mover.oldest:
         needed = ".".join(str(part) for part in mover.oldest)
         raise ToolUnusable(f"{found} is version {match[1]}; {needed} or newer is needed (package {mover.package})")
-    return Installed(mover, found, match[1])
+    return InstalledTool(mover, found, match[1])
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))

@@ -14,12 +14,12 @@ from tradewind_agent.copy.plan import PlannedCopy, plan_sizes
 from tradewind_agent.copy.resources import select_limits
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.flag_words import over
-from tradewind_agent.movers.known import Installed, find_installed, mover_named
-from tradewind_agent.movers.port import Command, Task, Tuning, Workload
+from tradewind_agent.movers.flag_words import override
+from tradewind_agent.movers.port import Command, RunSettings, ToolTask, Workload
+from tradewind_agent.movers.registry import InstalledTool, find_installed, find_mover
 from tradewind_agent.movers.wrap.expected_rates import expected_rates
-from tradewind_agent.movers.wrap.restarting import ASSUMED_RTT_S, Restarting
-from tradewind_agent.movers.wrap.tool_connections import connections_of
+from tradewind_agent.movers.wrap.restarts import ASSUMED_RTT_S, Restarting
+from tradewind_agent.movers.wrap.tool_connections import watch_connections
 from tradewind_agent.movers.wrap.tool_loop import TunedWork
 from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.resources.limiter import ResourceLimiter
@@ -42,7 +42,7 @@ class WrapOptions:
     """What beside a copy's options a wrapped tool is asked for.
 
     ``workload`` : sizes, where the caller knows them better than the tool's command line tells.
-    ``round_s`` : see ``Tuning``.
+    ``round_s`` : see ``RunSettings``.
     """
 
     copy: CopyOptions
@@ -57,8 +57,8 @@ class PreparedWrap:
     ``left_out`` : of what it was to copy, what was not handed over to it.
     """
 
-    installed: Installed
-    task: Task
+    installed: InstalledTool
+    task: ToolTask
     planned: PlannedCopy
     path: Path
     source: str
@@ -74,8 +74,8 @@ class PreparedWrap:
 
     @property
     def wanted(self) -> CopyOptions:
-        """What is asked of the transfer, see `_wanted`."""
-        return _wanted(self.options.copy, self.task)
+        """What is asked of the transfer, see `_apply_user_flags`."""
+        return _apply_user_flags(self.options.copy, self.task)
 
     def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
         """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
@@ -85,13 +85,13 @@ class PreparedWrap:
         if self.workload is None or not self.installed.mover.tuned:
             return None
         wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
-        return TunedWork(self.planned, self.workload, wanted, self.path, connections_of(self.task, say))
+        return TunedWork(self.planned, self.workload, wanted, self.path, watch_connections(self.task, say))
 
-    def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> Tuning:
+    def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> RunSettings:
         """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
         predicted, own = self.plan.predicted, self.task.by_hand
-        return Tuning(
-            parameters=over(self.plan.parameters if granted is None else granted, own),
+        return RunSettings(
+            parameters=override(self.plan.parameters if granted is None else granted, own),
             expected_bps=predicted.throughput_bps.mean if predicted else None,
             fixed=own,
             rate_bps=select_limits(self.plan, self.options.copy)[0].nic_bps,
@@ -138,7 +138,7 @@ class PreparedWrap:
 
     @property
     def not_expressible(self) -> tuple[str, ...]:
-        return self.task.left_out(self.plan.parameters)
+        return self.task.find_inexpressible(self.plan.parameters)
 
     def first_command(self) -> Command:
         """What would be run first."""
@@ -158,13 +158,13 @@ def prepare_wrap(
     InvalidValue : a tool or a command line that cannot be wrapped.
     ToolUnusable : the tool is missing or too old.
     """
-    mover = mover_named(words[0])
+    mover = find_mover(words[0])
     installed = find_installed(mover, words[0], environment)
     task = mover.task(CommandLine(installed.program, tuple(words[1:]), environment))
     return prepare_task(installed, task, options, client)
 
 
-def prepare_task(installed: Installed, task: Task, options: WrapOptions, client: Client | None) -> PreparedWrap:
+def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions, client: Client | None) -> PreparedWrap:
     """As ``prepare_wrap``, for a command line that has been read."""
     ends, copy = task.ends, options.copy
     here = socket.gethostname()
@@ -181,7 +181,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
             claims_none = "" if client is None else ", and no share of the path's caps is claimed"
             notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB{claims_none}",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
-        planned = plan_sizes(sizes, path, names, _wanted(copy, task), client, mover=installed.mover.name)
+        planned = plan_sizes(sizes, path, names, _apply_user_flags(copy, task), client, mover=installed.mover.name)
         notes = (*notes, *planned.notes)
     else:
         rationale = f"{installed.mover.name} is measured, not tuned"
@@ -199,10 +199,12 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
     )
 
 
-def _wanted(copy: CopyOptions, task: Task) -> CopyOptions:
+def _apply_user_flags(copy: CopyOptions, task: ToolTask) -> CopyOptions:
     """With what the tool's own flags set as set by hand, and no more than one stream a file where it cannot open more.
 
     Streams that it never opens would be claimed of the path's caps, and waited for before others are given up.
     """
-    wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
-    return replace(wanted, limits=replace(copy.limits, parallelism=1)) if task.left_out(_TWO_STREAMS) else wanted
+    wanted = replace(copy, by_hand=override(copy.by_hand, task.by_hand))
+    return (
+        replace(wanted, limits=replace(copy.limits, parallelism=1)) if task.find_inexpressible(_TWO_STREAMS) else wanted
+    )

@@ -18,10 +18,10 @@ from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 HYSTERESIS = 1.5
 """What is gained must be so many times what is lost: expectations are wrong by tens of per cent."""
 
-LEAST_TICKS_BETWEEN = 3
+MIN_TICKS_BETWEEN = 3
 """A start needs a tick to get going and one to be measured before the next one is thought of."""
 
-LEAST_TICKS_LEFT = 2
+MIN_TICKS_LEFT = 2
 """Nearer to the end than this nothing is worth a start."""
 
 ASSUMED_RTT_S = 0.1
@@ -30,7 +30,7 @@ _FIRST_WINDOW_BYTES = 14_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class RestartCase:
     """What is weighed.
 
     ``now_bps``, ``then_bps`` : measured rate, and what is expected of the new settings.
@@ -64,16 +64,18 @@ class Case:
         return self.startup_s + self.slow_start_s + again_s
 
 
-def restart_pays(case: Case) -> bool:
+def is_restart_worthwhile(case: RestartCase) -> bool:
     """Whether to interrupt the tool now: clearly worth it, not soon after the last start, nor near the end."""
-    if case.since_s < LEAST_TICKS_BETWEEN * case.tick_s or case.now_bps <= 0:
+    if case.since_s < MIN_TICKS_BETWEEN * case.tick_s or case.now_bps <= 0:
         return False
-    if BITS_PER_BYTE * case.remaining_bytes / case.now_bps < LEAST_TICKS_LEFT * case.tick_s:
+    if BITS_PER_BYTE * case.remaining_bytes / case.now_bps < MIN_TICKS_LEFT * case.tick_s:
         return False
     return case.gain_s > HYSTERESIS * case.cost_s
 
 
-def rate_after(now_bps: float, *, expected_now_bps: float, expected_then_bps: float, streams_ratio: float) -> float:
+def predict_rate_bps(
+    now_bps: float, *, expected_now_bps: float, expected_then_bps: float, streams_ratio: float
+) -> float:
     """What is to be expected of new settings, from what is measured of the old ones, bit/s.
 
     Fewer or equal streams change the measured rate as they change the expected one. More streams may regain what is
@@ -85,7 +87,7 @@ def rate_after(now_bps: float, *, expected_now_bps: float, expected_then_bps: fl
     return min(max(alike_bps, expected_then_bps), now_bps * streams_ratio)
 
 
-def slow_start_s(rate_bps: float, streams: int, rtt_s: float) -> float:
+def estimate_slow_start_s(rate_bps: float, streams: int, rtt_s: float) -> float:
     """Until new connections that share a rate have grown to it, doubling their windows each round trip."""
     window_bytes = rate_bps * rtt_s / BITS_PER_BYTE / max(streams, 1)
     return rtt_s * (1 + max(math.log2(max(window_bytes, 1.0) / _FIRST_WINDOW_BYTES), 0.0))
@@ -98,13 +100,14 @@ class Restart:
     elapsed_s: float
     before: Parameters
     after: Parameters
-    case: Case
+    case: RestartCase
 
     def line(self) -> str:
         """What people are told of it."""
         again = f", {format_bytes(self.case.lost_bytes)} are fetched again" if self.case.lost_bytes else ""
         return (
-            f"{self.elapsed_s:.0f} s: started anew with {_told(self.after)} in place of {_told(self.before)}: "
+            f"{self.elapsed_s:.0f} s: restarted with {_format_parameters(self.after)} "
+            f"in place of {_format_parameters(self.before)}: "
             f"{format_bps(self.case.then_bps)} expected where {format_bps(self.case.now_bps)} was measured, "
             f"{self.case.gain_s:.1f} s gained for {self.case.cost_s:.1f} s{again}"
         )
@@ -138,5 +141,5 @@ class Restarting:
         self.say(restart.line())
 
 
-def _told(parameters: Parameters) -> str:
+def _format_parameters(parameters: Parameters) -> str:
     return ", ".join(f"{name} {value}" for name, value in parameters.known().items()) or "its own settings"

@@ -13,7 +13,7 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
-from tradewind_agent.movers.port import Progress, ToolRun
+from tradewind_agent.movers.port import ToolProgress, ToolRun
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 from tradewind_agent.session.planning import find_chunk
 
@@ -83,7 +83,7 @@ class DrivenTool:
         """How far it is, under the plan that is in force by now."""
         self._take_up()
         run = self._run
-        progress = run.progress() if run is not None else Progress(0, self._total.files)
+        progress = run.progress() if run is not None else ToolProgress(0, self._total.files)
         moved_share = min(progress.bytes_moved / self._total.total_bytes, 1.0) if self._total.total_bytes else 0.0
         files = self._total.files
         left = progress.files_left if progress.files_left is not None else round(files * (1 - moved_share))

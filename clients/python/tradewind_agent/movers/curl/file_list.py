@@ -3,81 +3,81 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind_agent.movers.addresses import address_of
-from tradewind_agent.movers.command_line import Grammar, Parsed, parse, without
-from tradewind_agent.movers.curl.url_globs import MOST_ADDRESSES, expanded
+from tradewind_agent.movers.addresses import parse_address
+from tradewind_agent.movers.command_line import Grammar, ParsedWords, parse, remove_options
+from tradewind_agent.movers.curl.url_globs import MAX_ADDRESSES, expand_globs
 
-_OF_THE_WHOLE = frozenset({
+_WHOLE_RUN_OPTIONS = frozenset({
     "next", ":", "config", "upload-file", "dump-header", "trace", "trace-ascii", "trace-config", "stderr", "libcurl",
     "cookie-jar", "hsts", "alt-svc", "etag-save", "remote-header-name", "no-clobber", "skip-existing", "rate",
     "variable",
 })  # fmt: skip
 """Options whose effect would differ with every start, or that name files in a way that only curl can follow."""
 
-NOT_TWICE = frozenset({
+UNREPEATABLE_OPTIONS = frozenset({
     "data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "json", "request",
 })  # fmt: skip
 """Requests that may change something at the server: none is interrupted, to be made again."""
 
 _NAMES = "the names of its files are not one for each address"
 
-_TAKEN_OUT = ("url", "output", "remote-name", "remote-name-all")
+_REMOVED_OPTIONS = ("url", "output", "remote-name", "remote-name-all")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """An address, the file it becomes, its size, and the line by which curl is told of the file."""
+class CurlFile:
+    """An address, the file it becomes, its size, and the configuration line that names the file."""
 
     address: str
     file: Path
     size_bytes: int
-    told: str = ""
+    name_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FileList:
     """``words`` : the user's options without addresses and names; ``refusal`` : why there is no list, in a phrase."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CurlFile, ...]
     words: tuple[str, ...]
     refusal: str = ""
 
 
-def file_list(arguments: tuple[str, ...], given: Parsed, grammar: Grammar) -> FileList:
+def parse_file_list(arguments: tuple[str, ...], given: ParsedWords, grammar: Grammar) -> FileList:
     """The files of a command line, sizes unknown (0) yet; none where it is not plainly such a list.
 
     ``given`` : its options, with those of the configuration.
     """
-    refusal = _refused_by_options(given)
+    refusal = _find_refusal(given)
     if refusal:
         return FileList((), arguments, refusal)
     typed = parse(arguments, grammar).options
-    if any(typed.get(name) != given.options.get(name) for name in _TAKEN_OUT):
+    if any(typed.get(name) != given.options.get(name) for name in _REMOVED_OPTIONS):
         return FileList((), arguments, "your own configuration names files")
     addresses = given.places or given.options.get("url", ())
-    each = [expanded(address) if "globoff" not in given.options else [address] for address in addresses]
+    each = [expand_globs(address) if "globoff" not in given.options else [address] for address in addresses]
     flat = [address for found in each for address in found]
     named = given.options.get("output", ())
-    names = named or tuple(_last_part(address) for address in flat)
-    if len(flat) < 2 or len(flat) >= MOST_ADDRESSES:
+    names = named or tuple(_get_last_segment(address) for address in flat)
+    if len(flat) < 2 or len(flat) >= MAX_ADDRESSES:
         return FileList((), arguments, "there is one file" if len(flat) < 2 else "the list is too long")
     if not all(names) or "-" in names or len(set(names)) < len(names) or len(names) != len(flat):
         return FileList((), arguments, _NAMES)
     below = Path(given.last("output-dir") or ".")
     pairs = tuple(
-        Pair(address, below / name, 0, f"output = {quoted(name)}" if named else "remote-name")
+        CurlFile(address, below / name, 0, f"output = {quote_value(name)}" if named else "remote-name")
         for address, name in zip(flat, names, strict=True)
     )
-    return FileList(pairs, (*without(arguments, grammar, _TAKEN_OUT), "--globoff"))
+    return FileList(pairs, (*remove_options(arguments, grammar, _REMOVED_OPTIONS), "--globoff"))
 
 
-def _refused_by_options(given: Parsed) -> str:
+def _find_refusal(given: ParsedWords) -> str:
     """Why the options hinder a list, in a phrase; nothing where they do not."""
     options = given.options.keys()
     urls = given.options.get("url", ())
-    if own := sorted(_OF_THE_WHOLE & options):
+    if own := sorted(_WHOLE_RUN_OPTIONS & options):
         return f"your own {'--next' if own[0] == ':' else '--' + own[0]} holds for one run"
-    if own := sorted(NOT_TWICE & options):
+    if own := sorted(UNREPEATABLE_OPTIONS & options):
         return f"your own --{own[0]} is not to be sent twice"
     if given.options.get("continue-at", ("-",))[-1] != "-":
         return "your own --continue-at holds for one run"
@@ -87,14 +87,14 @@ def _refused_by_options(given: Parsed) -> str:
     return _NAMES if ("output" in options) == ("remote-name-all" in options or by_address) else ""
 
 
-def _last_part(address: str) -> str:
+def _get_last_segment(address: str) -> str:
     """What ``--remote-name`` makes of an address."""
-    return address_of(address if "://" in address else f"http://{address}").path.rpartition("/")[2]
+    return parse_address(address if "://" in address else f"http://{address}").path.rpartition("/")[2]
 
 
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\v": r"\v"})
 
 
-def quoted(text: str) -> str:
+def quote_value(text: str) -> str:
     """A value in curl's configuration file, on its one line."""
     return f'"{text.translate(_ESCAPED)}"'

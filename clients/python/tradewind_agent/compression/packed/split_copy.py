@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.transfer import Status
 from tradewind.units import throughput_bps
-from tradewind_agent.compression.choosing import choose, pack_all
-from tradewind_agent.compression.observing import observations_of_samples
-from tradewind_agent.compression.packed.connection_pool import Connections
-from tradewind_agent.compression.packed.logged import LoggedPackedCopy, OnMoved, keep_observations, run_packed_copy
-from tradewind_agent.compression.planning import RAW, Wish
+from tradewind_agent.compression.observations import observe_samples
+from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.packed.logged import OnMoved, PackedCopyOutcome, run_packed_copy, store_observations
+from tradewind_agent.compression.packing_choice import choose_packing, choose_packing_all
+from tradewind_agent.compression.planning import RAW, PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
 from tradewind_agent.copy.options import CopyOptions
@@ -30,11 +30,11 @@ _SUMS = ("bytes_moved", "files_done", "files_skipped", "files_failed", "duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DealtCopy:
+class SplitCopy:
     """The outcome: of the files that went by the engine, and of those that were packed; at least one of them."""
 
     by_engine: CopyReport | None = None
-    packed: LoggedPackedCopy | None = None
+    packed: PackedCopyOutcome | None = None
     notes: tuple[str, ...] = ()
     listing: Listing
 
@@ -73,7 +73,7 @@ class DealtCopy:
 
     def document(self) -> dict[str, Any]:
         """That of the part where there is one; of two the sums, and both of them as ``parts``."""
-        parts = [] if self.by_engine is None else [_as_they_are(self.by_engine)]
+        parts = [] if self.by_engine is None else [_to_packed_document(self.by_engine)]
         if self.packed is not None:
             parts.append(self.packed.document())
         if len(parts) == 1:
@@ -100,9 +100,9 @@ class DealtCopy:
         }
 
 
-def run_dealt_copy(
+def run_split_copy(
     listing: Listing,
-    wish: Wish,
+    wish: PackingMode,
     options: CopyOptions,
     *,
     limiter: ResourceLimiter,
@@ -111,7 +111,7 @@ def run_dealt_copy(
     meter: HostMeter | None = None,
     say: Callable[[str], None] = lambda _: None,
     on_moved: OnMoved | None = None,
-) -> DealtCopy:
+) -> SplitCopy:
     """Copy the files, measure it and log it, the engine's part first: what it may be refused ends the copy unbegun.
 
     Parameters
@@ -125,13 +125,17 @@ def run_dealt_copy(
     CodecMissing : this host lacks the codec that was asked for.
     AgentError : nothing could be begun.
     """
-    with closing(Connections()) as connections:
-        chosen = choose(listing, options, client, connections) if wish.adapts else pack_all(listing, options, client)
+    with closing(ConnectionPool()) as connections:
+        chosen = (
+            choose_packing(listing, options, client, connections)
+            if wish.adapts
+            else choose_packing_all(listing, options, client)
+        )
         for note in chosen.notes:
             say(note)
         transfer_id = chosen.prepared.plan.transfer_id
-        seen = () if logbook is None else observations_of_samples(chosen.looked, transfer_id)
-        notes = keep_observations(logbook, transfer_id, seen)
+        seen = () if logbook is None else observe_samples(chosen.looked, transfer_id)
+        notes = store_observations(logbook, transfer_id, seen)
         by_engine = packed = None
         before = (0, 0)
         if (plain := chosen.part(packed=False)) is not None:
@@ -141,7 +145,7 @@ def run_dealt_copy(
                 client=client,
                 logbook=logbook,
                 meter=meter,
-                on_snapshot=None if on_moved is None else lambda seen, _: _shown(seen, on_moved),
+                on_snapshot=None if on_moved is None else lambda seen, _: _report_progress(seen, on_moved),
                 say=say,
                 limiter=limiter,
             )
@@ -159,14 +163,14 @@ def run_dealt_copy(
                 meter=meter,
                 on_moved=None if on_moved is None else lambda now, over: on_moved(before[0] + now, before[1] + over),
             )
-    return DealtCopy(by_engine=by_engine, packed=packed, notes=notes, listing=listing)
+    return SplitCopy(by_engine=by_engine, packed=packed, notes=notes, listing=listing)
 
 
-def _shown(seen: Snapshot, on_moved: OnMoved) -> None:
+def _report_progress(seen: Snapshot, on_moved: OnMoved) -> None:
     on_moved(seen.moved_bytes, seen.files_done + seen.files_skipped + seen.files_failed)
 
 
-def _as_they_are(report: CopyReport) -> dict[str, Any]:
+def _to_packed_document(report: CopyReport) -> dict[str, Any]:
     """The engine's part, in the words of packed ones."""
     used = {RAW: report.bytes_moved} if report.bytes_moved else {}
     return report.document() | {"packed_bytes": report.bytes_moved, "ratio": 1.0, "used": used}

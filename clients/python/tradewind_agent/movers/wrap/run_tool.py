@@ -28,7 +28,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class ToolOutcome:
     """How a run went.
 
     ``code`` : the first exit code that is not 0; 128 + n for a tool that signal n killed.
@@ -48,7 +48,7 @@ class Ran:
         return self.started_at + timedelta(seconds=self.duration_s)
 
 
-class Loop(Protocol):
+class RunTuner(Protocol):
     """What tunes a run: `tradewind_agent.tuning.loop.Tuning` on a tool."""
 
     async def begin(self) -> None:
@@ -69,13 +69,13 @@ def run_tool(
     *,
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
-    loop: Loop | None = None,
+    loop: RunTuner | None = None,
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
     resources: ToolResources | None = None,
     connections: ToolConnections | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Ran:
+) -> ToolOutcome:
     """Run all commands of a run to their end.
 
     Parameters
@@ -94,21 +94,23 @@ def run_tool(
     CopyFailed : no share of the path came free in time.
     """
 
-    async def running() -> Ran:
+    async def running() -> ToolOutcome:
         session = await meter.session(host) if meter is not None else None
         if loop is not None:
             await loop.begin()
         run = make()
-        look = partial(_look, run, connections, on_tick)
-        one = partial(_one, run=run, look=look, output_to=output_to, resources=resources, connections=connections)
+        look = partial(_poll, run, connections, on_tick)
+        one = partial(
+            _run_command, run=run, look=look, output_to=output_to, resources=resources, connections=connections
+        )
         return await _run(run, session, loop, one, now)
 
     return asyncio.run(running())
 
 
 async def _run(
-    run: ToolRun, session: MeterSession | None, loop: Loop | None, one: "_Runner", now: Callable[[], datetime]
-) -> Ran:
+    run: ToolRun, session: MeterSession | None, loop: RunTuner | None, one: "_Runner", now: Callable[[], datetime]
+) -> ToolOutcome:
     if session is not None:
         await session.start()
     clock = asyncio.get_running_loop()
@@ -119,7 +121,7 @@ async def _run(
         tuning = asyncio.create_task(loop.run(session))
     commands: list[Command] = []
     code, over_s = 0, None
-    with _forwarding(clock) as signals:
+    with _forward_signals(clock) as signals:
         while signals.sent is None and (command := run.next_command()) is not None:
             commands.append(command)
             ended, over_s = await one(command, signals)
@@ -134,7 +136,7 @@ async def _run(
         with suppress(asyncio.CancelledError):
             await tuning
         loop.end(session)
-    return Ran(
+    return ToolOutcome(
         run=run,
         code=code,
         commands=tuple(commands),
@@ -155,7 +157,7 @@ class _Signals:
     def receive(self, number: signal.Signals) -> None:
         self.sent = number
         # The terminal sends Ctrl-C to all of the foreground; a second one means "at once" to many tools.
-        if self.process is not None and not (number is signal.SIGINT and _in_foreground()):
+        if self.process is not None and not (number is signal.SIGINT and _is_in_foreground()):
             with suppress(ProcessLookupError):  # it ended just now
                 self.process.send_signal(number)
 
@@ -165,7 +167,7 @@ _Runner = Callable[[Command, _Signals], Awaitable[tuple[int, float | None]]]
 
 
 @contextmanager
-def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
+def _forward_signals(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
     signals = _Signals()
     heard = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
     for number in heard:
@@ -177,7 +179,7 @@ def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
             loop.remove_signal_handler(number)
 
 
-async def _one(
+async def _run_command(
     command: Command,
     signals: _Signals,
     *,
@@ -189,15 +191,15 @@ async def _one(
 ) -> tuple[int, float | None]:
     """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
     with ExitStack() as stack:
-        process = await _begun(command, output_to, resources, stack)
+        process = await _start(command, output_to, resources, stack)
         signals.process = process
         run.started(process.pid)
         if connections is not None:
             connections.began(process.pid, command.own_port)
-        return await _watched(process, signals, run, look)
+        return await _watch(process, signals, run, look)
 
 
-async def _watched(
+async def _watch(
     process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, look: Callable[[], object]
 ) -> tuple[int, float | None]:
     ending = asyncio.create_task(process.wait())
@@ -217,7 +219,7 @@ async def _watched(
     return (_SIGNALLED - code if code < 0 else code), over_s
 
 
-async def _begun(
+async def _start(
     command: Command, output_to: int | None, resources: ToolResources | None, stack: ExitStack
 ) -> asyncio.subprocess.Process:
     """The tool, under way; its limits last as long as ``stack``."""
@@ -230,7 +232,7 @@ async def _begun(
             gate, opener = os.pipe()
             opened.callback(os.close, opener)
             try:
-                process = await starting(*_behind(gate), *command.words, pass_fds=(gate,))
+                process = await starting(*_make_gated_words(gate), *command.words, pass_fds=(gate,))
             finally:
                 os.close(gate)
         except OSError as failure:
@@ -241,7 +243,7 @@ async def _begun(
         return process
 
 
-def _behind(gate: int) -> tuple[str, ...]:
+def _make_gated_words(gate: int) -> tuple[str, ...]:
     """Words before a command line that is to begin once a line comes by ``gate``, and never if the agent ends first.
 
     What is limited before the tool's first step holds for every thread and process that it will ever have.
@@ -249,7 +251,7 @@ def _behind(gate: int) -> tuple[str, ...]:
     return ("/bin/sh", "-c", f'read -r _ </dev/fd/{gate} && exec "$@"', "sh")
 
 
-def _look(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[ToolRun], object] | None) -> None:
+def _poll(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[ToolRun], object] | None) -> None:
     run.tick()
     if connections is not None:
         connections.look()
@@ -257,7 +259,7 @@ def _look(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[
         on_tick(run)
 
 
-def _in_foreground() -> bool:
+def _is_in_foreground() -> bool:
     """Whether the terminal's Ctrl-C reaches the tool as well, wherever the streams lead."""
     try:
         terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)

@@ -12,15 +12,15 @@ _MOST_RIVALS = 8
 """Times that a file may be published or removed by others between its opening and its locking."""
 
 
-class HeldElsewhere(Exception):
+class LockedElsewhere(Exception):
     """Another run holds the file."""
 
 
-class LocksMissing(Exception):
+class LocksUnsupported(Exception):
     """The file system has no locks."""
 
 
-def create_held(path: Path) -> int | None:
+def create_locked(path: Path) -> int | None:
     """Create and hold ``path``; ``None`` where there is such a file already.
 
     Raises
@@ -33,18 +33,18 @@ def create_held(path: Path) -> int | None:
     except FileExistsError:
         return None
     try:
-        return fd if _hold(path, fd) else None
-    except LocksMissing:
+        return fd if _lock(path, fd) else None
+    except LocksUnsupported:
         path.unlink(missing_ok=True)
         raise
 
 
-def create_own(path: Path) -> int:
+def create_unlocked(path: Path) -> int:
     """Create ``path`` under a name that nobody else uses, without a lock."""
     return os.open(path, _CREATE, 0o666)
 
 
-def open_held(path: Path) -> int | None:
+def open_locked(path: Path) -> int | None:
     """Open and hold ``path``; ``None`` where there is no such file.
 
     Raises
@@ -53,30 +53,30 @@ def open_held(path: Path) -> int | None:
     """
     for _ in range(_MOST_RIVALS):
         try:
-            fd = open_own(path)
+            fd = open_unlocked(path)
         except FileNotFoundError:
             return None
-        if _hold(path, fd):
+        if _lock(path, fd):
             return fd
-    raise HeldElsewhere
+    raise LockedElsewhere
 
 
-def open_own(path: Path) -> int:
+def open_unlocked(path: Path) -> int:
     """Open ``path`` without a lock."""
     return os.open(path, _OPEN)
 
 
-def _hold(path: Path, fd: int) -> bool:
+def _lock(path: Path, fd: int) -> bool:
     """Lock an open file; whether it still has its name. It is closed where this run does not hold it then."""
     is_held = False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_held = is_named(path, fd)
+        is_held = has_name(path, fd)
     except BlockingIOError:
-        raise HeldElsewhere from None
+        raise LockedElsewhere from None
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise LocksMissing from error
+            raise LocksUnsupported from error
         raise
     finally:
         if not is_held:
@@ -84,7 +84,7 @@ def _hold(path: Path, fd: int) -> bool:
     return is_held
 
 
-def is_named(path: Path, fd: int) -> bool:
+def has_name(path: Path, fd: int) -> bool:
     """Whether ``path`` is the open file, and not another one that has taken its name."""
     try:
         found = path.lstat()
@@ -94,7 +94,7 @@ def is_named(path: Path, fd: int) -> bool:
     return (found.st_dev, found.st_ino) == (opened.st_dev, opened.st_ino)
 
 
-def state_of(fd: int) -> tuple[int, ...]:
+def read_file_state(fd: int) -> tuple[int, ...]:
     """Return what shows that a file is the same and untouched; a new one may have the number of one that is gone."""
     found = os.fstat(fd)
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
