@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tradewind.energy.measured import EnergyQuality, energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
-from tradewind_agent.serve.energy_shares import TransferAccount, EnergyInterval, share_out
+from tradewind_agent.serve.energy_shares import EnergyInterval, TransferAccount, share_out
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.transfer_naming import parse_transfer_id

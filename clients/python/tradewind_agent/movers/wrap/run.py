@@ -15,7 +15,7 @@ from tradewind_agent.movers.flag_words import override
 from tradewind_agent.movers.port import ToolResult, ToolRun
 from tradewind_agent.movers.step_down import StepDown
 from tradewind_agent.movers.wrap.prepare import PreparedWrap
-from tradewind_agent.movers.wrap.records import collect_energy, make_records, get_status, restrict_to_known
+from tradewind_agent.movers.wrap.records import collect_energy, get_status, make_records, restrict_to_known
 from tradewind_agent.movers.wrap.report import WrapReport
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome, run_tool
 from tradewind_agent.movers.wrap.tool_loop import make_loop
