@@ -88,7 +88,7 @@ def _tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
     report = _copied(transfer.site, address, folder / "received", parse_sla(transfer.sla))
     completion = Completion(
         records=tuple(WireRecord.of(record) for record in report.records),
-        heartbeats=tuple(tick.spooled() for tick in report.timeline),
+        heartbeats=tuple(tick.to_spooled() for tick in report.timeline),
         status=report.status,
     )
     sys.stdout.write(f"{report.line()}\n")

@@ -209,7 +209,7 @@ def end_of(told: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tu
     async def story() -> tuple[Any, list[Asked]]:
         async with RoughServer({TRANSFERS_PATH: METER, energy_path(TRANSFER): told}) as server:
             jobs = jobs_for(server.url, ["file"], Path("unused"))
-            other = await OtherEnd.found(jobs, TRANSFER, Host.SOURCE, options())
+            other = await OtherEnd.find(jobs, TRANSFER, Host.SOURCE, options())
             assert other is not None
             return await other.reading(moved_bytes, duration_s), server.asked
 
@@ -297,7 +297,7 @@ def test_jobs_of_several_servers_have_no_single_other_end(tmp_path: Path):
     async def story() -> None:
         async with RoughServer({TRANSFERS_PATH: METER}) as one, RoughServer({TRANSFERS_PATH: METER}) as two:
             jobs = [*jobs_for(one.url, ["a"], tmp_path), *jobs_for(two.url, ["b"], tmp_path)]
-            assert await OtherEnd.found(jobs, uuid4(), Host.SOURCE, options()) is None
+            assert await OtherEnd.find(jobs, uuid4(), Host.SOURCE, options()) is None
             assert one.asked == two.asked == []
 
     asyncio.run(story())

@@ -134,7 +134,7 @@ def test_a_second_copy_moves_nothing_and_logs_nothing(origin, tmp_path, spool):
     assert report.files_skipped == 11
     assert report.succeeded
     assert len(spool.segments()) == 1
-    assert report.line() == "moved nothing (11 already there); log has nothing to tell"
+    assert report.line() == "moved nothing (11 already there); log is empty"
 
 
 def test_a_folder_named_without_its_slash_is_copied_as_a_folder(origin, files, tmp_path):
@@ -293,7 +293,7 @@ def test_an_interrupted_copy_is_logged_and_gone_on_with_unless_that_is_unwanted(
             on_snapshot=InterruptWhenMoving(),
         )
     assert first.status is Status.CANCELLED
-    assert first.line().startswith("interrupted; run the same command again to go on; finished no file, ")
+    assert first.line().startswith("interrupted; run the same command again to resume; finished no file, ")
     assert 0 < first.bytes_moved < LARGE
     assert not target.exists()
     assert spooled(spool)[0].outcome.status is Status.CANCELLED

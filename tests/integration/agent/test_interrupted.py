@@ -80,7 +80,7 @@ def test_an_interrupted_copy_keeps_what_it_has_and_says_how_to_go_on(
         assert (document["status"], document["files_done"]) == ("cancelled", 3)
         first_bytes = document["bytes_moved"]
     else:
-        assert out.startswith("interrupted; run the same command again to go on; moved ")
+        assert out.startswith("interrupted; run the same command again to resume; moved ")
         assert out.count("\n") == 1
         first_bytes = 3 * SMALL
     assert part.exists()
@@ -117,7 +117,7 @@ def test_a_copy_that_is_stopped_otherwise_ends_as_cleanly(slow_address, env, tmp
         if in_background:
             signal.signal(signal.SIGINT, before)
     assert code == 130
-    assert out.startswith("interrupted; run the same command again to go on; ")
+    assert out.startswith("interrupted; run the same command again to resume; ")
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -64,7 +64,7 @@ class Agent:
 
     async def ask(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         try:
-            return await self.exchange.ask(beat)
+            return await self.exchange.send(beat)
         except NoAnswer:
             return None
 
@@ -91,7 +91,7 @@ def ticking(agents: Sequence[Agent]) -> Iterator[None]:
             while not stopping.is_set():
                 await agent.tick()
                 await asyncio.sleep(PACE_S)
-            agent.exchange.leave()
+            agent.exchange.abandon()
 
         async def drive_each() -> None:
             await asyncio.gather(*map(drive, agents))

@@ -1,4 +1,4 @@
-"""Where the energy of one end of a copy went: base, dynamic and tail, whole and for each 100 MB and GB."""
+"""The energy of one end of a copy, split into base, dynamic and tail: in total, and per 100 MB and GB."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,28 +9,28 @@ from tradewind.units import format_joules
 
 
 def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
-    """A reading as a part of the closing line; for each 100 MB where the radio's tail is known."""
+    """Format a reading for the closing line, with values per 100 MB where the radio's tail is known."""
     dynamic = "" if reading.dynamic_j is None else f", {format_joules(reading.dynamic_j)} of it dynamic"
     how = f"{reading.method}, {reading.quality}"
     if reading.tail_j is None:
         return f"{format_joules(reading.total_j)} at the {reading.host}{dynamic} ({how})"
-    told = f"{format_joules(reading.total_j)} at the {reading.host}{dynamic} ({how}), "
-    told += f"{format_joules(reading.tail_j)} of tail after it (modelled)"
+    text = f"{format_joules(reading.total_j)} at the {reading.host}{dynamic} ({how}), "
+    text += f"{format_joules(reading.tail_j)} of tail after it (modelled)"
     if not moved_bytes:
-        return told
-    each = _scaled(_parts(reading), PAPER_UNIT_BYTES / moved_bytes)
+        return text
+    per_unit = _scale(_parts(reading), PAPER_UNIT_BYTES / moved_bytes)
     parts = (
-        f"{format_joules(joules)} {name.removesuffix('_j')}" for name, joules in each.items() if joules is not None
+        f"{format_joules(joules)} {name.removesuffix('_j')}" for name, joules in per_unit.items() if joules is not None
     )
-    return f"{told}; per 100 MB: {', '.join(parts)}"
+    return f"{text}; per 100 MB: {', '.join(parts)}"
 
 
 def energy_split(reading: EnergyReading, moved_bytes: int) -> dict[str, Any]:
-    """The parts of a reading in the names of the wire; a part that nobody knows is ``None``, never zero."""
+    """Return the parts of a reading under their wire names; an unknown part is ``None``, never zero."""
     parts = _parts(reading)
     split: dict[str, Any] = {"host": str(reading.host), **parts}
     for name, unit_bytes in UNITS_BYTES.items():
-        split[name] = _scaled(parts, unit_bytes / moved_bytes) if moved_bytes else None
+        split[name] = _scale(parts, unit_bytes / moved_bytes) if moved_bytes else None
     return split
 
 
@@ -40,5 +40,5 @@ def _parts(reading: EnergyReading) -> dict[str, float | None]:
     return {"base_j": base_j, "dynamic_j": dynamic_j, "tail_j": reading.tail_j}
 
 
-def _scaled(parts: Mapping[str, float | None], factor: float) -> dict[str, float | None]:
+def _scale(parts: Mapping[str, float | None], factor: float) -> dict[str, float | None]:
     return {name: None if joules is None else factor * joules for name, joules in parts.items()}

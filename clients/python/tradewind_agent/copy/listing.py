@@ -1,4 +1,4 @@
-"""What a copy is about: the files that its sources hold, which way they go, and how large they are."""
+"""The files of a copy: what the sources hold, in which direction it goes, and how large each file is."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.system_errors import explain_os_error
 
-MOST_SIZES_ASKED = 64
-"""Files without a known size that are asked for it one by one; from these the others are judged."""
+MOST_SIZE_QUERIES = 64
+"""Files without a known size that are queried one by one; the sizes of the others are estimated from these."""
 
 _SIZES_AT_ONCE = 8
 
@@ -31,12 +31,12 @@ _SIZES_AT_ONCE = 8
 class Listing:
     """The files of one copy.
 
-    ``remote`` : the server that most is exchanged with (the first one's).
-    ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
-    ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where it made no connection straight to it.
-    ``left_out`` : what the sources hold and the copy does not move; it fails in the end, whatever becomes of the files.
+    ``remote`` : the server of the first file, which usually serves most of them.
+    ``sizes_bytes`` : one size a job, in the order of the jobs; ``sizes_are_exact`` is false where some are estimates.
+    ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
+    ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
-    ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
+    ``meter`` : the answer of the sources' only server about its meter, see `other_end`; ``None`` if it was not asked.
     """
 
     jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
@@ -60,20 +60,20 @@ def list_files(
     ask_for_meter: bool = False,
     on_folders: OnFolders = lambda _: None,
 ) -> Listing:
-    """List what is to be copied.
+    """List the files to copy.
 
     Parameters
     ----------
     sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
-    manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
-        where there are none.
-    rules : what to do with links and with what cannot be read.
-    ask_for_meter : ask the server for its meter while it is asked for its files.
-    on_folders : called with how many more folders of a server are being read.
+    manifest : path of a file that lists what to copy. Relative paths are below the only source, which may be left out
+        if there are none.
+    rules : what to do with links and with unreadable files.
+    ask_for_meter : request the server's meter while its files are listed.
+    on_folders : called with the number of further folders of a server that are being read.
 
     Raises
     ------
-    InvalidValue : the combination makes no sense.
+    InvalidValue : sources, destination and manifest do not go together.
     CopyFailed : there is nothing to copy.
     UnusableSource : a source cannot be listed.
     """
@@ -83,50 +83,49 @@ def list_files(
             raise InvalidValue("destination", "is http like a source; one end must be local")
         if manifest is not None:
             raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
-        return _uploads(sources, Url.parse(destination), rules)
+        return _list_uploads(sources, Url.parse(destination), rules)
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
     urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
     listing = asyncio.run(
-        _downloads(
+        _list_downloads(
             urls,
-            _Target(_local(destination), is_folder=destination.endswith("/")),
+            _Target(_parse_local(destination), is_folder=destination.endswith("/")),
             manifest,
             options,
             ask_for_meter=ask_for_meter,
             on_folders=on_folders,
         )
     )
-    return _by_rules(listing, rules)
+    return _accept_omissions(listing, rules)
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where downloads go.
+    """The place where downloads go.
 
-    ``is_folder`` : the user says so by a slash at its end, also of a folder that does not exist yet.
+    ``is_folder`` : the user has written a slash at its end, which also names a folder that does not exist yet.
     """
 
     path: Path
     is_folder: bool
 
 
-def _by_rules(listing: Listing, rules: ListingRules) -> Listing:
-    """Return the listing with what the user has agreed to leave out set apart."""
-    accepted = tuple(each for each in listing.left_out if rules.accept(each))
-    return replace(
-        listing, left_out=tuple(each for each in listing.left_out if each not in accepted), accepted=accepted
-    )
+def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
+    """Return the listing with the omissions that the user has accepted set apart."""
+    accepted = tuple(omission for omission in listing.left_out if rules.accept(omission))
+    left_out = tuple(omission for omission in listing.left_out if omission not in accepted)
+    return replace(listing, left_out=left_out, accepted=accepted)
 
 
 def _is_remote(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
 
 
-def _local(place: str) -> Path:
-    """A path, or a ``file:`` address as one."""
+def _parse_local(place: str) -> Path:
+    """Return the path that ``place`` is, or that its ``file:`` address names."""
     if not place.lower().startswith("file:"):
         return Path(place)
     parts = urlsplit(place)
@@ -135,8 +134,8 @@ def _local(place: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> Listing:
-    found = list_uploads([_local(source) for source in sources], destination, links=rules.links)
+def _list_uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> Listing:
+    found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
     jobs = found.jobs
     _check_any(jobs, found.omissions)
     _check_distinct(jobs)
@@ -148,10 +147,10 @@ def _uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> L
         sizes_are_exact=True,
         left_out=found.omissions,
     )
-    return _by_rules(listing, rules)
+    return _accept_omissions(listing, rules)
 
 
-async def _downloads(
+async def _list_downloads(
     urls: Sequence[Url],
     target: _Target,
     manifest: str | None,
@@ -161,27 +160,27 @@ async def _downloads(
     on_folders: OnFolders,
 ) -> Listing:
     round_trips = _RoundTrips()
-    beginning = asyncio.create_task(_connect_early(urls, manifest, options))
-    asking = None
+    connecting = asyncio.create_task(_connect_early(urls, manifest, options))
+    meter_query = None
     if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
-        asking = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
+        meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
         found = await _jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
-        await _see_handshake(remote, beginning, options, round_trips)
-        meter = await asking if asking is not None and urls[0].origin == remote else None
+        await _time_handshake(remote, connecting, options, round_trips)
+        meter = await meter_query if meter_query is not None and urls[0].origin == remote else None
     finally:
-        beginning.cancel()
-        if asking is not None:
-            asking.cancel()
+        connecting.cancel()
+        if meter_query is not None:
+            meter_query.cancel()
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
-    judged = round(sum(known) / len(known)) if known else 0
+    estimate = round(sum(known) / len(known)) if known else 0
     return Listing(
         jobs=tuple(jobs),
         direction=Direction.DOWNLOAD,
         remote=remote,
-        sizes_bytes=tuple(judged if job.size_bytes is None else job.size_bytes for job in jobs),
+        sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
         rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
@@ -190,7 +189,7 @@ async def _downloads(
 
 
 async def _connect_early(urls: Sequence[Url], manifest: str | None, options: EngineOptions) -> None:
-    """Begin the transfer's connections where there will be several, and they lead straight to one server."""
+    """Open the transfer's connections early if there will be several, and all lead directly to one server."""
     several = manifest is not None or len(urls) > 1 or not urls[0].name
     if options.early is None or not several or len({url.origin for url in urls}) != 1:
         return
@@ -201,13 +200,13 @@ async def _connect_early(urls: Sequence[Url], manifest: str | None, options: Eng
         await options.early.begin(urls[0].origin)
 
 
-async def _see_handshake(
-    remote: Origin, beginning: "asyncio.Task[None]", options: EngineOptions, round_trips: "_RoundTrips"
+async def _time_handshake(
+    remote: Origin, connecting: "asyncio.Task[None]", options: EngineOptions, round_trips: "_RoundTrips"
 ) -> None:
-    """Time the path by the handshakes that the transfer waits for anyway, where nothing was asked over it."""
+    """Time the path by the handshakes that the transfer waits for anyway, if no request has timed it."""
     if options.early is None or remote in round_trips.least_s:
         return
-    await beginning
+    await connecting
     info = await options.early.handshake(remote)
     if info is not None:
         round_trips.see(remote, info)
@@ -232,19 +231,21 @@ async def _jobs(
             into_folder=target.is_folder,
         )
     elif len(urls) <= 1:
-        # Beside, so that connections begin before thousands of lines are read.
+        # In a thread, so that connections open while thousands of lines are read.
         found = DownloadList(
-            await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, target.path))
+            await asyncio.to_thread(
+                lambda: list_manifest(_read_manifest(manifest), urls[0] if urls else None, target.path)
+            )
         )
     else:
-        raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
+        raise InvalidValue("manifest", "needs exactly one source: the folder of its relative paths")
     _check_any(found.jobs, found.omissions)
     _check_distinct(found.jobs)
     return found
 
 
 class _RoundTrips:
-    """The least round trip that connections to each server have seen, s."""
+    """Collects the least round trip that connections to each server have seen, s."""
 
     def __init__(self) -> None:
         self.least_s: dict[Origin, float] = {}
@@ -264,39 +265,44 @@ def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
 
 
 def _check_distinct(jobs: Sequence[Job]) -> None:
-    """See that no file would replace another one of the same copy, however its files are moved."""
+    """Check that no two files of the copy have the same destination.
+
+    Raises
+    ------
+    UnusableSource
+    """
     first: dict[str, Job] = {}
     for job in jobs:
         if (other := first.setdefault(str(job.destination), job)) is not job:
             raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
 
 
-def _read(manifest: str) -> str:
+def _read_manifest(manifest: str) -> str:
     try:
         return Path(manifest).read_text(encoding="utf-8")
     except OSError as failure:
         raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
     except UnicodeDecodeError:
-        raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
+        raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None
 
 
 async def query_sizes(
     jobs: Sequence[DownloadJob], options: EngineOptions, seen: OnConnection | None = None
 ) -> list[DownloadJob]:
-    """The jobs, with the sizes that the server tells of (a sample of) those without one."""
-    asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
-    step = max(len(asked) // MOST_SIZES_ASKED, 1)
-    sample = asked[::step][:MOST_SIZES_ASKED]
+    """Return the jobs with the sizes that the server reports for (a sample of) the jobs without one."""
+    unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
+    step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
+    sample = unknown[::step][:MOST_SIZE_QUERIES]
     gate = asyncio.Semaphore(_SIZES_AT_ONCE)
-    sizes = await asyncio.gather(*(_size(jobs[position].source, options, gate, seen) for position in sample))
-    told = list(jobs)
+    sizes = await asyncio.gather(*(_query_size(jobs[position].source, options, gate, seen) for position in sample))
+    sized_jobs = list(jobs)
     for position, size in zip(sample, sizes, strict=True):
-        told[position] = replace(told[position], size_bytes=size)
-    return told
+        sized_jobs[position] = replace(sized_jobs[position], size_bytes=size)
+    return sized_jobs
 
 
-async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None) -> int | None:
-    """Size of a file by HEAD; ``None`` where it does not tell: the transfer itself will say what is wrong."""
+async def _query_size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None) -> int | None:
+    """Return the size of a file by HEAD, bytes; ``None`` on failure: the transfer itself reports what is wrong."""
     try:
         async with gate:
             answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", seen=seen)

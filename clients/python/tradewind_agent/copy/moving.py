@@ -1,4 +1,4 @@
-"""The engine at work: run a plan, watch it, meter both ends, and tell what each chunk came to."""
+"""Run the engine by a plan, sample it, meter both ends, and return the result of each chunk."""
 
 import asyncio
 import time
@@ -25,19 +25,19 @@ from tradewind_agent.session.other_end import OtherEnd, OtherEndReading
 from tradewind_agent.session.other_end_power import BothEndsMeter, LiveMeter, OtherEndPower
 from tradewind_agent.tuning.loop import Tuning
 
-LOOK_INTERVAL_S = 0.05
-"""Between two looks at a running transfer: the error of a chunk's end."""
+SNAPSHOT_INTERVAL_S = 0.05
+"""Time between two snapshots of a running transfer: the error of a chunk's end."""
 
-LOOK_COST_SHARE = 0.02
-"""Looking may cost this share of the time at most; with very many files looks become rarer."""
+SNAPSHOT_COST_SHARE = 0.02
+"""Snapshots may cost this share of the time at most; with very many files they become rarer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """What a run of the engine came to.
+    """The result of a run of the engine.
 
-    ``loaded_rtt_s`` : round trip while data moved; ``None`` where no connection tells or the transfer was short.
-    ``chunk_ended_s`` : when each chunk's last file was over, since the start; of a chunk that never ended, the end.
+    ``loaded_rtt_s`` : round trip while data moved; ``None`` without a sample, as in a short transfer.
+    ``chunk_ended_s`` : when each chunk's last file finished, since the start; for an unfinished chunk the end.
     """
 
     result: TransferResult
@@ -51,7 +51,7 @@ class Movement:
 
     @property
     def energy(self) -> tuple[EnergyReading, ...]:
-        """A reading of each end that was metered, this one first."""
+        """A reading for each metered end, this one first."""
         ends = (self.metered, self.other_end)
         return tuple(end.energy for end in ends if end is not None and end.energy is not None)
 
@@ -77,59 +77,61 @@ def move(
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
-    """Move ``jobs`` by ``plan``; an interrupt ends it cleanly and is told as ``cancelled``.
+    """Move ``jobs`` by ``plan``; an interrupt ends the transfer cleanly and sets ``cancelled``.
 
     Parameters
     ----------
-    meter : of this host, which is the ``host`` end of the transfer.
-    transfer_id : named to the server, which then meters the other end if it can; without a ``meter`` neither end is.
-    other_meter : what the server has said of its meter; it is asked meanwhile if it was not asked already.
-    tuning : changes the plan while it runs; the first byte waits for its beginning.
-    on_snapshot : called some twenty times a second while it runs, and once at the end.
+    meter : of this host, which is the ``host`` end of the transfer; without it neither end is metered.
+    transfer_id : named to the server, which then meters the other end if it can.
+    other_meter : the server's answer about its meter; ``None`` requests it while the transfer runs.
+    tuning : changes the plan while the transfer runs; the first byte waits until it has claimed a share.
+    on_snapshot : called some twenty times a second, and once at the end.
 
     Raises
     ------
     CopyFailed : no share of the path came free in time.
     """
 
-    async def moving() -> Movement:
-        running = partial(_move, tuning=tuning, on_snapshot=on_snapshot, now=now)
+    async def run() -> Movement:
+        run_engine = partial(_run_engine, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
-            return await running(jobs, TransferEngine(plan, options), None)
+            return await run_engine(jobs, TransferEngine(plan, options), None)
         other = None if transfer_id is None else _other_end(jobs, transfer_id, options, host, other_meter)
         if other is None:
-            return await running(jobs, TransferEngine(plan, options), await meter.session(host))
-        asking = asyncio.create_task(_meters(other, other_meter))
+            return await run_engine(jobs, TransferEngine(plan, options), await meter.session(host))
+        meter_query = asyncio.create_task(_is_metered(other, other_meter))
         engine, session = TransferEngine(plan, other.options), await meter.session(host)
-        movement = await running(jobs, engine, session, OtherEndPower(other), asking)
-        return await _with_other_end(movement, other) if await asking else movement
+        movement = await run_engine(jobs, engine, session, OtherEndPower(other), meter_query)
+        return await _add_other_end(movement, other) if await meter_query else movement
 
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
-        return runner.run(moving())
+        return runner.run(run())
 
 
 def _other_end(
-    jobs: Sequence[Job], transfer_id: UUID, options: EngineOptions, here: Host, told: bytes | None
+    jobs: Sequence[Job], transfer_id: UUID, options: EngineOptions, here: Host, meter_document: bytes | None
 ) -> OtherEnd | None:
-    """The server at the other end, unless it has told that it does not meter."""
+    """Return the server at the other end, unless it has answered that it does not meter."""
     there = Host.SOURCE if here is Host.DESTINATION else Host.DESTINATION
     other = OtherEnd.of(jobs, transfer_id, there, options)
-    return None if other is None or (told is not None and not other.meters(told)) else other
+    if other is None or (meter_document is not None and not other.is_metered_by(meter_document)):
+        return None
+    return other
 
 
-async def _meters(other: OtherEnd, told: bytes | None) -> bool:
-    """Whether the other end meters transfers; it is asked unless it has ``told`` that already."""
-    return True if told is not None else other.meters(await other.asked())
+async def _is_metered(other: OtherEnd, meter_document: bytes | None) -> bool:
+    """Return whether the other end meters transfers; request its meter unless ``meter_document`` is known."""
+    return True if meter_document is not None else other.is_metered_by(await other.fetch_meter())
 
 
-async def _with_other_end(movement: Movement, other: OtherEnd) -> Movement:
+async def _add_other_end(movement: Movement, other: OtherEnd) -> Movement:
     if movement.metered is None or not movement.result.bytes_moved:
         return movement
     reading = await other.reading(movement.result.bytes_moved, movement.metered.work.duration_s)
     return replace(movement, other_end=reading)
 
 
-async def _move(
+async def _run_engine(
     jobs: Sequence[Job],
     engine: TransferEngine,
     session: MeterSession | None,
@@ -140,7 +142,7 @@ async def _move(
     on_snapshot: Callable[[Snapshot], None] | None,
     now: Callable[[], datetime],
 ) -> Movement:
-    beside: list[asyncio.Task[None]] = []
+    background: list[asyncio.Task[None]] = []
     loaded = LoadedPath()
     result: TransferResult | None = None
     metering: asyncio.Task[None] | None = None
@@ -148,35 +150,35 @@ async def _move(
     started_at = now()
     try:
         if tuning is not None:
-            await tuning.begin(engine)
+            await tuning.start(engine)
         if session is not None:
             metering = asyncio.create_task(session.start())  # reads its counters while the first connections are made
         started_at = now()
-        beside.append(asyncio.create_task(loaded.watch(engine)))
+        background.append(asyncio.create_task(loaded.watch(engine)))
         if tuning is not None:
             if session is not None and other_power is not None and other_meters is not None:
                 live = BothEndsMeter(session, other_power)
-                beside.append(asyncio.create_task(other_power.run(asyncio.shield(other_meters))))
-            beside.append(asyncio.create_task(tuning.run(engine, live)))
+                background.append(asyncio.create_task(other_power.run(asyncio.shield(other_meters))))
+            background.append(asyncio.create_task(tuning.run(engine, live)))
         if on_snapshot is not None:
-            beside.append(asyncio.create_task(_look(engine, on_snapshot)))
+            background.append(asyncio.create_task(_report_snapshots(engine, on_snapshot)))
         result = await engine.run(jobs)
     except asyncio.CancelledError:
-        # An interrupt of the user: what was moved until now is still worth a record.
+        # The user has interrupted the copy: what has moved until now is still worth a record.
         pass
     finally:
-        metered = None if session is None or metering is None else await _metered(session, metering)
-        for task in beside:
+        metered = None if session is None or metering is None else await _stop_metering(session, metering)
+        for task in background:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
     last = engine.snapshot()
     if tuning is not None:
-        tuning.end(last, live)
+        tuning.finish(last, live)
     if on_snapshot is not None:
         on_snapshot(last)
     return Movement(
-        result=result or _cut_short(last),
+        result=result or _to_cancelled_result(last),
         last=last,
         loaded_rtt_s=loaded.rtt_s,
         started_at=started_at,
@@ -189,20 +191,20 @@ async def _move(
     )
 
 
-async def _metered(session: MeterSession, metering: "asyncio.Task[None]") -> MeterResult:
+async def _stop_metering(session: MeterSession, metering: "asyncio.Task[None]") -> MeterResult:
     await metering
     return await session.stop()
 
 
-async def _look(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:
+async def _report_snapshots(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:
     while True:
-        begun_s = time.thread_time()  # what others take of a busy machine is no cost of looking
+        started_s = time.thread_time()  # time that other programs take of a busy machine is no cost of a snapshot
         on_snapshot(engine.snapshot())
-        cost_s = time.thread_time() - begun_s
-        await asyncio.sleep(max(LOOK_INTERVAL_S, cost_s / LOOK_COST_SHARE))
+        cost_s = time.thread_time() - started_s
+        await asyncio.sleep(max(SNAPSHOT_INTERVAL_S, cost_s / SNAPSHOT_COST_SHARE))
 
 
-def _cut_short(last: Snapshot) -> TransferResult:
+def _to_cancelled_result(last: Snapshot) -> TransferResult:
     return TransferResult(
         bytes_moved=last.moved_bytes,
         files_done=last.files_done,

@@ -1,4 +1,4 @@
-"""What a copy has left out, in words for people and as a document for programs."""
+"""What a copy has left out, as text for the user and as a document for programs."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from tradewind_agent.engine.remote.omissions import Omission
 
 
 class HasOmissions(Protocol):
-    """A report or listing of something that may be incomplete."""
+    """A listing, or the report of a copy by the engine, a tool or packing, that may be incomplete."""
 
     @property
     def left_out(self) -> Sequence[Omission]: ...
@@ -17,7 +17,7 @@ class HasOmissions(Protocol):
 
 
 def describe_omissions(report: HasOmissions) -> str:
-    """Return what was left out, as a part of the closing line; empty where nothing was."""
+    """Describe what was left out, as a part of the closing line; empty if nothing was."""
     words = f"; {len(report.accepted)} left out as asked" if report.accepted else ""
     if report.left_out:
         first = report.left_out[0]
@@ -26,8 +26,8 @@ def describe_omissions(report: HasOmissions) -> str:
 
 
 def omissions_document(report: HasOmissions) -> dict[str, Any]:
-    """Return what was left out, for programs: ``left_out_as_asked`` is what the user's options permit."""
+    """Return what was left out, for programs; ``left_out_as_asked`` holds what the user's options permit."""
     return {
-        "left_out": [{"file": each.place, "reason": each.reason} for each in report.left_out],
-        "left_out_as_asked": [{"file": each.place, "reason": each.reason} for each in report.accepted],
+        "left_out": [{"file": omission.place, "reason": omission.reason} for omission in report.left_out],
+        "left_out_as_asked": [{"file": omission.place, "reason": omission.reason} for omission in report.accepted],
     }

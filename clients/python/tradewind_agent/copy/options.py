@@ -1,4 +1,4 @@
-"""What a copy is asked for."""
+"""The options of a copy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,21 +17,21 @@ MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOptions:
-    """What a copy is asked for.
+    """The options of a copy, by whichever tool.
 
-    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one recommends any. The
-    service is still asked for a share, and what is set beyond it is cut.
+    ``by_hand`` : parameters that the user sets. With concurrency, parallelism and pipelining set, no recommendation is
+    requested; the copy still claims a share, and what is set beyond the share is cut.
     ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
-    ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
-    ``load`` : share of the path that others use, 0..1, where known.
+    ``bandwidth_bps``, ``rtt_s`` : of the path where known; otherwise the RTT is timed.
+    ``load`` : share of the path that other traffic uses, 0..1, where known.
     ``limits`` : caps on what may be recommended.
-    ``tune`` : change the parameters while it runs, from a sample each tick; what is set by hand is only cut to a share.
-    ``tick_s`` : between two samples; by default as the service asks, 5 s without one.
-    ``share_patience_s`` : how long to wait for a share where a cap of the path is used up by others.
-    ``resources`` : what the user limits of this host.
-    ``apply_resources`` : limit what the plan recommends too; otherwise it is told as advice.
-    ``listing`` : what to do with links, and with what cannot be read.
-    ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
+    ``tune`` : change the parameters during the copy, by a sample each tick; what is set by hand is only cut to a share.
+    ``tick_s`` : time between two samples; by default as the service requests, 5 s without a service.
+    ``share_patience_s`` : how long to wait for a share of a path whose caps are used up.
+    ``resources`` : limits that the user sets on this host.
+    ``apply_resources`` : apply recommended limits too; otherwise they are reported as advice.
+    ``listing`` : what to do with links and unreadable files.
+    ``resume`` : go on with the parts that an earlier run has left; otherwise fetch them again.
     """
 
     sla: Sla = MAX_THROUGHPUT
@@ -54,13 +54,13 @@ class CopyOptions:
 
     @property
     def rate_limit_bps(self) -> float | None:
-        """The rate that the user permits at most, of the network and of the disk; ``None`` without a limit."""
+        """The lower of the user's limits on network and disk rate, bit/s; ``None`` without a limit."""
         rates = (self.resources.nic_bps, self.resources.disk_bps)
         return min((rate for rate in rates if rate is not None), default=None)
 
     @contextmanager
     def connecting_early(self) -> Iterator["CopyOptions"]:
-        """The same for a copy that is listed and run in this block: its connections begin while files are listed."""
+        """Yield options for a copy that is listed and run in this block: it connects while files are listed."""
         most = USUAL_SOCKETS if self.by_hand.concurrency is None else min(self.by_hand.streams, USUAL_SOCKETS)
         early = EarlySockets(most)
         try:

@@ -1,4 +1,4 @@
-"""What the chunks of a plan, and all of them together, came to in one run of the engine."""
+"""The outcome of one run of the engine: of each chunk of the plan, and of all files."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,29 +19,29 @@ from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
 def summarize_chunks(
     plan: Plan, listing: Listing, movement: Movement, status: Status
 ) -> tuple[MovedChunk, tuple[MovedChunk, ...]]:
-    """The whole transfer, and each chunk that moved anything."""
+    """Return the outcome of the entire transfer, and that of each chunk that moved anything."""
     sizes_by_chunk: dict[ChunkKind, list[int]] = {chunk.chunk: [] for chunk in plan.chunks}
     for size in listing.sizes_bytes:
         sizes_by_chunk[find_chunk(plan.chunks, size).chunk].append(size)
     snapshots = {snapshot.chunk: snapshot for snapshot in movement.last.chunks}
     exact = listing.sizes_are_exact
     chunks = tuple(
-        _chunk(each, snapshots[each.chunk], sizes_by_chunk[each.chunk] if exact else (), movement)
-        for each in plan.chunks
-        if snapshots[each.chunk].moved_bytes or snapshots[each.chunk].files_done
+        _summarize_chunk(chunk, snapshots[chunk.chunk], sizes_by_chunk[chunk.chunk] if exact else (), movement)
+        for chunk in plan.chunks
+        if snapshots[chunk.chunk].moved_bytes or snapshots[chunk.chunk].files_done
     )
     result = movement.result
     files_failed = movement.last.files_failed
-    # Only the sender's kernel counts what was sent again; in a download that is the other end.
-    resent = movement.last.path.retransmitted_bytes if listing.direction is Direction.UPLOAD else None
-    whole = MovedChunk(
+    # Only the sender's kernel counts retransmissions; in a download the sender is the other end.
+    retransmitted = movement.last.path.retransmitted_bytes if listing.direction is Direction.UPLOAD else None
+    total = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=_dataset(
             listing.sizes_bytes if exact and not result.files_skipped else (),
             result.files_done + files_failed,
             result.bytes_moved,
         ),
-        parameters=_in_force(plan.parameters, movement.last.chunks[0].parameters),
+        parameters=_used_parameters(plan.parameters, movement.last.chunks[0].parameters),
         started_at=movement.started_at,
         ended_at=movement.ended_at,
         outcome=Outcome(
@@ -50,13 +50,15 @@ def summarize_chunks(
             files_done=result.files_done,
             files_failed=files_failed,
             throughput_bps=_rate_bps(result.bytes_moved, result.duration_s),
-            retransmitted_bytes=resent,
+            retransmitted_bytes=retransmitted,
         ),
     )
-    return whole, chunks
+    return total, chunks
 
 
-def _chunk(plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], movement: Movement) -> MovedChunk:
+def _summarize_chunk(
+    plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], movement: Movement
+) -> MovedChunk:
     ended_s = movement.chunk_ended_s[plan.chunk]
     status = Status.CANCELLED if movement.cancelled else Status.FAILED
     return MovedChunk(
@@ -64,7 +66,7 @@ def _chunk(plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], mov
         dataset=_dataset(
             () if seen.files_skipped else sizes_bytes, seen.files_done + seen.files_failed, seen.moved_bytes
         ),
-        parameters=_in_force(plan.parameters, seen.parameters),
+        parameters=_used_parameters(plan.parameters, seen.parameters),
         started_at=movement.started_at,
         ended_at=movement.started_at + timedelta(seconds=ended_s),
         outcome=Outcome(
@@ -77,13 +79,13 @@ def _chunk(plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], mov
     )
 
 
-def _in_force(planned: Parameters, seen: Parameters) -> Parameters:
-    """The plan's setting, with the I/O block that the engine chose where the plan left it open."""
+def _used_parameters(planned: Parameters, seen: Parameters) -> Parameters:
+    """Return the plan's setting, with the I/O block that the engine chose if the plan left it open."""
     return replace(planned, io_block_bytes=planned.io_block_bytes or seen.io_block_bytes)
 
 
 def _dataset(sizes_bytes: Sequence[int], files: int, bytes_moved: int) -> DataSet:
-    """What was listed; where some of it was there already, or its sizes were guesses, what was moved."""
+    """Return the listed data set; without exact sizes of all files, return what was moved."""
     if sizes_bytes:
         return DataSet.of_sizes(sizes_bytes)
     return DataSet(file_count=max(files, 1), total_bytes=bytes_moved)

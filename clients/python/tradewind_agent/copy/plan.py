@@ -1,4 +1,4 @@
-"""The plan of a copy: set by hand, the service's, or by the closed-form rules."""
+"""The plan of a copy: set by the user, recommended by the service, or made by the closed-form rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -27,15 +27,15 @@ _SETTING = ("concurrency", "parallelism", "pipelining")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCopy:
-    """The plan, and how it came about.
+    """A plan with the request that it answers.
 
-    ``enquiry`` : what the service was asked, or would have been; ``None`` for a tool that is only measured.
-    ``is_key_accepted`` : whether the service has not refused the key.
+    ``request`` : sent to the service, or what would have been sent; ``None`` for a tool that is only measured.
+    ``is_key_accepted`` : false once the service has refused the key.
     ``notes`` : what the user should know.
     """
 
     plan: Plan
-    enquiry: RecommendRequest | None = None
+    request: RecommendRequest | None = None
     is_key_accepted: bool = True
     notes: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class PlannedCopy:
 def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: "Client | None"
 ) -> PlannedCopy:
-    """The plan of a copy with our own engine; otherwise as ``plan_sizes``."""
+    """Return the plan of a copy with the agent's own engine; see `plan_sizes`."""
     return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=MOVER)
 
 
@@ -56,9 +56,9 @@ def plan_sizes(
     *,
     mover: str,
 ) -> PlannedCopy:
-    """Parameters of each chunk.
+    """Return the parameters of each chunk.
 
-    Whatever is wrong with the service or the key, there is a plan: data are moved today and the key is mended tomorrow.
+    There is a plan even if the service fails or refuses the key: the copy runs now, the key can be corrected later.
 
     Parameters
     ----------
@@ -68,34 +68,37 @@ def plan_sizes(
 
     Raises
     ------
-    InvalidValue : what no service could be asked, such as a name of a thousand characters.
+    InvalidValue : a value that no request can hold, such as a name of a thousand characters.
     """
     by_hand = options.by_hand
     bins = bins_of_sizes(sizes_bytes)
     try:
-        enquiry = _request(bins, path, names, options, mover)
+        request = _build_request(bins, path, names, options, mover)
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     if all(getattr(by_hand, name) is not None for name in _SETTING):
-        return PlannedCopy(plan=plan_set_by_hand(uuid4(), by_hand), enquiry=enquiry)
+        return PlannedCopy(plan=plan_set_by_hand(uuid4(), by_hand), request=request)
     notes: tuple[str, ...] = ()
     try:
-        plan = request_plan(client, enquiry)
+        plan = request_plan(client, request)
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
         most_bps = options.rate_limit_bps
         because = plan if most_bps is None else f"{plan}; no more than {format_bps(most_bps)}, as set"
-        own = path.at_most(most_bps)
-        plan = plan_by_rules(uuid4(), bins, own, options.sla, options.limits, load=options.load, because=because)
+        limited_path = path.at_most(most_bps)
+        plan = plan_by_rules(
+            uuid4(), bins, limited_path, options.sla, options.limits, load=options.load, because=because
+        )
     plan = override_settings(plan, by_hand)
-    return PlannedCopy(plan=plan, enquiry=enquiry, is_key_accepted=not notes, notes=notes)
+    return PlannedCopy(plan=plan, request=request, is_key_accepted=not notes, notes=notes)
 
 
-def _request(
+def _build_request(
     bins: Sequence[SizeBin], path: Path, names: tuple[str, str], options: CopyOptions, mover: str
 ) -> RecommendRequest:
-    file_count, total_bytes = sum(each.file_count for each in bins), sum(each.total_bytes for each in bins)
+    file_count = sum(size_bin.file_count for size_bin in bins)
+    total_bytes = sum(size_bin.total_bytes for size_bin in bins)
     return RecommendRequest(
         source=names[0],
         destination=names[1],
@@ -105,7 +108,7 @@ def _request(
             file_count=file_count,
             total_bytes=total_bytes,
             mean_file_bytes=total_bytes / file_count,
-            size_histogram=tuple(WireSizeBin(**each._asdict()) for each in bins),
+            size_histogram=tuple(WireSizeBin(**size_bin._asdict()) for size_bin in bins),
         ),
         sla=WireSla(**asdict(options.sla)),
         path=WirePath(**asdict(path)),
@@ -115,6 +118,6 @@ def _request(
 
 
 def _limits(options: CopyOptions) -> WireLimits | None:
-    """What the user permits at most: of settings, and as a rate."""
+    """Return the user's limits on settings and rate; ``None`` without any."""
     limits = WireLimits(**asdict(options.limits), throughput_bps=options.rate_limit_bps)
     return None if limits == WireLimits() else limits

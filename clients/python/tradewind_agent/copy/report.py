@@ -1,4 +1,4 @@
-"""What a copy was going to do and what it came to, in one line for people and as a document for programs."""
+"""The plan and the result of a copy, as one line for the user and as a document for programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from tradewind_agent.session.planning import Plan
 from tradewind_agent.tuning.ticks import Tick
 
 LEAST_MEASURED_S = 1.0
-"""A copy that took less, or moved less than a block a file, says nothing of the block."""
+"""A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Failure:
 class CopyReport:
     """The outcome of a copy.
 
-    ``bytes_moved`` : on the network now, without what was there already.
-    ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
-    ``agreement`` : what was asked for; whether it was kept is told where it has a target.
+    ``bytes_moved`` : over the network in this run, without what was already there.
+    ``energy`` : one reading for each metered end; an absent one was not measured, it is never zero.
+    ``sla`` : that the user requested; ``is_sla_met`` says whether it was met.
     ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
-    ``other_work`` at the other end, where that was metered.
-    ``timeline`` : samples and decisions, tick by tick, of a transfer that was tuned while it ran.
-    ``limits`` : of this host's resources, what held each or why nothing did.
-    ``goes_on`` : whether the same command, given again after an interrupt, uses the parts that have moved.
-    ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
-    ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : of these, with the user's consent.
+    ``other_work`` : the same of the other end, if that was metered.
+    ``timeline`` : samples and decisions of a tuned transfer, tick by tick.
+    ``limits`` : for each limit of this host's resources how it was enforced, or why it was not.
+    ``can_resume`` : whether the same command, repeated after an interrupt, uses the parts that have moved.
+    ``log`` : what became of the transfer's records, as the end of a sentence.
+    ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : the same with the user's consent.
     """
 
     plan: Plan
@@ -71,17 +71,17 @@ class CopyReport:
     other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
-    agreement: Sla = MAX_THROUGHPUT
+    sla: Sla = MAX_THROUGHPUT
     timeline: tuple[Tick, ...] = ()
     limits: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
-    goes_on: bool = True
+    can_resume: bool = True
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that the sources hold is at the destination, but for what the user left out."""
+        """Whether the destination has everything that the sources hold, except what the user left out."""
         return self.succeeded and not self.left_out
 
     @property
@@ -94,15 +94,15 @@ class CopyReport:
 
     @property
     def energy_j(self) -> float | None:
-        """Energy of all metered ends together; ``None`` where none was."""
+        """Energy of all metered ends together, J; ``None`` if none was metered."""
         return sum(reading.total_j for reading in self.energy) if self.energy else None
 
     @property
     def is_sla_met(self) -> bool | None:
-        """Whether the agreement was kept; ``None`` where that cannot be told."""
+        """Whether the SLA was met; ``None`` if that is unknown, or the SLA has no target."""
         if not self.succeeded:
             return None
-        return kept(self.agreement, throughput_bps=self.throughput_bps, duration_s=self.duration_s, energy=self.energy)
+        return kept(self.sla, throughput_bps=self.throughput_bps, duration_s=self.duration_s, energy=self.energy)
 
     @property
     def parameters(self) -> Parameters:
@@ -110,36 +110,36 @@ class CopyReport:
 
     @property
     def advised_io_block_bytes(self) -> int | None:
-        """The I/O block to try next time; ``None`` unless the storage was what the copy waited for."""
+        """The I/O block to try next time, bytes; ``None`` unless the copy waited for the storage."""
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
         if used is None or self.duration_s < LEAST_MEASURED_S or self.bytes_moved < used * self.files_done:
             return None
         return advised_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
     def line(self) -> str:
-        """The closing line: what it got, against the prediction, the energy and how it was measured."""
+        """Format the closing line: the result next to the prediction, the energy and how it was measured."""
         files = format_count(self.files_done, "file")
         skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
         if not self.files_done:
-            # A rate of parts that nobody can use says nothing of the setting.
+            # The rate of unusable parts says nothing about the setting.
             parts = f"finished no file, {format_bytes(self.bytes_moved)} of parts moved" if self.bytes_moved else ""
             done = (parts or "moved nothing") + skipped
         else:
             rate = format_bps(self.throughput_bps)
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
-            done += _against(self.plan, self.throughput_bps)
-            done += "".join(f"; {format_energy(each, self.bytes_moved)}" for each in self.energy)
+            done += _format_comparison(self.plan, self.throughput_bps)
+            done += "".join(f"; {format_energy(reading, self.bytes_moved)}" for reading in self.energy)
             done += "" if self.energy else "; energy not measured"
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
-            done += _storage(self)
+            done += _format_storage_advice(self)
             if self.is_sla_met is not None:
-                done += f"; agreed {told(self.agreement)}: {'kept' if self.is_sla_met else 'not kept'}"
-        again = "to go on" if self.goes_on else "to send unfinished files anew"
-        begin = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
-        return f"{begin}{done}{_failed(self.failures)}{describe_omissions(self)}; log {self.log}"
+                done += f"; SLA {told(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
+        again = "to resume" if self.can_resume else "to send unfinished files again"
+        prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
+        return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
-        """All of it, in the names and units of the wire."""
+        """Return the entire report, in the names and units of the wire."""
         return {
             "transfer_id": str(self.plan.transfer_id),
             "status": str(self.status),
@@ -155,13 +155,13 @@ class CopyReport:
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,
             **_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
-            "energy": [_document(reading) for reading in self.energy],
+            "energy": [_to_document(reading) for reading in self.energy],
             "energy_split": [energy_split(reading, self.bytes_moved) for reading in self.energy],
-            "usage": _document(self.usage),
-            "work": _document(self.work),
-            "other_work": _document(self.other_work),
-            "path": _document(self.path),
-            "agreement": _document(self.agreement),
+            "usage": _to_document(self.usage),
+            "work": _to_document(self.work),
+            "other_work": _to_document(self.other_work),
+            "path": _to_document(self.path),
+            "agreement": _to_document(self.sla),
             "agreement_kept": self.is_sla_met,
             "parameters": self.parameters.known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
@@ -174,35 +174,35 @@ class CopyReport:
         }
 
 
-def _storage(report: CopyReport) -> str:
-    """That the disk was the bottleneck, and what to try; empty where it was not."""
+def _format_storage_advice(report: CopyReport) -> str:
+    """Return advice if the disk was the bottleneck, else an empty text."""
     advised = report.advised_io_block_bytes
     if advised is None or report.usage is None or report.usage.disk is None:
         return ""
-    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {_size(advised)}"
+    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {_format_size(advised)}"
 
 
-def _size(size_bytes: int) -> str:
-    """As an option takes it."""
+def _format_size(size_bytes: int) -> str:
+    """Format a size as an option takes it."""
     return f"{size_bytes // KIB}KiB" if size_bytes % MIB else f"{size_bytes // MIB}MiB"
 
 
-def _failed(failures: Sequence[Failure]) -> str:
+def _format_failures(failures: Sequence[Failure]) -> str:
     if not failures:
         return ""
     return f"; {len(failures)} failed, first {failures[0].file}: {failures[0].reason}"
 
 
 def limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
-    """What held each limit of this host's resources, or why nothing did."""
+    """Return how each limit of this host's resources was enforced, or why it was not."""
     return {
-        "enforced": [_document(each) for each in limits if isinstance(each, Enforced)],
-        "advice": [_document(each) for each in limits if not isinstance(each, Enforced)],
+        "enforced": [_to_document(verdict) for verdict in limits if isinstance(verdict, Enforced)],
+        "advice": [_to_document(verdict) for verdict in limits if not isinstance(verdict, Enforced)],
     }
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """A plan in the names of the wire."""
+    """Return a plan under its wire names."""
     return {
         "transfer_id": str(plan.transfer_id),
         "source": plan.source,
@@ -218,81 +218,81 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             }
             for chunk in plan.chunks
         ],
-        "predicted": _predicted(plan.predicted),
+        "predicted": _prediction_document(plan.predicted),
         "sla": plan.answer.sla.model_dump(mode="json", exclude_none=True) if plan.answer else None,
     }
 
 
-def describe(plan: Plan) -> str:
-    """A plan for people: a line a chunk, the prediction, what is promised and at which price, the reason."""
+def describe_plan(plan: Plan) -> str:
+    """Describe a plan: a line a chunk, the prediction, the promised SLA with its price, and the reason."""
     lines = []
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
         lines.append(f"{chunk.chunk}{end}: {format_settings(chunk.parameters)}")
     if plan.predicted is not None:
-        lines.append(f"expect {_rate_band(plan.predicted.throughput_bps)}")
+        lines.append(f"expect {_format_band(plan.predicted.throughput_bps)}")
         if plan.predicted.energy_j is not None:
             energy = plan.predicted.energy_j
             lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
     if plan.feasible is False and plan.answer is not None and _has_goal(plan.answer):
         lines.append(
-            "without a model of this very path nothing promises that the agreement is kept"
+            "the service has no model of this path and cannot promise that the SLA is met"
             if plan.source in (AnswerSource.HEURISTIC, AnswerSource.NEIGHBOUR)
-            else "the agreement cannot be kept with the probability asked for; this comes closest"
+            else "the SLA cannot be met with the requested probability; this plan comes closest"
         )
-    if plan.answer is not None and (promise := _promise(plan.answer.sla)):
+    if plan.answer is not None and (promise := _format_promise(plan.answer.sla)):
         lines.append(promise)
     lines.append(f"{plan.source}: {plan.rationale}")
     return "\n".join(lines)
 
 
-def _promise(sla: WireSlaAnswer) -> str:
-    """The tier, the probability of its agreement and the price in force, as far as there are any."""
-    words = []
+def _format_promise(sla: WireSlaAnswer) -> str:
+    """Format the tier, the probability that its SLA is met, and the current price, as far as there are any."""
+    parts = []
     if sla.tier is not None:
-        words.append(f"tier {sla.tier}")
-        words.append(f"kept with a probability of {sla.probability:.0%}")
+        parts.append(f"tier {sla.tier}")
+        parts.append(f"met with a probability of {sla.probability:.0%}")
     if sla.price is not None:
-        words.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
-    return ", ".join(words)
+        parts.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
+    return ", ".join(parts)
 
 
 def _has_goal(answer: RecommendResponse) -> bool:
-    """Whether the agreement can be missed; one for the most or the least cannot."""
+    """Return whether the SLA can be missed; one that only maximises or minimises cannot."""
     return answer.sla.target is not None or answer.sla.fraction is not None
 
 
 def format_settings(parameters: Parameters) -> str:
-    """What is set, such as ``cc 4, p 1, pp 8``."""
+    """Format the known parameters, such as ``cc 4, p 1, pp 8``."""
     short = {"concurrency": "cc", "parallelism": "p", "pipelining": "pp"}
     return ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.known().items()) or "defaults"
 
 
-def _rate_band(rate: Interval) -> str:
+def _format_band(rate: Interval) -> str:
     return f"{format_bps(rate.mean)} ({format_bps(rate.low)} – {format_bps(rate.high)})"
 
 
-def _against(plan: Plan, reached_bps: float) -> str:
+def _format_comparison(plan: Plan, reached_bps: float) -> str:
     if plan.predicted is None:
         return ""
     expected_bps = plan.predicted.throughput_bps.mean
     share = f"{100 * reached_bps / expected_bps:.0f} % of " if expected_bps > 0 else ""
-    return f", {share}the predicted {_rate_band(plan.predicted.throughput_bps)}, {plan.source}"
+    return f", {share}the predicted {_format_band(plan.predicted.throughput_bps)}, {plan.source}"
 
 
-def _predicted(prediction: Prediction | None) -> dict[str, Any] | None:
+def _prediction_document(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         name: None if band is None else band._asdict() for name, band in prediction._asdict().items()
     }
     energy_j, power_w = prediction.energy_j, prediction.power_w
     duration_s = energy_j.mean / power_w.mean if energy_j and power_w and power_w.mean else 0.0
-    return told | _efficiency(prediction.throughput_bps.mean, energy_j.mean if energy_j else None, duration_s)
+    return document | _efficiency(prediction.throughput_bps.mean, energy_j.mean if energy_j else None, duration_s)
 
 
 def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> dict[str, float | None]:
-    """Both metrics of energy efficiency, which rank differently; ``None`` where no energy above 0 is known."""
+    """Return both metrics of energy efficiency, which rank differently; ``None`` without a known energy above 0."""
     if energy_j is None or not energy_j > 0 or not duration_s > 0:
         return {"bits_per_joule": None, "throughput_per_joule": None}
     return {
@@ -302,13 +302,13 @@ def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> d
 
 
 def format_efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> str:
-    """Bits a joule as a part of the closing line; empty where no energy is known."""
-    told = _efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
-    return "" if told is None else f"; {format_bits_per_joule(told)}"
+    """Format bits per joule as a part of the closing line; empty if no energy is known."""
+    efficiency = _efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
+    return "" if efficiency is None else f"; {format_bits_per_joule(efficiency)}"
 
 
-def _document(value: Any) -> dict[str, Any] | None:
-    """A flat value object without what is unknown."""
+def _to_document(value: Any) -> dict[str, Any] | None:
+    """Return the known fields of a flat value object."""
     if value is None:
         return None
     fields = {name: getattr(value, name) for name in value.__slots__}

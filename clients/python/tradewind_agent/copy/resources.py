@@ -1,7 +1,7 @@
-"""The resources of one copy: what the user limits, what the plan recommends, and who holds it.
+"""The resources of one copy: the user's limits, recommended limits, and who enforces them.
 
-The engine moves every byte of the copy, and so holds its network and disk rate itself; cores, frequency and memory are
-the host's to limit. What is only recommended is applied where the user has asked for that, else told.
+The engine moves every byte of the copy, so it keeps the network and disk rate itself; the host limits cores, frequency
+and memory. Limits that are only recommended are applied if the user wants that, and reported otherwise.
 """
 
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from tradewind_agent.resources.limits import RESOURCES, Limits
 from tradewind_agent.session.planning import Plan
 from tradewind_agent.transport.choosing import read_congestion_control
 
-_OF_THE_ENGINE = ("nic_bps", "disk_bps")
-_NOT_ASKED_FOR = "it is recommended; --apply-resources applies what is recommended"
+_ENGINE_LIMITS = ("nic_bps", "disk_bps")
+_ONLY_RECOMMENDED = "it is only recommended; --apply-resources applies recommended limits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResources:
-    """What became of the limits of a copy that is running.
+    """The limits of a running copy, enforced or not.
 
-    ``engine`` : its options, with the rate that it is to keep. ``congestion_control`` : that uploads are sent by; None
-    for downloads, which the other end sends.
+    ``engine`` : the engine's options, with the rate that it keeps.
+    ``congestion_control`` : of the connections that send an upload; ``None`` for downloads, which the server sends.
     """
 
     applied: Applied
@@ -43,42 +43,44 @@ class CopyResources:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user has to know: limits that nothing holds, and what could not be undone."""
+        """What the user has to know: limits that are not enforced, and changes that could not be undone."""
         advice = (*self.applied.advice, *self.not_applied)
         return (*(str(each) for each in advice), *self.applied.left)
 
     def apply_to_plan(self, plan: Plan) -> Plan:
-        """The plan as records tell it: with what was in force, whatever was recommended."""
+        """Return the plan as records store it: with the limits that were enforced, whatever was recommended."""
         parameters = Applied((*self.applied.enforced, *self.by_engine)).parameters
         resources = {name: getattr(parameters, name) for name in RESOURCES}
 
-        def of(planned: Parameters) -> Parameters:
+        def with_limits(planned: Parameters) -> Parameters:
             return replace(planned, **resources, congestion_control=self.congestion_control)
 
-        return replace(plan, chunks=tuple(chunk._replace(parameters=of(chunk.parameters)) for chunk in plan.chunks))
+        return replace(
+            plan, chunks=tuple(chunk._replace(parameters=with_limits(chunk.parameters)) for chunk in plan.chunks)
+        )
 
 
 def select_limits(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
-    """What is to be limited, and what is only recommended."""
-    own = options.resources.or_else(Limits.of(options.by_hand))
+    """Return the limits to apply, and advice about those that are only recommended."""
+    user_limits = options.resources.or_else(Limits.of(options.by_hand))
     recommended = Limits.of(plan.parameters)
-    wanted = own.or_else(recommended) if options.apply_resources else own
-    left = recommended.without(*wanted.known()).known()
-    return wanted, tuple(Advice(name, value, _NOT_ASKED_FOR) for name, value in left.items())
+    limits = user_limits.or_else(recommended) if options.apply_resources else user_limits
+    not_applied = recommended.without(*limits.known()).known()
+    return limits, tuple(Advice(name, value, _ONLY_RECOMMENDED) for name, value in not_applied.items())
 
 
 @contextmanager
 def hold_resources(
     plan: Plan, direction: Direction, options: CopyOptions, limiter: ResourceLimiter
 ) -> Iterator[CopyResources]:
-    """Limit this process, and the engine that is to run in it, until the end of the block."""
-    wanted, not_applied = select_limits(plan, options)
-    with limiter.apply(wanted.without(*_OF_THE_ENGINE)) as applied:
+    """Limit this process, and the engine that runs in it, until the end of the block."""
+    limits, not_applied = select_limits(plan, options)
+    with limiter.apply(limits.without(*_ENGINE_LIMITS)) as applied:
         yield CopyResources(
             applied=applied,
-            by_engine=tuple(_by_engine(wanted, direction, options.engine)),
+            by_engine=tuple(_engine_verdicts(limits, direction, options.engine)),
             not_applied=not_applied,
-            engine=_limited(options.engine, wanted),
+            engine=_limit_engine(options.engine, limits),
             congestion_control=read_congestion_control(options.engine.congestion_control)
             if direction is Direction.UPLOAD
             else None,
@@ -90,18 +92,18 @@ def _read_congestion_control(engine: EngineOptions, direction: Direction) -> str
     return read_congestion_control(engine.congestion_control) if direction is Direction.UPLOAD else None
 
 
-def _by_engine(wanted: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:
-    if wanted.nic_bps is not None:
-        yield Enforced("nic_bps", wanted.nic_bps, "the engine's own rate")
-    if wanted.disk_bps is not None:
+def _engine_verdicts(limits: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:
+    if limits.nic_bps is not None:
+        yield Enforced("nic_bps", limits.nic_bps, "the engine's own rate")
+    if limits.disk_bps is not None:
         at_disk = "reads what it sends" if direction is Direction.UPLOAD else "writes what it receives"
-        apart = ", reading for checksums apart" if engine.checksum else ""
-        yield Enforced("disk_bps", wanted.disk_bps, f"the rate of the engine, which {at_disk}{apart}")
+        excluded = ", not counting reads for checksums" if engine.checksum else ""
+        yield Enforced("disk_bps", limits.disk_bps, f"the rate of the engine, which {at_disk}{excluded}")
 
 
-def _limited(engine: EngineOptions, wanted: Limits) -> EngineOptions:
-    """The engine at the lowest of the rates that are to be kept."""
-    rates_bps = [rate for rate in (wanted.nic_bps, wanted.disk_bps) if rate is not None]
+def _limit_engine(engine: EngineOptions, limits: Limits) -> EngineOptions:
+    """Return the engine's options with the lowest of all rate limits."""
+    rates_bps = [rate for rate in (limits.nic_bps, limits.disk_bps) if rate is not None]
     if engine.rate_bytes_per_s is not None:
         rates_bps.append(BITS_PER_BYTE * engine.rate_bytes_per_s)
     return replace(engine, rate_bytes_per_s=min(rates_bps) / BITS_PER_BYTE) if rates_bps else engine

@@ -1,4 +1,4 @@
-"""Copy files: list them, ask how, move them, measure, log what came of it, and tell it in one line."""
+"""Copy files: list them, plan, move, meter, log the records, and report the result in one line."""
 
 import os
 import socket
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCopy:
-    """A copy about to begin."""
+    """A copy with its files and its plan, before its first byte."""
 
     listing: Listing
     planned: PlannedCopy
@@ -77,29 +77,29 @@ def copy_files(
     Parameters
     ----------
     sources : http(s) addresses of files or folders, or local paths when ``destination`` is an http(s) address.
-    client : of the service that is asked, before and while it runs; without one the closed-form rules and the
-        controller on this host decide.
-    logbook : where the records go; ``None`` keeps them in the report alone.
-    meter : of this host's energy and utilisation; the server is then asked for that of its own end.
-    say : told one line when the parameters change while it runs, or when it waits.
-    manifest : list of files to copy instead of what the sources' indexes say.
+    client : of the service that plans and tunes the copy; without one the closed-form rules and the controller on this
+        host decide.
+    logbook : stores the records; with ``None`` they are in the report alone.
+    meter : of this host's energy and utilisation; the server is then asked for the energy of its own end.
+    say : called with one line when the parameters change during the copy, or when it waits.
+    manifest : list of the files to copy, instead of the sources' indexes.
     limiter : of this host's resources; by default one that keeps its notes in the user's state folder.
 
     Raises
     ------
-    AgentError : nothing could be begun. What goes wrong with single files is in the report.
+    AgentError : the copy could not start. Failures of single files are in the report.
     """
-    with (options or CopyOptions()).connecting_early() as wanted:
+    with (options or CopyOptions()).connecting_early() as connecting_options:
         listing = list_files(
             sources,
             destination,
             manifest=manifest,
-            options=wanted.engine,
-            rules=wanted.listing,
+            options=connecting_options.engine,
+            rules=connecting_options.listing,
             ask_for_meter=meter is not None,
         )
         return run(
-            prepare_listed(listing, options=wanted, client=client),
+            prepare_listed(listing, options=connecting_options, client=client),
             client=client,
             logbook=logbook,
             meter=meter,
@@ -117,21 +117,20 @@ def prepare(
     client: "Client | None" = None,
     manifest: str | None = None,
 ) -> PreparedCopy:
-    """List the files, look at the path and decide on the parameters; nothing is moved."""
+    """List the files, time the path and choose the parameters; nothing is moved."""
     options = options or CopyOptions()
     listing = list_files(sources, destination, manifest=manifest, options=options.engine, rules=options.listing)
     return prepare_listed(listing, options=options, client=client)
 
 
 def prepare_listed(listing: Listing, *, options: CopyOptions, client: "Client | None" = None) -> PreparedCopy:
-    """As `prepare`, of files that are listed already."""
+    """Do the same as `prepare` for files that are already listed."""
     host = listing.remote.host
-    here, there = options.source, options.destination
     if listing.direction is Direction.UPLOAD:
-        names = (here or socket.gethostname(), there or host)
+        names = (options.source or socket.gethostname(), options.destination or host)
     else:
-        names = (here or host, there or socket.gethostname())
-    path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _timed(listing, options.engine))
+        names = (options.source or host, options.destination or socket.gethostname())
+    path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _measure_rtt_s(listing, options.engine))
     return PreparedCopy(
         listing=listing,
         planned=plan_copy(listing, path, names, options, client),
@@ -152,11 +151,11 @@ def run(
     say: Callable[[str], None] | None = None,
     limiter: ResourceLimiter | None = None,
 ) -> CopyReport:
-    """Move what was prepared, tune it meanwhile, and log it.
+    """Move the prepared files, tune the copy meanwhile, and log it.
 
     Raises
     ------
-    CopyFailed : no share of the path came free in time.
+    CopyFailed : no share of the path became free in time.
     """
     if not prepared.options.resume:
         _discard_parts(prepared.listing)
@@ -184,9 +183,9 @@ def run(
                     tuning=tuning,
                     on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
                 )
-            path = _path_seen(prepared.path, movement, prepared.options)
+            path = _add_measured_rtts(prepared.path, movement, prepared.options)
             timeline = tuple(tuning.ticks) if tuning is not None else ()
-            records, status = _records(prepared, held, movement, path, timeline), _status(movement)
+            records, status = _build_records(prepared, held, movement, path, timeline), _status(movement)
         finally:
             if client is not None and tuning is not None and tuning.is_service_answering and not (records and logbook):
                 release_share(client, prepared.plan.transfer_id, live, status)
@@ -224,7 +223,7 @@ def _report(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
-        agreement=prepared.options.sla,
+        sla=prepared.options.sla,
         timeline=timeline,
         log=log,
         limits=held.verdicts,
@@ -235,26 +234,26 @@ def _report(
 
 
 def _live_ticks(prepared: PreparedCopy, client: "Client | None", logbook: Logbook | None) -> LiveTicks:
-    """Where ticks wait for the service: on disk, if there is a service that may want them."""
-    nothing = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
-    began = datetime.now(UTC)
-    whole = MovedChunk(
+    """Return where ticks wait for the service: on disk, if there is a service to send them to."""
+    nothing_moved = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
+    started_at = datetime.now(UTC)
+    total = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=DataSet.of_sizes(prepared.listing.sizes_bytes),
         parameters=prepared.plan.parameters,
-        started_at=began,
-        ended_at=began,
-        outcome=nothing,
+        started_at=started_at,
+        ended_at=started_at,
+        outcome=nothing_moved,
     )
-    (beginning,) = build_records(_identity(prepared), whole, (), path=prepared.path)
+    (beginning,) = build_records(_identity(prepared), total, (), path=prepared.path)
     folder = logbook.transfers.folder if client is not None and logbook is not None else None
     return LiveTicks(folder, prepared.plan.transfer_id, WireRecord.of(beginning))
 
 
-def _timed(listing: Listing, options: EngineOptions) -> float | None:
-    """RTT that the listing has seen, else by connect time.
+def _measure_rtt_s(listing: Listing, options: EngineOptions) -> float | None:
+    """Return the RTT that the listing has seen, or else the connect time, s.
 
-    Not through a proxy, whose handshake says nothing of the path behind it.
+    ``None`` through a proxy, whose handshake says nothing of the path behind it.
     """
     if listing.rtt_s is not None:
         return listing.rtt_s
@@ -266,15 +265,15 @@ def _timed(listing: Listing, options: EngineOptions) -> float | None:
 def _discard_parts(listing: Listing) -> None:
     for job in listing.jobs:
         if not isinstance(job, DownloadJob):
-            raise CopyFailed("unfinished uploads are kept by the receiver, which always goes on with them")
-        with suppress(FileFault):  # another run holds it, or it cannot be removed: the file's own copy says so
+            raise CopyFailed("the receiver keeps unfinished uploads and always resumes them")
+        with suppress(FileFault):  # another run holds it, or it cannot be removed: the copy of that file reports it
             PartFile(job.destination).discard()
 
 
-def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
-    """The path with what the transfer's own connections saw: its round trip under this load, and the least.
+def _add_measured_rtts(path: Path, movement: Movement, options: CopyOptions) -> Path:
+    """Return the path with the RTTs of the transfer's own connections: under its load, and the least.
 
-    One far below what the user stated is that to a middle box: it says nothing of the path.
+    An RTT far below the user's is that to a middle box, and says nothing of the path.
     """
     least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
     if least_s is None or loaded_s is None or (options.rtt_s is not None and least_s < options.rtt_s / 2):
@@ -282,16 +281,16 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
     return replace(path, rtt_s=max(loaded_s, least_s), min_rtt_s=least_s)
 
 
-def _records(
+def _build_records(
     prepared: PreparedCopy, held: CopyResources, movement: Movement, path: Path, timeline: Sequence[Tick]
 ) -> tuple[TransferRecord, ...]:
-    # Parts of files that all failed measure no transfer; those of one that the user cut short do.
-    measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
-    if not measured:
+    # Parts of files that all failed do not measure a transfer; those of an interrupted one do.
+    is_measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
+    if not is_measured:
         return ()
-    moved_with = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
-    whole, chunks = summarize_chunks(moved_with, prepared.listing, movement, _status(movement))
-    return build_records(_identity(prepared), whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
+    used_plan = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
+    total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _status(movement))
+    return build_records(_identity(prepared), total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
 def _identity(prepared: PreparedCopy) -> TransferIdentity:
@@ -309,10 +308,10 @@ def _identity(prepared: PreparedCopy) -> TransferIdentity:
 
 
 def get_agent_version() -> str | None:
-    """Version of the installed agent; ``None`` where it runs from a source tree."""
+    """Return the version of the installed agent; ``None`` if it runs from a source tree."""
     try:
         return version("tradewind-agent")
-    except PackageNotFoundError:  # run from a source tree that is not installed
+    except PackageNotFoundError:
         return None
 
 
@@ -333,16 +332,16 @@ def _notes(movement: Movement) -> tuple[str, ...]:
 
 
 def store_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
-    """What became of the records; a log that cannot be kept is no failure of what was moved.
+    """Store the records and return what became of them; the copy succeeds even if they cannot be stored.
 
-    ``live`` : of a transfer that was tuned.
+    ``live`` : the ticks of a tuned transfer.
     """
     if logbook is None:
         return "kept in the report"
     try:
-        told = logbook.store(records, None if live is None else live.pending)
+        result = logbook.store(records, None if live is None else live.pending)
     except AgentError as failure:
         return f"lost: {failure}"
     if live is not None:
         live.remove()
-    return told
+    return result

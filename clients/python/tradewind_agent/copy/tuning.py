@@ -1,4 +1,4 @@
-"""The tuning loop of a copy: what it is asked with, on which basis, and with whom it corresponds."""
+"""Build the tuning loop of a copy: its request, its basis, and its exchange of heartbeats with the service."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
 
 ANSWER_PATIENCE_S = 2.0
-"""How long the loop, but never the transfer, waits for an answer before it decides by itself."""
+"""How long the loop waits for an answer before it decides by itself; the transfer never waits."""
 
 
 def build_tuning(
@@ -31,9 +31,9 @@ def build_tuning(
     live: LiveTicks,
     say: Callable[[str], None],
 ) -> Tuning | None:
-    """The loop of a copy that is about to begin; ``None`` where nothing is to be tuned, and nobody holds any caps.
+    """Return the loop of a copy; ``None`` if nothing is to be tuned and no service enforces caps.
 
-    A plan that is not to be changed still needs its share of what the path's transfers may use together.
+    A plan that must not change still needs a share of what the path's transfers may use together.
     """
     return build_tuning_for_sizes(
         planned,
@@ -56,12 +56,12 @@ def build_tuning_for_sizes(
     live: LiveTicks,
     say: Callable[[str], None],
 ) -> Tuning | None:
-    """The loop of whatever moves files of these sizes; see ``Sampling`` for ``sees_path``."""
-    if planned.enquiry is None:
+    """Return the loop of a transfer of files of these sizes; see `Sampling` for ``sees_path``."""
+    if planned.request is None:
         return None
-    given = planned.plan.source == GIVEN
-    fixed = given or not options.tune
-    enquiry = planned.enquiry if fixed else _capped(planned.enquiry, options.by_hand)
+    is_given = planned.plan.source == GIVEN
+    fixed = is_given or not options.tune
+    request = planned.request if fixed else _cap_request(planned.request, options.by_hand)
     exchange = None
     if service is not None and planned.is_key_accepted:
         exchange = HeartbeatExchange(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
@@ -72,27 +72,27 @@ def build_tuning_for_sizes(
         by_hand=options.by_hand,
         fixed=fixed,
         sampling=Sampling(
-            enquiry=enquiry,
+            request=request,
             sees_path=sees_path,
             now=lambda: datetime.now(UTC),
         ),
-        local=LocalController(build_basis(planned.plan, enquiry, bins_of_sizes(sizes_bytes))),
+        local=LocalController(build_basis(planned.plan, request, bins_of_sizes(sizes_bytes))),
         exchange=exchange,
-        away=planned.plan.answer is None and not given,
+        is_unreachable=planned.plan.answer is None and not is_given,
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
-        keeping=live,
+        tick_store=live,
         say=say,
     )
 
 
-def _capped(enquiry: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
-    """The enquiry with what the user has set as caps: no decision goes beyond it."""
-    of_user = Caps(
+def _cap_request(request: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
+    """Return the request with the user's settings as caps, which no decision exceeds."""
+    user_caps = Caps(
         concurrency=by_hand.concurrency, parallelism=by_hand.parallelism, pipelining=by_hand.pipelining or None
     )
-    limits = enquiry.limits
-    caps = of_user if limits is None else limits.to_caps().tightened_by(of_user)
+    limits = request.limits
+    caps = user_caps if limits is None else limits.to_caps().tightened_by(user_caps)
     known = {name: value for name, value in asdict(caps).items() if value is not None}
-    if enquiry.rate_limit_bps is not None:
-        known["throughput_bps"] = enquiry.rate_limit_bps
-    return enquiry.model_copy(update={"limits": WireLimits(**known)}) if known else enquiry
+    if request.rate_limit_bps is not None:
+        known["throughput_bps"] = request.rate_limit_bps
+    return request.model_copy(update={"limits": WireLimits(**known)}) if known else request

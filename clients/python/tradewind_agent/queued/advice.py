@@ -16,7 +16,7 @@ from tradewind_agent.copy.run import prepare_listed
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 from tradewind_agent.queued.queue_file import CopyRequest
-from tradewind_agent.session.radio_profile import radio_profile
+from tradewind_agent.session.radio_profile import find_radio_profile
 from tradewind_agent.system_errors import explain_os_error
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client
     NotFound : no such radio or device; devices of one's own are known to the service alone.
     KeyRefused, ScopeMissing : the key is the user's to mend.
     """
-    radio = radio_profile(choice.radio, choice.device, client)
+    radio = find_radio_profile(choice.radio, choice.device, client)
     terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:

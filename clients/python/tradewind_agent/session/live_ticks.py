@@ -1,8 +1,8 @@
-"""Ticks of a running transfer on disk, until the service has them for good.
+"""Ticks of a running transfer on disk, until the service has stored them in its journal.
 
-``<id>.live`` is locked by the program that moves the files: a line with the record of a transfer that has moved nothing
-yet, then a line a tick. What is journalled leaves the file, but for the last tick, which tells how far the transfer was
-if its program is killed. Writing is not synced: a killed program loses nothing, a host without power the last seconds.
+The program that moves the files locks ``<id>.live``. Its first line is the record of a transfer that has moved nothing
+yet; each further line is a tick. Journalled ticks leave the file except the last one, which shows how far the transfer
+was if its program is killed. Writes are not synced: a killed program loses nothing, a power cut the last seconds.
 """
 
 import contextlib
@@ -28,16 +28,16 @@ ENDING = ".live"
 DRAFT_ENDING = ".draft"
 
 CLOCK_SLACK = 2.0
-"""How many times as long as its ticks of now a transfer may have taken: ticks may be longer or shorter at first."""
+"""Highest ratio between the time by the clock and the time by ticks of the current length: early ticks may differ."""
 
 
 class LiveTicks:
-    """Ticks of one transfer that the service may not have.
+    """Holds the ticks of one transfer that the service may not have.
 
     Parameters
     ----------
-    folder : made when first written to; ``None`` keeps the ticks in memory alone, as a full disk does.
-    beginning : the transfer before its first byte.
+    folder : created by the first write; with ``None``, or on a full disk, the ticks stay in memory.
+    beginning : the record of the transfer before its first byte.
     """
 
     def __init__(self, folder: Path | None, transfer_id: UUID, beginning: WireRecord) -> None:
@@ -48,58 +48,58 @@ class LiveTicks:
 
     @property
     def pending(self) -> tuple[SpooledHeartbeat, ...]:
-        """Ticks that the service has not said to have stored for good, oldest first."""
+        """Ticks that the service has not confirmed as journalled, oldest first."""
         return tuple(self._pending)
 
     def add(self, tick: Tick) -> None:
-        """One more tick."""
-        spooled = tick.spooled()
+        """Add a tick, also to the file."""
+        spooled = tick.to_spooled()
         self._pending.append(spooled)
         self._write([*([] if self._file else [self._beginning.to_line()]), _line(spooled)])
 
     def drop_journalled(self, sequence: int) -> None:
-        """The service has every tick up to this one for good."""
-        left = [each for each in self._pending if each.heartbeat.sequence > sequence]
-        if len(left) == len(self._pending):
+        """Drop every tick up to ``sequence``, which the service has journalled."""
+        pending = [tick for tick in self._pending if tick.heartbeat.sequence > sequence]
+        if len(pending) == len(self._pending):
             return
-        kept = left or self._pending[-1:]
-        self._pending = left
+        stored = pending or self._pending[-1:]
+        self._pending = pending
         if self._file is not None:
-            self._replace([self._beginning.to_line(), *map(_line, kept)])
+            self._replace([self._beginning.to_line(), *map(_line, stored)])
 
     def remove(self) -> None:
-        """The transfer is sealed, or not worth keeping."""
+        """Remove the file of a transfer that is sealed, or not worth storing."""
         if self._file is not None and self._path is not None:
             self._path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Leave what is on disk to the next command."""
+        """Close the file; the next command sends what it holds."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _write(self, lines: list[bytes]) -> None:
-        with self._giving_up_on_failure():
-            file = self._file or self._opened()
+        with self._fall_back_to_memory():
+            file = self._file or self._open()
             if file is not None:
                 file.writelines(lines)
                 file.flush()
 
-    def _opened(self) -> IO[bytes] | None:
+    def _open(self) -> IO[bytes] | None:
         if self._path is None:
             return None
         make_private(self._path.parent)
-        self._file = _locked(self._path)
+        self._file = _open_locked(self._path)
         return self._file
 
     def _replace(self, lines: list[bytes]) -> None:
-        """The file with these lines alone: whole and locked before it takes the place of the one before."""
+        """Replace the file by one with these lines alone, which is complete and locked before it takes the name."""
         assert self._file is not None
         assert self._path is not None
         draft = self._path.with_suffix(DRAFT_ENDING)
-        with self._giving_up_on_failure():
-            file, before = _locked(draft), self._file
+        with self._fall_back_to_memory():
+            file, before = _open_locked(draft), self._file
             self._file = file
             file.writelines(lines)
             file.flush()
@@ -107,35 +107,36 @@ class LiveTicks:
             before.close()
 
     @contextlib.contextmanager
-    def _giving_up_on_failure(self) -> Iterator[None]:
-        """A disk that takes no ticks stops no transfer: they stay in memory.
+    def _fall_back_to_memory(self) -> Iterator[None]:
+        """Keep the ticks in memory alone if the disk fails, so that the transfer goes on.
 
-        The file goes before its lock does: unlocked, it would be taken for one of a killed program.
+        The file is removed before its lock is released: an unlocked file looks like that of a killed program.
         """
         try:
             yield
         except OSError:
             path, self._path = self._path, None
-            for each in () if path is None else (path, path.with_suffix(DRAFT_ENDING)):
+            for leftover in () if path is None else (path, path.with_suffix(DRAFT_ENDING)):
                 with contextlib.suppress(OSError):
-                    each.unlink(missing_ok=True)
+                    leftover.unlink(missing_ok=True)
             if self._file is not None:
                 file, self._file = self._file, None
                 with contextlib.suppress(OSError):
                     file.close()
 
 
-def _locked(path: Path) -> IO[bytes]:
-    """An empty file, locked while it is open."""
+def _open_locked(path: Path) -> IO[bytes]:
+    """Open an empty file that stays locked until it is closed."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return os.fdopen(descriptor, "wb")
 
 
 def find_abandoned_transfers(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledHeartbeat, ...]]]:
-    """Transfers whose program was killed: their file, the record of what they had moved, and their ticks.
+    """Yield the transfers whose program was killed: the file, the record of what had moved, and the ticks.
 
-    Files of running programs are locked, and passed over. What moved nothing, or cannot be read, is removed.
+    Files of running programs are locked and skipped. Files of transfers that moved nothing, or that cannot be read,
+    are removed.
     """
     for path in sorted(folder.glob(f"*{ENDING}")):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
@@ -144,12 +145,12 @@ def find_abandoned_transfers(folder: Path) -> Iterator[tuple[Path, WireRecord, t
             except BlockingIOError:
                 continue
             if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                continue  # a running program has put another in its place meanwhile
-            found = _read(file)
-            if found is None:
+                continue  # a running program has replaced the file meanwhile
+            transfer = _read(file)
+            if transfer is None:
                 path.unlink(missing_ok=True)
             else:
-                yield path, *found
+                yield path, *transfer
 
 
 def _read(file: IO[bytes]) -> tuple[WireRecord, tuple[SpooledHeartbeat, ...]] | None:
@@ -163,11 +164,11 @@ def _read(file: IO[bytes]) -> tuple[WireRecord, tuple[SpooledHeartbeat, ...]] | 
             return None
     if not ticks or not ticks[-1].heartbeat.bytes_moved:
         return None
-    return _cut_short(beginning, ticks[-1]), tuple(ticks)
+    return _to_cancelled_record(beginning, ticks[-1]), tuple(ticks)
 
 
-def _cut_short(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
-    """The record of a transfer that nobody has ended, as far as its last tick tells."""
+def _to_cancelled_record(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
+    """Return the record of an unfinished transfer, as its last tick shows it."""
     beat = last.heartbeat
     started_at, ended_at = _times(beginning.started_at, beat)
     outcome = beginning.outcome.model_copy(
@@ -184,10 +185,10 @@ def _cut_short(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
 
 
 def _times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
-    """Start and end of a transfer that was noted as beginning and last told of itself by ``last``.
+    """Return start and end of a transfer whose file began at ``noted_at`` and whose last tick is ``last``.
 
-    By the clock where its ticks can have taken so long; else it waited for its share, or the clock jumped, and the
-    ticks count back from the last one.
+    The clock counts if the ticks can have taken that long. Otherwise the transfer waited for its share, or the clock
+    jumped: then the start is counted back from the last tick.
     """
     by_clock, by_ticks = last.at - noted_at, timedelta(seconds=last.sequence * last.interval_s)
     if by_ticks / CLOCK_SLACK <= by_clock <= by_ticks * CLOCK_SLACK and by_clock >= LEAST_DURATION:

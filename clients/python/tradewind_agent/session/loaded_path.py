@@ -1,31 +1,31 @@
-"""What a transfer does to its path: round trips while its data move."""
+"""The round-trip time of a path while a transfer loads it."""
 
 import asyncio
 
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.http.patient_loop import running_patient_loop
 
-LOOK_INTERVAL_S = 0.5
+SAMPLE_INTERVAL_S = 0.5
 
 HIGH = 0.9
-"""Quantile of the looks: the queue that a transfer fills again and again, without its longest moment."""
+"""Quantile of the samples: the queue that the transfer fills again and again, without its longest moment."""
 
 
 class LoadedPath:
-    """Looks at an engine's connections from time to time.
+    """Samples the round-trip times of an engine's connections.
 
-    The round trip that a transfer begins with says what the path is; what its own streams make of it, which history
-    tells the controller to expect (`tradewind.tuning.path.congestion`), shows itself only while they carry data.
+    The round trip before a transfer describes the unloaded path. What the transfer's own streams add, which history
+    tells the controller to expect (`tradewind.tuning.path.congestion`), shows only while they carry data.
     """
 
     def __init__(self) -> None:
         self._rtts_s: list[float] = []
 
     async def watch(self, engine: TransferEngine) -> None:
-        """Go on looking until cancelled; the running loop is as patient as the path permits."""
+        """Sample until cancelled, and adapt the patience of the running loop to the path."""
         patient_loop = running_patient_loop()
         while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
+            await asyncio.sleep(SAMPLE_INTERVAL_S)
             path = engine.path()
             if patient_loop is not None:
                 patient_loop.suit(path.min_rtt_s)
@@ -34,6 +34,6 @@ class LoadedPath:
 
     @property
     def rtt_s(self) -> float | None:
-        """Smoothed round trip under load, its 90th percentile over the transfer; ``None`` if nobody could look."""
+        """Smoothed round trip under load, s: the 90th percentile over the transfer; ``None`` without a sample."""
         ordered = sorted(self._rtts_s)
         return ordered[int(HIGH * (len(ordered) - 1))] if ordered else None

@@ -1,4 +1,4 @@
-"""Where the records of a copy go: on disk first, from there to the service when there is one."""
+"""The logbook stores the records of a transfer on disk, and sends them to the service if there is one."""
 
 import contextlib
 import time
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 _NOT_YET = "spooled, sent with the next"
-"""Where another command, or another job of this one, is sending what waits."""
+"""Result where another command, or another job of this one, is sending what waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logbook:
-    """Records of transfers, and the ticks of those that were tuned.
+    """Stores records of transfers, and the ticks of tuned ones, and uploads what waits.
 
-    ``upload_budget_s`` : time for what has waited, this transfer's own included; what is left goes next time.
+    ``upload_budget_s`` : time for everything that waits, including this transfer; the rest is sent next time.
     """
 
     spool: Spool
@@ -44,31 +44,32 @@ class Logbook:
         return ObservationSpool(self.spool.folder)
 
     def store(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
-        """Log ``records``; what became of them, as the end of a sentence about the log.
+        """Log ``records`` and return what became of them, as the end of a sentence about the log.
 
         Parameters
         ----------
-        ticks : of a transfer that was tuned, as far as the service may not have them: it is told that it has ended.
+        ticks : of a tuned transfer, as far as the service may not have them; the service then also learns that the
+            transfer has finished.
 
         Raises
         ------
         SpoolFailed
         """
         if not records:
-            return "has nothing to tell"
+            return "is empty"
         if self.client is None:
             self.spool.append(records)
             return "spooled until `tradewind login`"
         transfer_id = records[0].transfer_id
         if ticks is None or transfer_id is None:
-            kept = {segment.sha256 for segment in self.spool.append(records)}
+            stored = {segment.sha256 for segment in self.spool.append(records)}
         else:
             self.transfers.seal(transfer_id, [WireRecord.of(record) for record in records], ticks)
-            kept = set()
-        return self._delivered(self.client, kept, None if ticks is None else transfer_id)
+            stored = set()
+        return self._deliver(self.client, stored, None if ticks is None else transfer_id)
 
-    def _delivered(self, client: "Client", kept: set[str], sealed: UUID | None) -> str:
-        """What became of the segments ``kept`` and the transfer ``sealed``, when all was sent that waits."""
+    def _deliver(self, client: "Client", stored: set[str], sealed: UUID | None) -> str:
+        """Send all that waits; return what became of the segments ``stored`` and of the transfer ``sealed``."""
         deadline_s = self.clock_s() + self.upload_budget_s
 
         def keep_going() -> bool:
@@ -80,12 +81,12 @@ class Logbook:
         except (ServiceUnreachable, ServiceProblem) as failure:
             return f"spooled: {failure}"
         given_up: list[str] = []
-        with contextlib.suppress(ServiceUnreachable, ServiceProblem, SpoolFailed):  # they wait for the next time
+        with contextlib.suppress(ServiceUnreachable, ServiceProblem, SpoolFailed):  # observations wait for next time
             self.observations.drain(client, keep_going=keep_going, on_given_up=given_up.append)
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
-        but = "".join(f", but {told[-1]}" for told in (completions.refused, given_up) if told)
+        but = "".join(f", but {lines[-1]}" for lines in (completions.refused, given_up) if lines)
         waiting = {segment.sha256 for segment in self.spool.segments()}
         if sealed is not None and sealed not in completions.completed | completions.logged:
             return f"{_NOT_YET}{but}"
-        return f"{_NOT_YET if kept & waiting else 'uploaded'}{but}"
+        return f"{_NOT_YET if stored & waiting else 'uploaded'}{but}"

@@ -1,4 +1,4 @@
-"""The meter of this host for transfers: chosen once, a session a transfer."""
+"""The meter of this host for transfers: it is chosen once, and each transfer has a session of it."""
 
 import time
 from collections.abc import Sequence
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from tradewind.mobile.profiles import RadioProfile
 
 BASE_POWER_S = 1.0
-"""How long power is measured before a transfer by meters that do not know the idle power themselves."""
+"""How long a meter that does not know the idle power measures it before a transfer."""
 
 GAUGE_BASE_S = 30.0
-"""A battery's gauge tells a new power every few to thirty seconds: what it tells sooner may be of long before."""
+"""A battery's gauge updates its power every few to thirty seconds: an earlier value may be out of date."""
 
 SAMPLE_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class HostMeter:
-    """The best meter of this host and what it counts with.
+    """The best meter of this host, with the counters that it needs.
 
-    Its sessions take turns: a meter goes on from its last reading, and what it reads is the whole host's.
+    Only one session may run at a time: a meter continues from its last reading, and it reads the entire host.
 
-    ``base_power_s`` : time spent on measuring the base power first, where the meter does not know it; 0 for none, and
-    then the dynamic energy stays unknown.
-    ``radio`` : that this host transfers over, where it is known: its tail follows the last byte, which no meter here
-    waits for, and so is modelled.
+    ``base_power_s`` : how long to measure the base power first where the meter does not know it, s; with 0 the dynamic
+    energy stays unknown.
+    ``radio`` : the radio that this host transfers over, if known. Its tail follows the last byte; no meter here waits
+    for it, so it is modelled.
     """
 
     choice: MeterChoice
@@ -58,12 +58,12 @@ class HostMeter:
         calibrated: CalibratedMeter | None = None,
         base_power_s: float = BASE_POWER_S,
     ) -> "HostMeter":
-        """RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""
+        """Choose RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""
         choice = choose_meter(logical_cpus=psutil.cpu_count() or 1, profile=profile, calibrated=calibrated)
         return cls(choice, HostReader(time.monotonic), base_power_s)
 
     async def session(self, host: Host) -> MeterSession:
-        """A session for one transfer at this end of it; to be started when the transfer begins."""
+        """Return a session for one transfer, of which this host is the ``host`` end; start it with the transfer."""
         base_w = await self.base_power_w()
         return MeterSession(
             self.choice.meter,
@@ -75,9 +75,9 @@ class HostMeter:
         )
 
     async def base_power_w(self) -> float | None:
-        """Power without a transfer: the meter's own, else as measured now for ``base_power_s``.
+        """Return the power without a transfer, W: the meter's own value, or one measured now for ``base_power_s``.
 
-        ``None`` beside a battery that is not looked at for `GAUGE_BASE_S`: dynamic energy then stays unknown.
+        ``None`` for a battery that is read for less than `GAUGE_BASE_S`: the dynamic energy then stays unknown.
         """
         meter = self.choice.meter
         if meter.base_w is not None or self.base_power_s <= 0:
@@ -88,9 +88,9 @@ class HostMeter:
 
 
 def parse_power_profile(text: str) -> PowerProfile:
-    """``IDLE,FULL`` such as ``35W,90W`` as coefficients of the CPU model.
+    """Parse ``IDLE,FULL``, such as ``35W,90W``, as coefficients of the CPU model.
 
-    They count as assumed: nothing here knows how the user came by them.
+    They count as assumed: the agent does not know how the user got them.
 
     Raises
     ------

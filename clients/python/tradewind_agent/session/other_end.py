@@ -1,4 +1,4 @@
-"""The other end of a copy: asked whether it meters transfers, told which this one is, and asked what that took."""
+"""The server at the other end of a copy: whether it meters transfers, and how much energy this one took there."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path, energy_so_far_path
 
 LEAST_SEEN_SHARE = 0.9
-"""Of the bytes moved that the server must have seen, or others (redirects, caches) were the other end as well."""
+"""Share of the moved bytes that the server must have seen; otherwise redirects or caches served some of them."""
 
 _Document = TypeVar("_Document", bound=Open)
 
 
 @dataclass(frozen=True, slots=True)
 class OtherEndReading:
-    """What the transfer took at the other end; ``work`` is what the CPU model's energy depends on."""
+    """The energy of the transfer at the other end, and the ``work`` that the CPU model's energy depends on."""
 
     energy: EnergyReading
     work: CpuWork
@@ -39,8 +39,8 @@ class OtherEnd:
 
     Attributes
     ----------
-    options : of requests to it. They name the transfer, before the server has said whether it meters: one that does not
-        has no use for the name, and one that does counts from the first request.
+    options : of requests to the server. They name the transfer even before the server has said whether it meters: a
+        server that does not meter ignores the name, and one that does counts from the first request.
     """
 
     transfer_id: UUID
@@ -50,7 +50,7 @@ class OtherEnd:
 
     @classmethod
     def of(cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions) -> Self | None:
-        """The server of all ``jobs``; several servers are no end of which energy could be told."""
+        """Return the server of all ``jobs``, or ``None`` if there are several: their energy cannot be attributed."""
         places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
         if len({place.origin for place in places}) != 1:
             return None
@@ -58,39 +58,47 @@ class OtherEnd:
         return cls(transfer_id, host, places[0], tagged)
 
     @classmethod
-    async def found(
-        cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions, told: bytes | None = None
+    async def find(
+        cls,
+        jobs: Sequence[Job],
+        transfer_id: UUID,
+        host: Host,
+        options: EngineOptions,
+        meter_document: bytes | None = None,
     ) -> Self | None:
-        """The server of all ``jobs``, if it meters.
+        """Return the server of all ``jobs`` if it meters.
 
-        ``told`` : what it has said of its meter already, if it was asked.
+        ``meter_document`` : what the server has already answered about its meter, if it was asked.
         """
         end = cls.of(jobs, transfer_id, host, options)
-        return end if end is not None and end.meters(await end.asked() if told is None else told) else None
+        if end is None:
+            return None
+        document = await end.fetch_meter() if meter_document is None else meter_document
+        return end if end.is_metered_by(document) else None
 
-    async def asked(self) -> bytes:
-        """What the server says of its meter; empty where it says nothing."""
+    async def fetch_meter(self) -> bytes:
+        """Return what the server answers about its meter; empty if it does not answer."""
         return await fetch_document(self.at.join(TRANSFERS_PATH), self.options)
 
-    def meters(self, told: bytes) -> bool:
-        """Whether a server that has said this meters its end."""
-        meter = _read(told, ServerMeter)
-        # Of the same host all meters but that of the process count what this end counts already.
+    def is_metered_by(self, meter_document: bytes) -> bool:
+        """Return whether a server with this answer meters its end."""
+        meter = _parse(meter_document, ServerMeter)
+        # On this very host every meter but that of the process counts what this end already counts.
         return meter is not None and not (_is_here(self.at.origin) and meter.method is not EnergyMethod.CPU_MODEL)
 
     async def report_so_far(self) -> ServerEnergyReport | None:
-        """Return what the running transfer has taken at this end; ``None`` where the server cannot tell."""
-        return _read(
+        """Return what the running transfer has taken at this end; ``None`` where the server does not report it."""
+        return _parse(
             await fetch_document(self.at.join(energy_so_far_path(self.transfer_id)), self.options), ServerEnergyReport
         )
 
     async def reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
-        """Energy of the transfer at this end over its ``duration_s``; ``None`` where the server cannot tell.
+        """Return the energy of the transfer at this end over ``duration_s``; ``None`` without a usable report.
 
-        The server meters from the first request that it sees on. In what the transfer's own time differs from that, by
-        a few round trips, it used its base power.
+        The server meters from the first request that it sees. For the difference to the transfer's own time, a few
+        round trips, its base power counts.
         """
-        report = _read(
+        report = _parse(
             await fetch_document(self.at.join(energy_path(self.transfer_id)), self.options), ServerEnergyReport
         )
         if report is None or report.moved_bytes < LEAST_SEEN_SHARE * moved_bytes:
@@ -113,8 +121,8 @@ class OtherEnd:
         )
 
 
-def _read(body: bytes, kind: type[_Document]) -> _Document | None:
-    """The document that a server has answered with; ``None`` where it is none."""
+def _parse(body: bytes, kind: type[_Document]) -> _Document | None:
+    """Return the document in a server's answer; ``None`` where there is none."""
     try:
         return kind.model_validate_json(body)
     except ValidationError:
@@ -122,7 +130,7 @@ def _read(body: bytes, kind: type[_Document]) -> _Document | None:
 
 
 def _is_here(origin: Origin) -> bool:
-    """Whether the server is on this very host, as far as its address tells."""
+    """Return whether the server is on this very host, as far as its address shows."""
     try:
         return ipaddress.ip_address(origin.host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Power of the other end while a copy runs: its server is asked between ticks, and nothing waits for the answer."""
+"""The power of the other end while a copy runs: the agent polls its server between ticks and never waits for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,17 +10,17 @@ from tradewind_agent.meters import LiveSample, OtherEndSample
 from tradewind_agent.session.server_energy import ServerEnergyReport
 
 POLL_S = 2.5
-"""Between two questions: half a tick, so that a sample is never much older than the heartbeat that tells it."""
+"""Time between two polls: half a tick, so that a sample is never much older than the heartbeat that reports it."""
 
 STALE_POLLS = 3
-"""An answer is used for so many polls; then the other end counts as not measured."""
+"""For so many polls an answer is used; then the other end counts as not measured."""
 
 MOST_SILENT_POLLS = 6
-"""A server that has never answered so many times does not report running transfers."""
+"""A server that has not answered the first polls, so many, does not report running transfers."""
 
 
 class ReportingEnd(Protocol):
-    """What is needed of the other end; `OtherEnd` has it."""
+    """The part of `OtherEnd` that is polled; tests put another server in its place."""
 
     @property
     def host(self) -> Host: ...
@@ -30,7 +30,7 @@ class ReportingEnd(Protocol):
 
 @dataclass(slots=True)
 class OtherEndPower:
-    """Mean power of the other end between the last two reports of its server."""
+    """Polls a server for the mean power of the other end between its last two reports."""
 
     end: ReportingEnd
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -40,18 +40,18 @@ class OtherEndPower:
 
     @property
     def latest(self) -> OtherEndSample | None:
-        """The newest sample; ``None`` before there is one, and after the server has been silent for long."""
+        """The newest sample; ``None`` before the first one, and once the server has been silent for long."""
         return self._sample if self._silent_polls < STALE_POLLS else None
 
     async def run(self, meters: Awaitable[bool]) -> None:
-        """Ask again and again until cancelled; ``meters`` tells whether the server meters transfers at all."""
+        """Poll until cancelled; ``meters`` says whether the server meters transfers at all."""
         if not await meters:
             return
         while self._last is not None or self._silent_polls < MOST_SILENT_POLLS:
-            self._take(await self._asked())
+            self._take(await self._poll())
             await self.pause(POLL_S)
 
-    async def _asked(self) -> ServerEnergyReport | None:
+    async def _poll(self) -> ServerEnergyReport | None:
         try:
             return await self.end.report_so_far()
         except Exception:  # noqa: BLE001 -- whatever is wrong with the other end's meter, the files are moved
@@ -72,19 +72,19 @@ class OtherEndPower:
 
 
 class LiveMeter(Protocol):
-    """Whatever tells of the last interval; `MeterSession` does."""
+    """A meter that reports its last interval: `MeterSession` for this end, `BothEndsMeter` for both."""
 
     def latest(self, over_s: float = 0.0) -> LiveSample | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class BothEndsMeter:
-    """The meter of this host together with what the other end reports."""
+    """Combines the meter of this host with the reports of the other end."""
 
     here: LiveMeter
     there: OtherEndPower
 
     def latest(self, over_s: float = 0.0) -> LiveSample | None:
-        """The last interval of both ends."""
+        """Return the last interval of both ends."""
         live = self.here.latest(over_s)
         return None if live is None else replace(live, other=self.there.latest)

@@ -1,4 +1,4 @@
-"""What can be known of a path before the first byte: its round-trip time, by timing connections."""
+"""Measure the round-trip time of a path before the first byte, by timing TCP handshakes."""
 
 import socket
 import time
@@ -16,9 +16,9 @@ def measure_connect_s(
     timeout_s: float = PROBE_TIMEOUT_S,
     clock_s: Callable[[], float] = time.perf_counter,
 ) -> float | None:
-    """Least time of a TCP handshake with ``host``, one round trip; ``None`` where no connection can be made.
+    """Return the least time of a TCP handshake with ``host``, one round trip, s; ``None`` if no connection succeeds.
 
-    The name is resolved once and outside the timing.
+    The name is resolved once, outside the timing.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -28,10 +28,10 @@ def measure_connect_s(
     for _ in range(probes):
         with socket.socket(family, kind, protocol) as connection:
             connection.settimeout(timeout_s)
-            begun_s = clock_s()
+            started_s = clock_s()
             try:
                 connection.connect(address)
             except OSError:
                 break
-            times_s.append(clock_s() - begun_s)
+            times_s.append(clock_s() - started_s)
     return min(times_s, default=None)

@@ -1,6 +1,6 @@
-"""Where the parameters of a transfer come from: the user, the service, or the closed-form rules when neither says.
+"""The parameters of a transfer come from the user, from the service, or else from closed-form rules.
 
-A plan has one entry a chunk. Whatever the user sets by hand holds for every chunk and wins over both others.
+A plan has one entry a chunk. What the user sets by hand holds for every chunk and wins over the service and the rules.
 """
 
 import math
@@ -28,16 +28,16 @@ LEAST_RTT_S = 1e-4
 """Below this (the same host or rack) a timed connection measures the machine, not the path."""
 
 GIVEN, HEURISTIC = "given", "heuristic"
-"""Sources of a plan beside those of the service."""
+"""Sources of a plan that the service did not make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Parameters of each chunk, what to expect of them, and why.
+    """The parameters of each chunk, the predicted result, and the reason.
 
-    ``source`` : release | neighbour | heuristic, or ``given`` when the user set them.
-    ``predicted`` : ``None`` where nothing can be said.
-    ``feasible`` : whether the agreement can be kept, where the service knows.
+    ``source`` : release | neighbour | heuristic, or ``given`` when the user set the parameters.
+    ``predicted`` : ``None`` where nothing can be predicted.
+    ``feasible`` : whether the SLA can be met, where the service knows.
     """
 
     transfer_id: UUID
@@ -50,25 +50,26 @@ class Plan:
 
     @property
     def parameters(self) -> Parameters:
-        """One setting for the whole."""
+        """One setting in place of the chunks'."""
         return setting_for_all(self.chunks)
 
     @property
     def quote(self) -> str | None:
-        """What the transfer was offered for, as its log carries it."""
+        """The id of the quote for this transfer, as its record carries it."""
         price = None if self.answer is None else self.answer.sla.price
         return None if price is None else price.quote
 
 
 def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
-    """One setting in place of several chunks': concurrency added up, the widest chunk's other values."""
+    """Return one setting in place of several chunks': the sum of concurrency, the widest chunk's other values."""
     return whole_setting([chunk.parameters for chunk in chunks])
 
 
 def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | str:
-    """The service's plan, or one phrase saying why there is none.
+    """Return the service's plan, or one phrase that says why there is none.
 
-    A wrong or powerless key is the user's to mend and raises; a service that is away or broken is not.
+    A key that is wrong or lacks a scope raises, since the user has to correct it; a service that is unreachable or
+    fails does not.
     """
     if client is None:
         return "no service is configured"
@@ -79,7 +80,7 @@ def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | s
     except (ServiceUnreachable, ServiceProblem) as failure:
         return str(failure)
     chunks = tuple(chunk.to_plan() for chunk in answer.chunks)
-    if not _in_order(chunks):
+    if not _cover_all_sizes(chunks):
         return "the service's plan has no chunk for some sizes"
     return Plan(
         transfer_id=answer.transfer_id,
@@ -93,7 +94,7 @@ def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | s
 
 
 def plan_set_by_hand(transfer_id: UUID, parameters: Parameters) -> Plan:
-    """One setting for all files, as the user wants it."""
+    """Return a plan with the user's setting for all files."""
     chunks = (ChunkPlan(ChunkKind.WHOLE, None, parameters),)
     return Plan(transfer_id=transfer_id, chunks=chunks, source=GIVEN, rationale="set by hand")
 
@@ -108,13 +109,13 @@ def plan_by_rules(
     load: float | None = None,
     because: str,
 ) -> Plan:
-    """The closed-form plan (paper 002 §4) for a path of which the agent alone must judge.
+    """Return the closed-form plan (paper 002 §4), for a path about which the service says nothing.
 
     Parameters
     ----------
     bins : sizes of the files, at least one file.
-    load : share of the path that others use, 0..1, where known.
-    because : why the service was not asked or did not answer; told in the rationale.
+    load : share of the path that other traffic uses, 0..1, where known.
+    because : why the service made no plan; the rationale begins with it.
     """
     if path.rtt_s is not None:
         path = replace(path, rtt_s=max(path.rtt_s, LEAST_RTT_S))
@@ -132,33 +133,32 @@ def plan_by_rules(
 
 
 def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
-    """What the prior expects with its spread, within the path's rate."""
+    """Return the prior's expected rate with its spread, at most the path's rate, bit/s."""
     mean_bps = expected_bps(chunks, plan, path, load)
     spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
     most_bps = max(completed(path).bandwidth_bps or math.inf, mean_bps)
     return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
 
 
-def override_settings(plan: Plan, wanted: Parameters) -> Plan:
-    """``plan`` with the user's settings in every chunk."""
-    known = wanted.known()
+def override_settings(plan: Plan, by_hand: Parameters) -> Plan:
+    """Return ``plan`` with the user's settings in every chunk."""
+    known = by_hand.known()
     if not known:
         return plan
-    told = ", ".join(f"{name} {value}" for name, value in known.items())
-    return replace(
-        plan, chunks=apply_user_settings(plan.chunks, wanted), rationale=f"{plan.rationale}; {told} set by hand"
-    )
+    listed = ", ".join(f"{name} {value}" for name, value in known.items())
+    chunks = apply_user_settings(plan.chunks, by_hand)
+    return replace(plan, chunks=chunks, rationale=f"{plan.rationale}; {listed} set by hand")
 
 
-def apply_user_settings(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tuple[ChunkPlan, ...]:
-    """``chunks`` with the user's settings; a total concurrency is split by the chunks' shares."""
-    if wanted.concurrency is not None:
-        shares = _split(wanted.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
+def apply_user_settings(chunks: tuple[ChunkPlan, ...], by_hand: Parameters) -> tuple[ChunkPlan, ...]:
+    """Return ``chunks`` with the user's settings; a total concurrency is split in proportion to the chunks' own."""
+    if by_hand.concurrency is not None:
+        shares = _split(by_hand.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
         chunks = tuple(
             chunk._replace(parameters=replace(chunk.parameters, concurrency=share))
             for chunk, share in zip(chunks, shares, strict=True)
         )
-    others = {name: value for name, value in wanted.known().items() if name != "concurrency"}
+    others = {name: value for name, value in by_hand.known().items() if name != "concurrency"}
     return tuple(
         chunk._replace(parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
         for chunk in chunks
@@ -166,20 +166,20 @@ def apply_user_settings(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tu
 
 
 def replace_settings(plan: Plan, settings: Mapping[ChunkKind, Parameters]) -> Plan:
-    """``plan`` with other settings for some chunks."""
-    chunks = tuple(each._replace(parameters=settings.get(each.chunk, each.parameters)) for each in plan.chunks)
+    """Return ``plan`` with other settings for some chunks."""
+    chunks = tuple(chunk._replace(parameters=settings.get(chunk.chunk, chunk.parameters)) for chunk in plan.chunks)
     return replace(plan, chunks=chunks)
 
 
 def find_chunk(chunks: Sequence[ChunkPlan], file_bytes: int) -> ChunkPlan:
-    """The chunk that a file belongs to: the first whose upper end holds it."""
-    return next(each for each in chunks if each.max_file_bytes is None or file_bytes <= each.max_file_bytes)
+    """Return the chunk of a file: the first whose largest size is not below the file's."""
+    return next(chunk for chunk in chunks if chunk.max_file_bytes is None or file_bytes <= chunk.max_file_bytes)
 
 
-def _in_order(chunks: Sequence[ChunkPlan]) -> bool:
-    """Whether upper ends rise and the last chunk has none, so that every file has a home."""
-    ends = [math.inf if each.max_file_bytes is None else each.max_file_bytes for each in chunks]
-    return bool(ends) and ends[-1] == math.inf and all(low < high for low, high in pairwise(ends))
+def _cover_all_sizes(chunks: Sequence[ChunkPlan]) -> bool:
+    """Return whether every file has a chunk: the largest sizes rise, and the last chunk has no limit."""
+    limits = [math.inf if chunk.max_file_bytes is None else chunk.max_file_bytes for chunk in chunks]
+    return bool(limits) and limits[-1] == math.inf and all(low < high for low, high in pairwise(limits))
 
 
 def _prediction(wire: WirePrediction) -> Prediction:
@@ -195,11 +195,11 @@ def _interval(wire: WireInterval) -> Interval:
 
 
 def _split(total: int, weights: Sequence[int]) -> list[int]:
-    """``total`` by weight, at least one each, largest remainders first."""
+    """Split ``total`` by weight, with at least 1 each; the largest remainders are rounded up first."""
     spare = max(total - len(weights), 0)
-    whole = sum(weights)
-    shares = [1 + spare * weight // whole for weight in weights]
-    by_remainder = sorted(range(len(weights)), key=lambda i: -(spare * weights[i] % whole))
+    total_weight = sum(weights)
+    shares = [1 + spare * weight // total_weight for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda i: -(spare * weights[i] % total_weight))
     for i in by_remainder[: max(total - sum(shares), 0)]:
         shares[i] += 1
     return shares

@@ -1,4 +1,4 @@
-"""The radio of a transfer, by what the service knows of one's own devices, else by what comes with the package."""
+"""The radio of a transfer: from the service, which knows the user's own devices, or from the shipped catalogue."""
 
 from typing import TYPE_CHECKING
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
 
 
-def radio_profile(radio: str, device: str | None, client: "Client | None") -> RadioProfile:
-    """The radio as the device has it, or of the package where no device is named.
+def find_radio_profile(radio: str, device: str | None, client: "Client | None") -> RadioProfile:
+    """Return the radio of ``device``, or that of the shipped catalogue if no device is named.
 
     Raises
     ------
-    NotFound : no such radio or device; devices of one's own are known to the service alone.
+    NotFound : there is no such radio or device; only the service knows the user's own devices.
     """
     if device is None:
         return shipped_catalogue().radio(radio)
-    unasked = "no service is configured"
+    why_not_asked = "no service is configured"
     if client is not None:
         try:
-            told = client.mobile.device(device)
-        except ServiceUnreachable as away:
-            unasked = str(away)
+            profile = client.mobile.device(device)
+        except ServiceUnreachable as unreachable:
+            why_not_asked = str(unreachable)
         else:
-            profiles = [each.to_profile() for each in told.radios if each.name == radio]
+            profiles = [wire_radio.to_profile() for wire_radio in profile.radios if wire_radio.name == radio]
             if not profiles:
                 raise NotFound(f"{device} has no radio {radio!r}; `tradewind devices` lists them")
             return profiles[0]
     try:
         return shipped_catalogue().device(device).radio(radio)
     except NotFound as unknown:
-        raise NotFound(f"{unknown}; devices of your own are known to the service alone, and {unasked}") from None
+        raise NotFound(f"{unknown}; only the service knows your own devices, and {why_not_asked}") from None

@@ -1,4 +1,4 @@
-"""Transfer records of one copy: a row a chunk and a row for the whole, joined by the transfer's id."""
+"""The transfer records of one transfer: a row for all of it and a row a chunk, joined by the transfer's id."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from tradewind.transfer import Direction, Mover, Outcome, TransferRecord, Usage
 from tradewind.wire.records import RATE_TOLERANCE
 
 LEAST_DURATION = timedelta(microseconds=1)
-"""Resolution of the wire's times; a record must end after it starts."""
+"""Resolution of times on the wire; a record must end after it starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferIdentity:
-    """What all rows of a transfer share."""
+    """The values that all rows of a transfer share."""
 
     transfer_id: UUID
     source: str
@@ -33,7 +33,7 @@ class TransferIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedChunk:
-    """What the files of one chunk, or all of them, came to."""
+    """The outcome of the files of one chunk, or of all files (`ChunkKind.WHOLE`)."""
 
     chunk: ChunkKind
     dataset: DataSet
@@ -45,20 +45,21 @@ class MovedChunk:
 
 def build_records(
     identity: TransferIdentity,
-    whole: MovedChunk,
+    total: MovedChunk,
     chunks: Sequence[MovedChunk],
     *,
     path: Path,
     energy: tuple[EnergyReading, ...] = (),
     usage: Usage | None = None,
 ) -> tuple[TransferRecord, ...]:
-    """The rows to log: the whole first, then the chunks; a plan of one setting for everything has the whole alone.
+    """Return the rows to log: first the total, then the chunks; a plan with one setting has the total alone.
 
-    The whole alone carries the quote, so that nobody adds it up twice.
+    Only the total carries the quote, so that nobody adds it up twice.
 
-    A host is metered as a whole. A chunk that ran beside others gets the share of its bytes, marked as assumed.
+    The meter reads the entire host. A chunk that ran next to others gets energy by its share of the bytes, which
+    counts as assumed.
     """
-    rows = [replace(_record(identity, whole, path, energy, usage), quote=identity.quote)]
+    rows = [replace(_record(identity, total, path, energy, usage), quote=identity.quote)]
     parts = [chunk for chunk in chunks if chunk.chunk is not ChunkKind.WHOLE]
     total_bytes = sum(chunk.outcome.bytes_moved for chunk in parts)
     for chunk in parts:
@@ -72,7 +73,7 @@ def _record(
     identity: TransferIdentity, moved: MovedChunk, path: Path, energy: tuple[EnergyReading, ...], usage: Usage | None
 ) -> TransferRecord:
     return TransferRecord(
-        # The same transfer's rows have the same ids however often they are made.
+        # The rows of a transfer have the same ids however often they are built.
         id=uuid5(identity.transfer_id, moved.chunk),
         transfer_id=identity.transfer_id,
         started_at=moved.started_at,
@@ -95,7 +96,7 @@ def _record(
 
 
 def _credible(path: Path, throughput_bps: float) -> Path:
-    """``path`` without a stated bandwidth that this very transfer has exceeded."""
+    """Return ``path`` without a stated bandwidth that this very transfer has exceeded."""
     if path.bandwidth_bps is None or throughput_bps <= RATE_TOLERANCE * path.bandwidth_bps:
         return path
     return replace(path, bandwidth_bps=None)

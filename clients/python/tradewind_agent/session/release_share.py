@@ -1,4 +1,4 @@
-"""The end of a transfer that has nothing to log: its share of the path is free at once, not only once it is silent."""
+"""Release the share of a transfer that has nothing to log, so that others need not wait until it counts as silent."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
 
 PATIENCE_S = 2.0
-"""Without an answer the share runs out by itself after three ticks."""
+"""Without an answer the share expires by itself after three ticks."""
 
 
 def release_share(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
-    """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them.
+    """Report to the service that the transfer has finished, with the ticks that it may not have.
 
-    Without its word for it they are left on disk, to the next command.
+    Ticks that the service does not confirm stay on disk for the next command.
     """
     try:
         try:

@@ -14,22 +14,23 @@ from tradewind.wire.base import AtLeastOne, Count, NonNegative, Open, Positive
 
 
 class ServerMeter(Open):
-    """What a server meters transfers with."""
+    """The meter that a server uses for transfers."""
 
     method: EnergyMethod
     quality: EnergyQuality
 
 
 class ServerEnergyReport(Open):
-    """Energy of one transfer at the server's end.
+    """The energy of one transfer at the server's end.
 
     Attributes
     ----------
-    duration_s : how long it was metered, from its first request to this report, without pauses of many seconds.
-    moved_bytes : of file bodies, sent and received for this transfer.
-    total_j : its part of the host's energy in that time, the idle part included; ``dynamic_j``, ``base_w`` likewise.
-    quality : assumed where other transfers or clients had a part in the host's energy.
-    cpu_s : its part of the server's CPU time, from which the CPU model's energy follows for any coefficients.
+    duration_s : metered time from the first request to this report, without pauses of many seconds.
+    moved_bytes : bytes of file bodies, sent and received for this transfer.
+    total_j : the transfer's part of the host's energy in that time, including the idle part; ``dynamic_j`` and
+        ``base_w`` likewise.
+    quality : assumed where other transfers or clients took part of the host's energy.
+    cpu_s : the transfer's part of the server's CPU time; the CPU model's energy follows from it for any coefficients.
     """
 
     model_config = ConfigDict(allow_inf_nan=False)

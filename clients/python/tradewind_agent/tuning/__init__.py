@@ -1,5 +1,5 @@
-"""Tuning while a copy runs: a sample a tick, a decision of the service or of this host alone, the engine retuned.
+"""Tuning while a copy runs: each tick takes a sample, gets a decision from the service or this host, and retunes.
 
-`Tuning` is the loop; `Sampling` makes the samples, `HeartbeatExchange` asks the service beside the transfer,
-`LocalController` decides where nobody answers, a `Tick` is what was seen and decided.
+Begin with `loop` (`Tuning`). `Sampling` makes the samples, `HeartbeatExchange` sends them to the service,
+`LocalController` decides while no service answers, and a `Tick` is a sample with its decision. `copy.tuning` builds it.
 """

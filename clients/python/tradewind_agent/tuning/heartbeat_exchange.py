@@ -1,4 +1,4 @@
-"""Heartbeats beside the transfer: asked in a thread of their own, one at a time, and never waited for long."""
+"""Exchange heartbeats with the service while a transfer runs: one at a time, in a thread, with a bounded wait."""
 
 import asyncio
 import threading
@@ -21,85 +21,85 @@ from tradewind_agent.errors import (
 NO_SUCH_CALL = 405
 
 _FINAL = (ConflictRefused, KeyRefused, ScopeMissing, ObjectNotFound)
-"""The transfer is over for the service, the key is no good, or the service is older than heartbeats."""
+"""For the service the transfer has finished, the key is refused, or the service is older than heartbeats."""
 
 
 class Heartbeats(Protocol):
-    """What is needed of a service; :class:`tradewind_agent.service.client.Client` has it."""
+    """The call of `tradewind_agent.service.client.Client` that tuning needs; tests and benchmarks replace it."""
 
     def heartbeat(self, transfer_id: UUID, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
 
 
 class NoAnswer(AgentError):
-    """No answer to a heartbeat that the transfer could wait for; the message says why."""
+    """No answer to a heartbeat came in time; the message says why."""
 
 
 class HeartbeatExchange:
-    """Heartbeats of one transfer, to be used from one event loop.
+    """Sends the heartbeats of one transfer; use it from one event loop.
 
     Parameters
     ----------
-    patience_s : how long an answer is waited for; one that comes later still tells what is journalled.
+    patience_s : how long to wait for an answer; a later one still says what is journalled.
 
     Attributes
     ----------
-    journalled_sequence : every heartbeat up to this one is stored by the service for good.
-    ended : why there is no use in asking again; ``None`` while there is.
+    journalled_sequence : the service has journalled every heartbeat up to this one.
+    closed_reason : why further heartbeats are useless; ``None`` while they are not.
     """
 
     def __init__(self, service: Heartbeats, transfer_id: UUID, *, patience_s: float) -> None:
         self._service, self._transfer_id, self._patience_s = service, transfer_id, patience_s
-        self._asked: asyncio.Future[HeartbeatAnswer] | None = None
+        self._outstanding: asyncio.Future[HeartbeatAnswer] | None = None
         self.journalled_sequence = -1
-        self.ended: str | None = None
+        self.closed_reason: str | None = None
 
-    async def ask(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        """The answer to one heartbeat.
+    async def send(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """Send one heartbeat and return the answer.
 
         Raises
         ------
-        NoAnswer : none came in time, or none ever will.
+        NoAnswer : no answer came in time, or none ever will.
         """
-        if self._asked is not None and self._asked.done():
-            self._heard(self._asked)  # too late for its decision
-            self._asked = None
-        if self.ended is not None:
-            raise NoAnswer(self.ended)
-        if self._asked is not None:
+        if self._outstanding is not None and self._outstanding.done():
+            self._receive(self._outstanding)  # too late for its decision
+            self._outstanding = None
+        if self.closed_reason is not None:
+            raise NoAnswer(self.closed_reason)
+        if self._outstanding is not None:
             raise NoAnswer("the service has not answered the last heartbeat yet")
-        self._asked = _in_thread(lambda: self._service.heartbeat(self._transfer_id, heartbeat))
-        await asyncio.wait([self._asked], timeout=self._patience_s)
-        if not self._asked.done():
+        self._outstanding = _run_in_thread(lambda: self._service.heartbeat(self._transfer_id, heartbeat))
+        await asyncio.wait([self._outstanding], timeout=self._patience_s)
+        if not self._outstanding.done():
             raise NoAnswer(f"the service has not answered within {self._patience_s:g} s")
-        asked, self._asked = self._asked, None
-        heard = self._heard(asked)
-        if isinstance(heard, NoAnswer):
-            raise heard
-        return heard
+        finished, self._outstanding = self._outstanding, None
+        answer = self._receive(finished)
+        if isinstance(answer, NoAnswer):
+            raise answer
+        return answer
 
-    def leave(self) -> None:
-        """Wait for no answer any more; one that is there already still counts."""
-        if self._asked is None:
+    def abandon(self) -> None:
+        """Stop waiting for an answer; one that has already come still counts."""
+        if self._outstanding is None:
             return
-        if self._asked.done():
-            self._heard(self._asked)
+        if self._outstanding.done():
+            self._receive(self._outstanding)
         else:
-            self._asked.cancel()
-        self._asked = None
+            self._outstanding.cancel()
+        self._outstanding = None
 
-    def _heard(self, asked: "asyncio.Future[HeartbeatAnswer]") -> HeartbeatAnswer | NoAnswer:
+    def _receive(self, finished: "asyncio.Future[HeartbeatAnswer]") -> HeartbeatAnswer | NoAnswer:
         try:
-            answer = asked.result()
+            answer = finished.result()
         except (ServiceUnreachable, ServiceProblem) as failure:
             if isinstance(failure, _FINAL) or getattr(failure, "status", None) == NO_SUCH_CALL:
-                self.ended = str(failure)
+                self.closed_reason = str(failure)
             return NoAnswer(str(failure))
         self.journalled_sequence = max(self.journalled_sequence, answer.journalled_sequence)
         return answer
 
 
-def _in_thread(work: Callable[[], HeartbeatAnswer]) -> "asyncio.Future[HeartbeatAnswer]":
-    """``work`` in a thread that nobody has to wait for, not even the end of the program."""
+def _run_in_thread(work: Callable[[], HeartbeatAnswer]) -> "asyncio.Future[HeartbeatAnswer]":
+    """Run ``work`` in a daemon thread, for which not even the end of the program waits."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[HeartbeatAnswer] = loop.create_future()
 

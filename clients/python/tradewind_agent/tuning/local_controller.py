@@ -1,4 +1,4 @@
-"""The controller on this host alone, for as long as no service answers: the same code that the service runs."""
+"""The controller on this host, which decides while no service answers; it is the same code that the service runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from tradewind.tuning import Decision, TuningState
 
 
-def build_basis(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
-    """What a transfer is tuned on: the recommendation's compact tables, or none where the rules made the plan."""
+def build_basis(plan: Plan, request: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
+    """Return the basis of tuning: the recommendation's compact tables, or none if the rules made the plan."""
     tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
-    sla: Sla = enquiry.sla.to_sla()
-    path: Path = enquiry.to_path() if enquiry.path is not None else UNKNOWN_PATH
+    sla: Sla = request.sla.to_sla()
+    path: Path = request.to_path() if request.path is not None else UNKNOWN_PATH
     return opened(
         sla=sla,
         plan=plan.chunks,
         tables=tables,
         bins=bins,
         path=path,
-        caps=NO_CAPS if enquiry.limits is None else enquiry.limits.to_caps(),
-        rate_limit_bps=enquiry.rate_limit_bps,
+        caps=NO_CAPS if request.limits is None else request.limits.to_caps(),
+        rate_limit_bps=request.rate_limit_bps,
     )
 
 
 @dataclass(slots=True)
 class LocalController:
-    """Decides by itself; forgets what it believed when the service has decided in between."""
+    """Decides on this host, and starts from a fresh state after the service has decided in between."""
 
     basis: Basis
     _state: "TuningState | None" = field(default=None, init=False)
 
     def decide(self, heartbeat: Heartbeat) -> "Decision":
-        """The decision on one tick.
+        """Return the decision on one tick.
 
         Raises
         ------
         InvalidValue : a sample that no transfer can have.
         """
-        from tradewind.tuning import begin, resume, step  # noqa: PLC0415 -- where a service answers it is never needed
+        from tradewind.tuning import begin, resume, step  # noqa: PLC0415 -- not needed while a service answers
 
         sample = heartbeat.to_sample()
         state = self._state
@@ -57,5 +57,5 @@ class LocalController:
         return decision
 
     def stand_by(self) -> None:
-        """The service decides again."""
+        """Forget the state, since the service decides again."""
         self._state = None

@@ -1,7 +1,7 @@
-"""The tuning loop of one copy: claim a share before the first byte, then sample, ask, decide and retune once a tick.
+"""The tuning loop of one copy: claim a share before the first byte, then sample, send, decide and retune once a tick.
 
-Whatever happens here, the transfer goes on: a service that is slow, away, broken or of another opinion leaves the
-decision to this host, and a sample that cannot be made is left out.
+The transfer goes on whatever happens here. If the service is slow, unreachable or gives a useless answer, this host
+decides; a sample that cannot be taken is left out.
 """
 
 import asyncio
@@ -28,29 +28,32 @@ from tradewind_agent.tuning.share import count_share, cut_to_share, share_to_cap
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
 
 TICK_BOUNDS_S = (1.0, 60.0)
-"""What a service may make of the tick."""
+"""Bounds of the tick that a service may request."""
 
 WAIT_BOUNDS_S = (0.1, 30.0)
-"""What it may make of the wait for a share."""
+"""Bounds of the wait for a share that a service may request."""
 
-UNHEARD_S = 3 * TICK_S
-"""Without an answer to who waits for a share, the copy begins without: no one is there to hold the cap. A service waits
-as long for a transfer that has gone silent; one that only starts anew is back before."""
+LONGEST_SILENCE_S = 3 * TICK_S
+"""A copy that waits for a share starts without one after so long a silence: no service is there to enforce the cap.
+The service waits as long for a silent transfer; a service that only restarts is back before."""
 
-ALONE = "tuning goes on by this host alone"
+DECIDED_HERE = "tuning goes on by this host alone"
 
 
 class Tunable(Protocol):
-    """What is tuned; `TransferEngine` has it."""
+    """A transfer that can be tuned: `TransferEngine`, or a tool that `movers.wrap.tool_loop` drives."""
 
     def retune(self, plan: Sequence[ChunkPlan]) -> bool | None:
-        """Go on with another plan; false of a tool that keeps the one it has."""
+        """Go on with another plan; return ``False`` if the tool stays with its own."""
 
     def snapshot(self) -> Snapshot: ...
 
 
 class TickStore(Protocol):
-    """Where ticks are kept until the service has them for good."""
+    """Stores ticks until the service has journalled them: `session.live_ticks.LiveTicks`.
+
+    A protocol, because `LiveTicks` stores the ticks of this package and so imports it.
+    """
 
     def add(self, tick: Tick) -> None: ...
 
@@ -58,20 +61,20 @@ class TickStore(Protocol):
 
 
 class Tuning:
-    """One copy's loop.
+    """The tuning loop of one copy.
 
     Parameters
     ----------
-    plan : the copy begins with.
-    by_hand : settings of the user, which nothing but the share changes.
-    fixed : whether the plan is followed as it is; the service is then asked for a share alone.
+    plan : the plan at the start.
+    by_hand : settings of the user, which only the share changes.
+    fixed : whether the plan must not change; the service then only grants a share.
     exchange : with the service; ``None`` without one.
-    away : whether the service was away a moment ago: the first byte then does not wait for it.
-    say : tells the user one line.
+    is_unreachable : whether the service was unreachable a moment ago: the first byte then does not wait for it.
+    say : shows one line to the user.
 
     Attributes
     ----------
-    ticks : what was seen and decided, in order.
+    ticks : samples and decisions, in order.
     """
 
     def __init__(
@@ -83,9 +86,9 @@ class Tuning:
         sampling: Sampling,
         local: LocalController,
         exchange: HeartbeatExchange | None,
-        away: bool,
+        is_unreachable: bool,
         pace: Pace,
-        keeping: TickStore,
+        tick_store: TickStore,
         say: Callable[[str], None],
     ) -> None:
         self.ticks: list[Tick] = []
@@ -93,46 +96,46 @@ class Tuning:
         self._refused: tuple[ChunkPlan, ...] | None = None
         self._unshared = apply_user_settings(self._plan, by_hand)
         self._by_hand, self._fixed, self._share = by_hand, fixed, NO_CAPS
-        self._sampling, self._lone = sampling, local
-        self._correspondence, self._answered = exchange, not away
-        self._pace, self._keeping, self._say = pace, keeping, say
+        self._sampling, self._local = sampling, local
+        self._exchange, self._answered = exchange, not is_unreachable
+        self._pace, self._tick_store, self._say = pace, tick_store, say
         self._tick_s = pace.tick_s or TICK_S
         self._permitted: int | None = None
 
     @property
     def is_service_answering(self) -> bool:
-        """Whether the service has answered last."""
-        return self._correspondence is not None and self._answered
+        """Whether the service has answered the last heartbeat."""
+        return self._exchange is not None and self._answered
 
-    async def begin(self, engine: Tunable) -> None:
-        """Claim a share with heartbeat 0, and give the engine the plan that is granted.
+    async def start(self, engine: Tunable) -> None:
+        """Claim a share with heartbeat 0, and give the engine the granted plan.
 
         Raises
         ------
-        CopyFailed : no share came free in time.
+        CopyFailed : no share became free in time.
         """
-        beat = self._sampling.first(self._lone.basis)
-        verdict = await self._granted(beat) if self._answered else None
-        self._follow(engine, beat, verdict or self._alone(beat), elapsed_s=0.0)
+        beat = self._sampling.first(self._local.basis)
+        verdict = await self._claim_share(beat) if self._answered else None
+        self._follow(engine, beat, verdict or self._decide_here(beat), elapsed_s=0.0)
 
     async def run(self, engine: Tunable, meter: LiveMeter | None) -> None:
-        """A tick after the other, until cancelled."""
+        """Run tick after tick until cancelled."""
         due_s = self._pace.clock_s()
         while True:
             due_s = max(due_s + self._tick_s, self._pace.clock_s())
             await self._pace.pause(due_s - self._pace.clock_s())
             try:
                 await self._tick(engine, meter)
-            except Exception as defect:  # noqa: BLE001 -- whatever is wrong with tuning, the files are moved
+            except Exception as defect:  # noqa: BLE001 -- the files are moved even if tuning fails
                 self._say(f"this tick is not tuned: {defect!r}")
 
-    def end(self, last: Snapshot, meter: LiveMeter | None) -> None:
-        """The transfer is over: its last sample, on which nothing is decided any more."""
-        if self._correspondence is not None:
-            self._correspondence.leave()
-            self._keeping.drop_journalled(self._correspondence.journalled_sequence)
+    def finish(self, last: Snapshot, meter: LiveMeter | None) -> None:
+        """Take the last sample of the finished transfer, on which nothing is decided."""
+        if self._exchange is not None:
+            self._exchange.abandon()
+            self._tick_store.drop_journalled(self._exchange.journalled_sequence)
         beat = self._sampling.next(last, meter.latest() if meter is not None else None)
-        self._note_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
+        self._add_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
 
     async def _tick(self, engine: Tunable, meter: LiveMeter | None) -> None:
         now = engine.snapshot()
@@ -141,58 +144,58 @@ class Tuning:
         self._permitted = now.permitted_connections
         beat = self._sampling.next(now, meter.latest(self._tick_s) if meter is not None else None)
         try:
-            verdict = await self._asked(beat) or self._alone(beat)
+            verdict = await self._request_decision(beat) or self._decide_here(beat)
         except asyncio.CancelledError:
             reason = "the transfer ended before the service had answered"
-            with suppress(Exception):  # which would take the place of the cancellation, and the loop go on
-                self._note_undecided(beat, now.elapsed_s, kind=DecisionKind.HOLD, reason=reason)
+            with suppress(Exception):  # it would replace the cancellation, and the loop would go on
+                self._add_undecided(beat, now.elapsed_s, kind=DecisionKind.HOLD, reason=reason)
             raise
         self._follow(engine, beat, verdict, elapsed_s=now.elapsed_s)
 
     # Who decides.
 
-    async def _granted(self, beat: Heartbeat) -> Verdict | None:
-        """The service's verdict once it has granted a share; ``None`` where it does not answer."""
-        asked_s = heard_s = self._pace.clock_s()
+    async def _claim_share(self, beat: Heartbeat) -> Verdict | None:
+        """Return the service's verdict once it has granted a share; ``None`` if it does not answer."""
+        claimed_s = answered_s = self._pace.clock_s()
         waiting, wait_s = False, 0.0
         while True:
-            answer = await self._answer(beat)
+            answer = await self._send(beat)
             if isinstance(answer, HeartbeatAnswer) and answer.granted:
                 if waiting:
-                    self._say(f"a share was granted after {self._pace.clock_s() - asked_s:.0f} s")
-                return self._understood(answer, beat)
+                    self._say(f"a share was granted after {self._pace.clock_s() - claimed_s:.0f} s")
+                return self._to_verdict(answer, beat)
             now_s = self._pace.clock_s()
             if isinstance(answer, HeartbeatAnswer):
-                heard_s, wait_s = now_s, answer.next_heartbeat_s
-                if now_s - asked_s > self._pace.share_patience_s:
+                answered_s, wait_s = now_s, answer.next_heartbeat_s
+                if now_s - claimed_s > self._pace.share_patience_s:
                     patience = f"within {self._pace.share_patience_s:g} s ({answer.reason})"
                     raise CopyFailed(f"no share of the path came free {patience}; try again later")
                 if not waiting:
                     why = f"{answer.reason} (Ctrl-C gives up)"
                     self._say(f"waiting for a share of the path before the first byte: {why}")
                 waiting = True
-            elif not waiting or self._is_final or now_s - heard_s > UNHEARD_S:
+            elif not waiting or self._is_final or now_s - answered_s > LONGEST_SILENCE_S:
                 return None
-            await self._pace.pause(_within(wait_s, WAIT_BOUNDS_S))
-            beat = self._sampling.first(self._lone.basis)
+            await self._pace.pause(_clamp(wait_s, WAIT_BOUNDS_S))
+            beat = self._sampling.first(self._local.basis)
 
     @property
     def _is_final(self) -> bool:
-        """Whether the service has said that there is no use in asking it again."""
-        return self._correspondence is not None and self._correspondence.ended is not None
+        """Whether the service has said that further heartbeats are useless."""
+        return self._exchange is not None and self._exchange.closed_reason is not None
 
-    async def _asked(self, beat: Heartbeat) -> Verdict | None:
-        answer = await self._answer(beat)
-        return self._understood(answer, beat) if isinstance(answer, HeartbeatAnswer) else None
+    async def _request_decision(self, beat: Heartbeat) -> Verdict | None:
+        answer = await self._send(beat)
+        return self._to_verdict(answer, beat) if isinstance(answer, HeartbeatAnswer) else None
 
-    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer | NoAnswer:
-        if self._correspondence is None:
+    async def _send(self, beat: Heartbeat) -> HeartbeatAnswer | NoAnswer:
+        if self._exchange is None:
             return NoAnswer("no service is configured")
         try:
-            answer = await self._correspondence.ask(self._claiming(beat))
+            answer = await self._exchange.send(self._add_claim(beat))
         except NoAnswer as silence:
             if self._answered:
-                self._say(f"{'no share is claimed' if self._fixed else ALONE}: {silence}")
+                self._say(f"{'no share is claimed' if self._fixed else DECIDED_HERE}: {silence}")
             self._answered = False
             return silence
         if not self._answered:
@@ -200,23 +203,23 @@ class Tuning:
         self._answered = True
         self._share = share_to_caps(answer.share)
         if self._pace.tick_s is None and answer.granted:
-            self._tick_s = _within(answer.next_heartbeat_s, TICK_BOUNDS_S)
+            self._tick_s = _clamp(answer.next_heartbeat_s, TICK_BOUNDS_S)
         return answer
 
-    def _claiming(self, beat: Heartbeat) -> Heartbeat:
-        """The heartbeat with what is claimed whatever is decided."""
+    def _add_claim(self, beat: Heartbeat) -> Heartbeat:
+        """Return the heartbeat with the share that the user's settings need, whatever is decided."""
         if not self._fixed and self._by_hand.concurrency is None and self._by_hand.parallelism is None:
             return beat
         claimed: dict[str, object] = {"wanted": count_share(self._unshared)}
         return beat.model_copy(update=claimed | ({"chunks": ()} if self._fixed else {}))
 
-    def _understood(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
+    def _to_verdict(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
         try:
             chunks = self._initial_plan if self._fixed else plan_from_answer(answer, beat.sequence, self._initial_plan)
         except UnusableAnswer as nonsense:
-            self._say(f"{ALONE}: {nonsense}")
+            self._say(f"{DECIDED_HERE}: {nonsense}")
             return None
-        self._lone.stand_by()
+        self._local.stand_by()
         return Verdict(
             chunks=chunks,
             changed=answer.changed,
@@ -226,13 +229,13 @@ class Tuning:
             sla_bank=answer.sla_bank,
         )
 
-    def _alone(self, beat: Heartbeat) -> Verdict:
+    def _decide_here(self, beat: Heartbeat) -> Verdict:
         if self._fixed:
             reason = "the plan is not to be changed"
             return Verdict(
                 chunks=self._initial_plan, changed=False, kind=DecisionKind.HOLD, reason=reason, by=DecidedBy.AGENT
             )
-        decision = self._lone.decide(beat)
+        decision = self._local.decide(beat)
         return Verdict(
             chunks=decision.chunks,
             changed=decision.changed,
@@ -242,48 +245,50 @@ class Tuning:
             sla_bank=decision.sla_bank,
         )
 
-    # What comes of it.
+    # What is done.
 
     def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
         self._unshared = verdict.chunks if self._fixed else apply_user_settings(verdict.chunks, self._by_hand)
-        plan, before = cut_to_share(self._unshared, self._share), self._plan
+        plan, previous = cut_to_share(self._unshared, self._share), self._plan
         if self._permitted is not None and (cut := cut_to_share(plan, Caps(streams=self._permitted))) != plan:
             why = f"the server permits {format_count(self._permitted, 'connection')} at once"
             plan, verdict = cut, replace(verdict, reason=why)
-        if plan != before and engine.retune(plan) is False:
-            self._tell_refused(plan)
-            plan = before
-        elif plan != before and beat.sequence and not _is_the_end(verdict, beat):
-            self._say(change_line(elapsed_s, before, plan, verdict.reason))
-        self._plan, changed = plan, plan != before
-        self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
+        if plan != previous and engine.retune(plan) is False:
+            self._report_refused(plan)
+            plan = previous
+        elif plan != previous and beat.sequence and not _is_winding_down(verdict, beat):
+            self._say(change_line(elapsed_s, previous, plan, verdict.reason))
+        self._plan, changed = plan, plan != previous
+        self._add(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
 
-    def _tell_refused(self, plan: tuple[ChunkPlan, ...]) -> None:
-        """Say once of each cut of the share that the tool goes on beyond it; other changes are only a gain missed."""
+    def _report_refused(self, plan: tuple[ChunkPlan, ...]) -> None:
+        """Say once per cut of the share that the tool exceeds it; other refused changes only miss a gain."""
         if plan not in (self._unshared, self._refused):
-            cut = sum(each.parameters.streams for each in plan)
-            self._say(f"the share was cut to {format_count(cut, 'stream')}, which this tool cannot follow as it runs")
+            streams = sum(chunk.parameters.streams for chunk in plan)
+            self._say(
+                f"the share was cut to {format_count(streams, 'stream')}, which this tool cannot follow while it runs"
+            )
             self._refused = plan
 
-    def _note_undecided(self, beat: Heartbeat, elapsed_s: float, *, kind: str, reason: str) -> None:
+    def _add_undecided(self, beat: Heartbeat, elapsed_s: float, *, kind: str, reason: str) -> None:
         verdict = Verdict(chunks=self._plan, changed=False, kind=kind, reason=reason, by=DecidedBy.AGENT)
-        self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=verdict))
+        self._add(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=verdict))
 
-    def _note(self, tick: Tick) -> None:
+    def _add(self, tick: Tick) -> None:
         self.ticks.append(tick)
-        self._keeping.add(tick)
-        if self._correspondence is not None:
-            self._keeping.drop_journalled(self._correspondence.journalled_sequence)
+        self._tick_store.add(tick)
+        if self._exchange is not None:
+            self._tick_store.drop_journalled(self._exchange.journalled_sequence)
 
 
-def _is_the_end(verdict: Verdict, beat: Heartbeat) -> bool:
-    """Whether there is only less to do because few files are left, which is not worth a word."""
-    files_at_once = sum(each.parameters.concurrency or 1 for each in verdict.chunks)
-    ended = verdict.kind == DecisionKind.REDISTRIBUTE and files_at_once >= beat.remaining_files
-    return verdict.kind == DecisionKind.FINISH or ended
+def _is_winding_down(verdict: Verdict, beat: Heartbeat) -> bool:
+    """Return whether the plan only shrinks because few files are left, which is not worth a line."""
+    files_at_once = sum(chunk.parameters.concurrency or 1 for chunk in verdict.chunks)
+    is_last = verdict.kind == DecisionKind.REDISTRIBUTE and files_at_once >= beat.remaining_files
+    return verdict.kind == DecisionKind.FINISH or is_last
 
 
-def _within(wait_s: float, bounds_s: tuple[float, float]) -> float:
-    """``wait_s`` within bounds; the lower one for what is no number."""
+def _clamp(wait_s: float, bounds_s: tuple[float, float]) -> float:
+    """Return ``wait_s`` within bounds; the lower bound for NaN."""
     low_s, high_s = bounds_s
     return min(max(wait_s, low_s), high_s) if wait_s == wait_s else low_s  # noqa: PLR0124 -- NaN alone differs from itself

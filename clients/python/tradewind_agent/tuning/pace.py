@@ -12,9 +12,9 @@ SHARE_PATIENCE_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often and how long.
+    """How often a copy is sampled, and how long it waits for a share.
 
-    ``tick_s`` : between two samples; ``None`` leaves it to the service, 5 s until it says.
+    ``tick_s`` : time between two samples; ``None`` lets the service choose, with 5 s until it does.
     """
 
     tick_s: float | None = None

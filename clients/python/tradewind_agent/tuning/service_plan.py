@@ -1,4 +1,4 @@
-"""From an answer of the service to a plan that the engine can follow; what makes no sense is told apart here."""
+"""Turn an answer of the service into a plan that the engine can follow, or refuse it."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ class UnusableAnswer(AgentError):
 def plan_from_answer(
     answer: HeartbeatAnswer, sequence: int, initial_plan: Sequence[ChunkPlan]
 ) -> tuple[ChunkPlan, ...]:
-    """The plan that ``answer`` asks for.
+    """Return the plan in ``answer``.
 
     Parameters
     ----------
     sequence : of the heartbeat that it answers.
-    initial_plan : the plan at the start, whose chunks and upper ends still hold.
+    initial_plan : the plan at the start, whose chunks and largest sizes still hold.
 
     Raises
     ------
@@ -29,15 +29,17 @@ def plan_from_answer(
     """
     if answer.sequence != sequence:
         raise UnusableAnswer(f"the service has answered heartbeat {answer.sequence} instead of {sequence}")
-    asked = {each.chunk: Parameters(**dict(each.parameters)) for each in answer.chunks}
-    if not asked or len(asked) < len(answer.chunks):
+    requested = {decision.chunk: Parameters(**dict(decision.parameters)) for decision in answer.chunks}
+    if not requested or len(requested) < len(answer.chunks):
         raise UnusableAnswer("the service's answer has no chunks, or one of them twice")
-    if unknown := asked.keys() - {each.chunk for each in initial_plan}:
-        raise UnusableAnswer(f"the service's answer is about {min(unknown)} files, of which this transfer has no chunk")
-    if any(each.concurrency is None for each in asked.values()):
+    if unknown := requested.keys() - {chunk.chunk for chunk in initial_plan}:
+        raise UnusableAnswer(f"the service's answer is about {min(unknown)} files, which this transfer does not have")
+    if any(parameters.concurrency is None for parameters in requested.values()):
         raise UnusableAnswer("the service's answer does not say how many files at once")
-    if sum(each.streams for each in asked.values()) > MOST_STREAMS:
+    if sum(parameters.streams for parameters in requested.values()) > MOST_STREAMS:
         raise UnusableAnswer(f"the service's answer asks for more than {MOST_STREAMS} streams")
-    kept = [each for each in initial_plan if each.chunk in asked]
-    ends = [each.max_file_bytes for each in kept[:-1]] + [None]
-    return tuple(ChunkPlan(each.chunk, end, asked[each.chunk]) for each, end in zip(kept, ends, strict=True))
+    chunks = [chunk for chunk in initial_plan if chunk.chunk in requested]
+    limits = [chunk.max_file_bytes for chunk in chunks[:-1]] + [None]
+    return tuple(
+        ChunkPlan(chunk.chunk, limit, requested[chunk.chunk]) for chunk, limit in zip(chunks, limits, strict=True)
+    )

@@ -1,4 +1,4 @@
-"""A plan within the share that the service has granted: of what the user has set, too, nothing goes beyond it."""
+"""Cut a plan to the share that the service has granted; the user's own settings are cut, too."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ UNBOUNDED_FILES = 2**31
 
 
 def share_to_caps(share: GrantedShare) -> Caps:
-    """The share as caps; what is granted is at least one."""
+    """Convert the share to caps, which are at least one."""
     return Caps(
         concurrency=None if share.concurrency is None else max(share.concurrency, 1),
         streams=None if share.streams is None else max(share.streams, 1),
@@ -20,21 +20,21 @@ def share_to_caps(share: GrantedShare) -> Caps:
 
 
 def count_share(plan: Sequence[ChunkPlan]) -> WantedShare:
-    """What ``plan`` uses of a share."""
-    settings = [chunk.parameters for chunk in plan]
+    """Return the share that ``plan`` uses."""
     return WantedShare(
-        concurrency=sum(each.concurrency or 1 for each in settings), streams=sum(each.streams for each in settings)
+        concurrency=sum(chunk.parameters.concurrency or 1 for chunk in plan),
+        streams=sum(chunk.parameters.streams for chunk in plan),
     )
 
 
 def cut_to_share(plan: Sequence[ChunkPlan], share: Caps) -> tuple[ChunkPlan, ...]:
-    """``plan`` cut to the share: streams a file are given up before files at once.
+    """Return ``plan`` cut to the share: streams per file are reduced before files at once.
 
-    Of more chunks than channels the ones of large files are left out; their files join the last one kept.
+    If there are more chunks than channels, those of large files are dropped; their files join the last chunk left.
     """
     if share.channels is None or not plan:
         return tuple(plan)
-    kept = tuple(plan)[: share.channels]
-    kept = (*kept[:-1], kept[-1]._replace(max_file_bytes=plan[-1].max_file_bytes))
-    settings = fitted([chunk.parameters for chunk in kept], Limits(share, (UNBOUNDED_FILES,) * len(kept)))
-    return tuple(chunk._replace(parameters=each) for chunk, each in zip(kept, settings, strict=True))
+    chunks = tuple(plan)[: share.channels]
+    chunks = (*chunks[:-1], chunks[-1]._replace(max_file_bytes=plan[-1].max_file_bytes))
+    settings = fitted([chunk.parameters for chunk in chunks], Limits(share, (UNBOUNDED_FILES,) * len(chunks)))
+    return tuple(chunk._replace(parameters=setting) for chunk, setting in zip(chunks, settings, strict=True))

@@ -1,4 +1,4 @@
-"""What was seen and decided, tick by tick: for the report, the terminal, and the service that may not have it yet."""
+"""Samples and decisions, tick by tick: for the report, the terminal, and a service that may not have them yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class DecidedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What to do until the next tick, whoever has decided it; see ``Decision`` for ``sla_bank``."""
+    """The decision of the service or of this host until the next tick; see ``Decision`` for ``sla_bank``."""
 
     chunks: tuple[ChunkPlan, ...]
     changed: bool
@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """One sample and what was decided on it, ``elapsed_s`` after the start."""
+    """One sample and the decision on it, ``elapsed_s`` after the start."""
 
     elapsed_s: float
     heartbeat: Heartbeat
@@ -41,10 +41,11 @@ class Tick:
     def sequence(self) -> int:
         return self.heartbeat.sequence
 
-    def spooled(self) -> SpooledHeartbeat:
-        """The tick as it is kept for the service; the enquiry is told by the first one."""
+    def to_spooled(self) -> SpooledHeartbeat:
+        """Return the tick as the spool stores it for the service; only the first one carries the request."""
         chunks = (
-            ChunkDecision(chunk=each.chunk, parameters=wire_parameters(each.parameters)) for each in self.verdict.chunks
+            ChunkDecision(chunk=chunk.chunk, parameters=wire_parameters(chunk.parameters))
+            for chunk in self.verdict.chunks
         )
         return SpooledHeartbeat(
             heartbeat=self.heartbeat.model_copy(update={"enquiry": None}) if self.sequence else self.heartbeat,
@@ -56,7 +57,7 @@ class Tick:
         )
 
     def document(self) -> dict[str, Any]:
-        """The tick in the names of the wire."""
+        """Return the tick under its wire names."""
         sample = self.heartbeat.model_dump(mode="json", exclude={"enquiry"}, exclude_none=True)
         decision = {
             "by": str(self.verdict.by),
@@ -64,16 +65,16 @@ class Tick:
             "changed": self.verdict.changed,
             "reason": self.verdict.reason,
             "sla_bank": self.verdict.sla_bank,
-            "parameters": _whole(self.verdict.chunks).known(),
+            "parameters": _combine(self.verdict.chunks).known(),
             "chunks": [
-                {"chunk": str(each.chunk), "parameters": each.parameters.known()} for each in self.verdict.chunks
+                {"chunk": str(chunk.chunk), "parameters": chunk.parameters.known()} for chunk in self.verdict.chunks
             ],
         }
         return {"elapsed_s": self.elapsed_s, "sample": sample, "decision": decision}
 
 
 def change_line(elapsed_s: float, before: Sequence[ChunkPlan], after: Sequence[ChunkPlan], reason: str) -> str:
-    """One line for people, such as ``12 s: 8 → 16 files at once: 41 Mbit/s where 80 Mbit/s was expected``."""
+    """Return one line, such as ``12 s: 8 → 16 files at once: 41 Mbit/s where 80 Mbit/s was expected``."""
     return f"{elapsed_s:.0f} s: {', '.join(_changes(before, after)) or 'other settings'}: {reason}"
 
 
@@ -85,21 +86,21 @@ _WORDS = (
 
 
 def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[str]:
-    """What differs: of all chunks together where that tells it, else chunk by chunk."""
-    whole = _differences(_whole(before), _whole(after))
-    if whole or len(before) == 1:
-        return whole
-    known = {each.chunk: each.parameters for each in before}
+    """Describe the differences of all chunks together, or chunk by chunk if the totals are equal."""
+    combined = _differences(_combine(before), _combine(after))
+    if combined or len(before) == 1:
+        return combined
+    known = {chunk.chunk: chunk.parameters for chunk in before}
     return [
-        f"{each.chunk} {change}"
-        for each in after
-        if each.chunk in known
-        for change in _differences(known[each.chunk], each.parameters)
+        f"{chunk.chunk} {change}"
+        for chunk in after
+        if chunk.chunk in known
+        for change in _differences(known[chunk.chunk], chunk.parameters)
     ]
 
 
-def _whole(plan: Sequence[ChunkPlan]) -> Parameters:
-    return whole_setting([each.parameters for each in plan])
+def _combine(plan: Sequence[ChunkPlan]) -> Parameters:
+    return whole_setting([chunk.parameters for chunk in plan])
 
 
 def _differences(before: Parameters, after: Parameters) -> list[str]:
@@ -108,10 +109,10 @@ def _differences(before: Parameters, after: Parameters) -> list[str]:
 
 
 def main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
-    """Of each chunk the setting that moved most bytes: what its log row is to be learned from.
+    """Return the setting of each chunk that moved most bytes: models learn from it.
 
-    A sample tells the setting in force when it was taken; a tool may take up what was decided only some ticks later.
-    A chunk that no tick has seen moving is left out.
+    A sample holds the setting at its own time; a tool may adopt a decision only some ticks later. A chunk that moved
+    in no tick is left out.
     """
     moved: dict[ChunkKind, dict[Parameters, float]] = {}
     for tick in ticks[1:]:
@@ -121,4 +122,4 @@ def main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
                 parameters = Parameters(**dict(chunk.parameters))
                 bits = chunk.throughput_bps * tick.heartbeat.interval_s
                 by_setting[parameters] = by_setting.get(parameters, 0.0) + bits
-    return {kind: max(by_setting, key=lambda each: by_setting[each]) for kind, by_setting in moved.items()}
+    return {kind: max(by_setting, key=lambda setting: by_setting[setting]) for kind, by_setting in moved.items()}

@@ -65,7 +65,7 @@ def spool(tmp_path):
 
 
 def sealed(spool, count):
-    spool.seal(TRANSFER, (RECORD,), [tick(sequence).spooled() for sequence in range(count)])
+    spool.seal(TRANSFER, (RECORD,), [tick(sequence).to_spooled() for sequence in range(count)])
     return spool
 
 
@@ -127,5 +127,7 @@ def test_while_the_service_is_away_nothing_is_given_up(spool):
 def test_the_user_is_told_of_samples_that_were_refused(tmp_path):
     logs = Spool(tmp_path, warn=pytest.fail)
     book = Logbook(spool=logs, client=Choosy({2}, names=True))
-    told = book.store([replaced(record(1), transfer_id=TRANSFER)], [tick(sequence).spooled() for sequence in range(4)])
+    told = book.store(
+        [replaced(record(1), transfer_id=TRANSFER)], [tick(sequence).to_spooled() for sequence in range(4)]
+    )
     assert told.startswith("uploaded, but the service refused 1 sample, first: heartbeat.rtt_s: must be below an hour")

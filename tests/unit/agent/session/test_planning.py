@@ -15,7 +15,7 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import plan_sizes
-from tradewind_agent.copy.report import describe, plan_document
+from tradewind_agent.copy.report import describe_plan, plan_document
 from tradewind_agent.resources.limits import Limits
 from tradewind_agent.service.retries import NO_RETRIES
 from tradewind_agent.session.planning import (
@@ -75,8 +75,8 @@ def test_what_the_service_promises_and_asks_for_it_is_told():
     with service.client() as client:
         plan = request_plan(client, REQUEST)
     assert (
-        "tier 15 Mbit/s to 33 Mbit/s, kept with a probability of 90%, price 0.012264 EUR on total energy"
-        in describe(plan).splitlines()
+        "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90%, price 0.012264 EUR on total energy"
+        in describe_plan(plan).splitlines()
     )
     told = plan_document(plan)["sla"]
     assert (told["probability"], told["tier"], told["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
@@ -152,10 +152,10 @@ def test_what_others_use_of_the_path_is_not_planned_with():
 def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
     options = CopyOptions(resources=Limits(nic_bps=2e7, disk_bps=8e7))
     planned = plan_sizes([5_000_000] * 40, WAN, ("alpha", "beta"), options, None, mover="tradewind")
-    assert planned.enquiry.rate_limit_bps == 2e7
+    assert planned.request.rate_limit_bps == 2e7
     assert planned.plan.predicted.throughput_bps.high <= 2e7
     assert "no more than 20 Mbit/s, as set" in planned.plan.rationale
-    basis = build_basis(planned.plan, planned.enquiry, bins_of_sizes([5_000_000] * 40))
+    basis = build_basis(planned.plan, planned.request, bins_of_sizes([5_000_000] * 40))
     assert basis.ceiling_bps == 2e7
 
 

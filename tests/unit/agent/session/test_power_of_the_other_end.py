@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.unit.agent.session.tuning_story import BINS, ENQUIRY, FILE_BYTES, FILES, NOW, TRANSFER
+from tests.unit.agent.session.tuning_story import BINS, FILE_BYTES, FILES, NOW, REQUEST, TRANSFER
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.path import Path
 from tradewind.sla.kinds import Sla, SlaKind
@@ -159,7 +159,7 @@ HALF_S, TICKS = 195.0, 39
 
 def beats(meter: BothEndsMeter):
     """Heartbeats until half of the bytes are moved, in `HALF_S`."""
-    sampling = Sampling(enquiry=ASKED, sees_path=True, now=lambda: NOW)
+    sampling = Sampling(request=ASKED, sees_path=True, now=lambda: NOW)
     plan = plan_by_rules(TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), SLA, because="a test")
     local = LocalController(build_basis(plan, ASKED, BINS))
     yield local, sampling.first(local.basis)
@@ -168,7 +168,7 @@ def beats(meter: BothEndsMeter):
         yield local, sampling.next(snapshot(HALF_S * tick / TICKS, moved), meter.latest())
 
 
-ASKED = ENQUIRY.model_copy(update={"sla": WireSla(kind=SLA.kind, target=SLA.target)})
+ASKED = REQUEST.model_copy(update={"sla": WireSla(kind=SLA.kind, target=SLA.target)})
 SAME_AT_THE_SOURCE = report(10.0, 10 * WATTS)
 
 

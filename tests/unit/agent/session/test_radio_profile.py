@@ -6,7 +6,7 @@ from tradewind.errors import NotFound
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.wire.devices import WireDeviceProfile
 from tradewind_agent.errors import ServiceUnreachable
-from tradewind_agent.session.radio_profile import radio_profile
+from tradewind_agent.session.radio_profile import find_radio_profile
 
 PHONE = shipped_catalogue().device("galaxy-s5")
 
@@ -24,15 +24,15 @@ def service(answer):
 
 def test_ones_own_device_is_asked_of_the_service_and_the_packages_where_it_is_away():
     own = WireDeviceProfile.of(PHONE, own=True, uploaded_at=None)
-    assert radio_profile("lte", "router-1", service(own)) == PHONE.radio("lte")
-    assert radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.radio("lte")
-    assert radio_profile("wifi", "galaxy-s5", None) == PHONE.radio("wifi")
-    assert radio_profile("5g", None, None) == shipped_catalogue().radio("5g")
+    assert find_radio_profile("lte", "router-1", service(own)) == PHONE.radio("lte")
+    assert find_radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.radio("lte")
+    assert find_radio_profile("wifi", "galaxy-s5", None) == PHONE.radio("wifi")
+    assert find_radio_profile("5g", None, None) == shipped_catalogue().radio("5g")
 
 
 def test_a_radio_that_the_device_has_not_is_told():
     own = WireDeviceProfile.of(PHONE, own=True, uploaded_at=None)
     with pytest.raises(NotFound, match="router-1 has no radio 'smoke'"):
-        radio_profile("smoke", "router-1", service(own))
-    with pytest.raises(NotFound, match=r"no device 'router-1'.*known to the service alone, and away"):
-        radio_profile("lte", "router-1", service(ServiceUnreachable("away")))
+        find_radio_profile("smoke", "router-1", service(own))
+    with pytest.raises(NotFound, match=r"no device 'router-1'.*only the service knows your own devices, and away"):
+        find_radio_profile("lte", "router-1", service(ServiceUnreachable("away")))

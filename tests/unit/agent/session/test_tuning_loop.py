@@ -16,11 +16,11 @@ import pytest
 from tests.unit.agent.records import record
 from tests.unit.agent.session.tuning_story import (
     BINS,
-    ENQUIRY,
     FILE_BYTES,
     FILES,
     NOW,
     RATE_BPS,
+    REQUEST,
     TRANSFER,
     Service,
     Story,
@@ -43,7 +43,7 @@ from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.session.live_ticks import find_abandoned_transfers
 from tradewind_agent.session.planning import plan_by_rules
 from tradewind_agent.tuning.local_controller import build_basis
-from tradewind_agent.tuning.loop import UNHEARD_S
+from tradewind_agent.tuning.loop import LONGEST_SILENCE_S
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
@@ -65,7 +65,7 @@ def test_samples_tell_rates_and_what_is_left_and_carry_the_enquiry() -> None:
     assert (second.interval_s, second.throughput_bps, second.bytes_moved) == (5.0, RATE_BPS, 50_000_000)
     assert third.remaining_bytes == FILES * FILE_BYTES - 100_000_000
     assert (third.rtt_s, third.min_rtt_s) == (0.06, 0.05)
-    assert all(beat.enquiry == ENQUIRY for beat in service.heard)
+    assert all(beat.enquiry == REQUEST for beat in service.heard)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_can
     story.live.add = add_or_fail  # type: ignore[method-assign]
 
     async def running() -> None:
-        await story.tuning.begin(story.engine)
+        await story.tuning.start(story.engine)
         story.ticks_left = 1
         ticks = asyncio.create_task(story.tuning.run(story.engine, None))
         await asyncio.to_thread(asked.wait, 20)
         ticks.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await ticks
-        story.tuning.end(story.engine.snapshot(), None)
+        story.tuning.finish(story.engine.snapshot(), None)
 
     asyncio.run(running())
     answered.set()
@@ -138,12 +138,12 @@ def test_a_service_that_comes_back_decides_again() -> None:
 )
 def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]) -> None:
     plan = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=2)),)
-    beat = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW).first(
+    beat = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW).first(
         build_basis(
             plan_by_rules(
                 TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
             ),
-            ENQUIRY,
+            REQUEST,
             BINS,
         )
     )
@@ -195,15 +195,15 @@ def test_who_waits_for_a_share_outlasts_a_service_that_starts_anew() -> None:
 def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_more() -> None:
     full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("gone"))
     story = Story(Service(full, away))
-    asyncio.run(story.tuning.begin(story.engine))
-    assert UNHEARD_S < story.now_s <= UNHEARD_S + 2.0
+    asyncio.run(story.tuning.start(story.engine))
+    assert LONGEST_SILENCE_S < story.now_s <= LONGEST_SILENCE_S + 2.0
     assert story.tuning.ticks[0].verdict.by is DecidedBy.AGENT
 
 
 def test_who_waits_for_a_share_does_not_wait_on_where_the_service_will_never_answer() -> None:
     full, over = says(4, granted=False, reason="full", next_heartbeat_s=1.0), ConflictRefused(409, {"detail": "over"})
     story = Story(Service(full, fails(over)))
-    asyncio.run(story.tuning.begin(story.engine))
+    asyncio.run(story.tuning.start(story.engine))
     assert story.now_s == 1.0
 
 
@@ -214,14 +214,14 @@ def test_a_share_that_never_comes_ends_the_wait() -> None:
 
 def test_a_path_that_ends_at_a_middle_box_is_not_told() -> None:
     near = PathSample(0.001, 0.0001, None, None, 10, 0)
-    sampling = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW)
+    sampling = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW)
     engine = Story(None).engine
     told = sampling.next(replace(engine.snapshot(), elapsed_s=1.0, path=near), None)
     assert (told.rtt_s, told.min_rtt_s, told.sent_bytes) == (None, None, None)
 
 
 def test_a_chunk_that_is_done_uses_no_streams() -> None:
-    sampling = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW)
+    sampling = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW)
     now = Story(None).engine.snapshot()
     done = replace(
         now.chunks[0], chunk=ChunkKind.LARGE, remaining_bytes=0, parameters=Parameters(concurrency=1, parallelism=4)

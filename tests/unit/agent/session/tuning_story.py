@@ -32,7 +32,7 @@ FILES, FILE_BYTES = 10_000, 1_000_000
 BINS = (SizeBin(FILE_BYTES, FILES, FILES * FILE_BYTES),)
 RATE_BPS = 80e6
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-ENQUIRY = RecommendRequest(
+REQUEST = RecommendRequest(
     source="alpha",
     destination="beta",
     dataset=WireWorkload(file_count=FILES, total_bytes=FILES * FILE_BYTES),
@@ -146,12 +146,12 @@ class Story:
             plan.chunks,
             by_hand=by_hand,
             fixed=fixed,
-            sampling=Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW),
-            local=LocalController(build_basis(plan, ENQUIRY, BINS)),
+            sampling=Sampling(request=REQUEST, sees_path=True, now=lambda: NOW),
+            local=LocalController(build_basis(plan, REQUEST, BINS)),
             exchange=None if service is None else HeartbeatExchange(service, TRANSFER, patience_s=20.0),
-            away=False,
+            is_unreachable=False,
             pace=Pace(share_patience_s=3.0, pause=self._pause, clock_s=lambda: self.now_s),
-            keeping=self.live,
+            tick_store=self.live,
             say=self.said.append,
         )
 
@@ -165,11 +165,11 @@ class Story:
 
     def run(self, ticks: int) -> "Story":
         async def running() -> None:
-            await self.tuning.begin(self.engine)
+            await self.tuning.start(self.engine)
             self.ticks_left = ticks
             with contextlib.suppress(asyncio.CancelledError):
                 await self.tuning.run(self.engine, None)
-            self.tuning.end(self.engine.snapshot(), None)
+            self.tuning.finish(self.engine.snapshot(), None)
 
         asyncio.run(running())
         return self

@@ -329,7 +329,7 @@ def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
 def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
-    from tradewind_agent.copy.report import describe, plan_document
+    from tradewind_agent.copy.report import describe_plan, plan_document
 
     listing = prepared.listing
     total_bytes = sum(listing.sizes_bytes)
@@ -349,4 +349,4 @@ def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
         "plan": plan_document(prepared.plan),
     }
     ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
-    terminal.result(f"{head}{ends}\n{describe(prepared.plan)}", document)
+    terminal.result(f"{head}{ends}\n{describe_plan(prepared.plan)}", document)

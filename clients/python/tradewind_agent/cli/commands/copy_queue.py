@@ -40,9 +40,9 @@ class RadioOptions:
         """The same with a meter that knows the radio. Of a queue, the plan tells the tails that its jobs share."""
         if self.radio is None or self.queue is not None:
             return context
-        from tradewind_agent.session.radio_profile import radio_profile
+        from tradewind_agent.session.radio_profile import find_radio_profile
 
-        radio = radio_profile(self.radio, self.device, context.client)
+        radio = find_radio_profile(self.radio, self.device, context.client)
         return replace(context, meter=replace(context.meter, radio=radio))
 
 

@@ -99,11 +99,11 @@ def _check_tool(tool: str | None) -> None:
 
 def _tell(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
     from tradewind.flags import tool_flags
-    from tradewind_agent.copy.report import describe, plan_document
+    from tradewind_agent.copy.report import describe_plan, plan_document
 
     made, _ = tool_flags(plan.parameters)
     if tool is not None:
         terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
         return
     document = plan_document(plan) | {"flags": made}
-    terminal.result(describe(plan), document)
+    terminal.result(describe_plan(plan), document)

@@ -137,7 +137,7 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     if meter is not None:
         session, other = await asyncio.gather(
             meter.session(here),
-            OtherEnd.found(listing.jobs, prepared.plan.transfer_id, there, copy.options, listing.meter),
+            OtherEnd.find(listing.jobs, prepared.plan.transfer_id, there, copy.options, listing.meter),
         )
         if other is not None:
             copy.options = other.options
@@ -235,7 +235,7 @@ def _make_report(
         bytes_moved=movement.moved_bytes,
         files_done=packed.files_done,
         files_skipped=packed.files_skipped,
-        goes_on=prepared.listing.direction is Direction.DOWNLOAD,
+        can_resume=prepared.listing.direction is Direction.DOWNLOAD,
         failures=tuple(failures),
         duration_s=packed.duration_s,
         energy=_collect_energy(movement),
@@ -243,7 +243,7 @@ def _make_report(
         work=None if metered is None else metered.work,
         other_work=None if movement.other_end is None else movement.other_end.work,
         records=records,
-        agreement=prepared.options.sla,
+        sla=prepared.options.sla,
         log=log,
         limits=held.verdicts,
         notes=(*held.notes, *packed.notes(), *notes),

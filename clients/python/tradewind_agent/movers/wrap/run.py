@@ -88,7 +88,7 @@ def run_wrap(
         finally:
             if client is not None and loop is not None and loop.is_service_answering and not (records and logbook):
                 release_share(client, prepared.plan.transfer_id, loop.live, status)
-        log = store_records(logbook, records, live) if records else "has nothing to tell"
+        log = store_records(logbook, records, live) if records else "is empty"
     report = _make_report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
     return report if restarting is None else replace(report, restarts=tuple(restarting.made))
 

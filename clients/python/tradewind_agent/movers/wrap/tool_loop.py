@@ -54,7 +54,7 @@ class ToolLoop:
 
     async def begin(self) -> None:
         """Claim a share, and begin with the plan that is granted."""
-        await self._tuning.begin(self.driven)
+        await self._tuning.start(self.driven)
 
     def begun(self, run: ToolRun) -> None:
         self.driven.begun(run)
@@ -63,7 +63,7 @@ class ToolLoop:
         await self._tuning.run(self.driven, meter)
 
     def end(self, meter: MeterSession | None) -> None:
-        self._tuning.end(self.driven.snapshot(), meter)
+        self._tuning.finish(self.driven.snapshot(), meter)
 
 
 def make_loop(
