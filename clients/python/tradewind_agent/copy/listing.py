@@ -301,7 +301,9 @@ async def query_sizes(
     return sized_jobs
 
 
-async def _query_size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None) -> int | None:
+async def _query_size(
+    url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None
+) -> int | None:
     """Return the size of a file by HEAD, bytes; ``None`` on failure: the transfer itself reports what is wrong."""
     try:
         async with gate:
