@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     ArgumentParser(
         prog="python -m services.serve",
         description=__doc__,
-        epilog="Settings are variables of the environment: docs/how-to/operate.md.",
+        epilog="Settings are variables of the environment: docs/reference/settings.md.",
         formatter_class=RawDescriptionHelpFormatter,
     ).parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

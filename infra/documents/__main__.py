@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from infra.documents.links import find_broken_links
+from infra.documents.links import find_broken_links, find_missing_paths
 from infra.documents.site import SITE, build_site, find_foreign_sources, serve_site
 from infra.reference.pages import find_outdated_pages
 
@@ -15,7 +15,7 @@ def check_documents() -> list[str]:
     outdated = [f"docs/{name} is out of date: python -m infra.reference" for name in find_outdated_pages()]
     if complaint := build_site():
         return [*outdated, complaint]
-    return [*outdated, *find_foreign_sources(SITE), *find_broken_links()]
+    return [*outdated, *find_foreign_sources(SITE), *find_broken_links(), *find_missing_paths()]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Links of documents that are no part of the site: the README and its like, and those beside code."""
+"""Where documents lead: links of those that are no part of the site, and paths of the checkout that any of them names."""
 
 import re
 from collections.abc import Iterator
@@ -8,18 +8,46 @@ from infra.documents.site import ROOT
 
 FOLDERS = ("benchmarks", "clients", "core", "infra", "services", "tests")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-CODE = re.compile(r"^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$|^(?: {4}|\t)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+TOP = ("benchmarks", "clients", "core", "docs", "infra", "migrations", "services", "tests", "workers")
+PATH = re.compile(rf"`((?:{'|'.join(TOP)})/[\w./{{}},*-]+)`")
+BRACES = re.compile(r"\{([^}]*)\}")
 HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
-def find_broken_links() -> Iterator[str]:
-    """Yield each relative link of a committed document outside ``docs/`` that leads to no file or heading."""
-    beside_code = (page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))
-    for document in sorted([*ROOT.glob("*.md"), *beside_code]):
-        name = document.relative_to(ROOT)
+def find_broken_links(root: Path = ROOT) -> Iterator[str]:
+    """Yield each relative link of a document outside ``docs/`` that leads to no file or heading."""
+    for document in documents_outside_the_site(root):
+        name = document.relative_to(root)
         for target in LINK.findall(CODE.sub("", document.read_text(encoding="utf-8"))):
             if not re.match(r"[a-z]+:", target) and not _leads_somewhere(document, target):
                 yield f"{name}: {target} leads nowhere"
+
+
+def find_missing_paths(root: Path = ROOT) -> Iterator[str]:
+    """Yield each path of the checkout that a document names, in code, and that is not there."""
+    for document in sorted([*documents_outside_the_site(root), *(root / "docs").rglob("*.md")]):
+        for path in PATH.findall(document.read_text(encoding="utf-8")):
+            if not all(_is_there(root, each) for each in _alternatives(path)):
+                yield f"{document.relative_to(root)}: there is no {path}"
+
+
+def _alternatives(path: str) -> list[str]:
+    """Return the paths that ``a/{b,c}.py`` stands for."""
+    if not (found := BRACES.search(path)):
+        return [path]
+    choices = (path[: found.start()] + choice + path[found.end() :] for choice in found[1].split(","))
+    return [each for choice in choices for each in _alternatives(choice)]
+
+
+def _is_there(root: Path, path: str) -> bool:
+    return any(True for _ in root.glob(path.rstrip("/")))
+
+
+def documents_outside_the_site(root: Path = ROOT) -> list[Path]:
+    """Return the documents at the top of the checkout and those beside code."""
+    beside_code = (page for folder in FOLDERS for page in (root / folder).rglob("*.md"))
+    return sorted([*root.glob("*.md"), *beside_code])
 
 
 def _leads_somewhere(document: Path, target: str) -> bool:

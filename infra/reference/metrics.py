@@ -15,7 +15,7 @@ from workers.metrics import WorkerMetrics
 
 INTRODUCTION = """\
 What the service counts, what it raises alerts on, and what it logs. How to set up Prometheus and Grafana:
-[watch the service](../how-to/operate.md#watching).
+[watch the service](../how-to/watch-the-service.md).
 
 Prometheus adds `_total` to the name of a counter. A histogram has the series `_bucket`, `_count` and `_sum`.
 Labels are few and bounded; none is an identifier."""

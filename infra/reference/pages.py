@@ -7,6 +7,7 @@ from infra.reference.api import render_api, render_api_schemas
 from infra.reference.authorisation import render_authorisation
 from infra.reference.command_line import render_command_line
 from infra.reference.decisions import render_decisions
+from infra.reference.log_formats import render_log_formats
 from infra.reference.metrics import render_metrics
 from infra.reference.settings import render_settings
 from infra.reference.warehouse import render_warehouse
@@ -18,6 +19,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/api-schemas.md": render_api_schemas,
     "reference/authorisation.md": render_authorisation,
     "reference/command-line.md": render_command_line,
+    "reference/log-formats.md": render_log_formats,
     "reference/metrics.md": render_metrics,
     "reference/settings.md": render_settings,
     "reference/warehouse-schema.md": render_warehouse,

@@ -20,7 +20,7 @@ with one line that names the variable. For every variable `X` of the server, `X_
 value, so that a secret stands in no environment. An empty variable counts as not set.
 
 Docker Compose has settings of its own; they are listed under
-[operate the service](../how-to/operate.md#installing-with-compose)."""
+[install the service](../how-to/install-with-compose.md#settings)."""
 
 AGENT = (
     ("TRADEWIND_URL", "Address of the service. It precedes the one that `tradewind login` has stored."),

@@ -1,4 +1,4 @@
-"""Copies of the database, the log between them, and the way back, as docs/how-to/operate.md has them in containers."""
+"""Copies of the database, the log between them and the way back, in containers: docs/how-to/back-up-and-restore.md."""
 
 import os
 import shutil

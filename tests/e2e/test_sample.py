@@ -28,6 +28,8 @@ from tradewind.errors import InvalidValue
 
 PYTHON = (sys.executable, "-P", "-m")
 BLOCK_OF_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK_OF_OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d[\d.,:-]*(?: (?:[kMGT]?bit/s|[kMGT]?B|[mk]?J|m?s))?")
 PAGES_WITH_COMMANDS = sorted(
     page for page in (ROOT / "docs").rglob("*.md") if BLOCK_OF_COMMANDS.search(page.read_text(encoding="utf-8"))
 )
@@ -136,8 +138,10 @@ def test_pages_say_that_it_is_sample_data(sample: Served) -> None:
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.stem)
 def test_every_command_of_a_page_works(page: Path, sample: Served, tmp_path: Path) -> None:
-    commands = "\n".join(BLOCK_OF_COMMANDS.findall(page.read_text(encoding="utf-8")))
-    assert {"http://127.0.0.1:8080", "tw_…"} <= set(re.findall(r"http://127.0.0.1:8080|tw_…", commands))
+    text = page.read_text(encoding="utf-8")
+    commands = "\n".join(BLOCK_OF_COMMANDS.findall(text))
+    assert ("http://127.0.0.1:8080" in commands) == ("tw_…" in commands), "a page that logs in has both"
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     commands = commands.replace("http://127.0.0.1:8080", sample.address).replace("tw_…", sample.key)
     commands = commands.replace(":8090", f":{(port := free_port())}").replace("--port 8090", f"--port {port}")
     done = subprocess.run(
@@ -151,6 +155,20 @@ def test_every_command_of_a_page_works(page: Path, sample: Served, tmp_path: Pat
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    shown = [line for block in BLOCK_OF_OUTPUT.findall(text) for line in block.splitlines()]
+    printed = [without_numbers(line) for line in done.stdout.splitlines()]
+    missing = [line for line in shown if not any(pattern_of(line).fullmatch(each) for each in printed)]
+    assert missing == [], done.stdout[-4000:]
+
+
+def without_numbers(line: str) -> str:
+    """``line`` with each number, and the unit after it, as one sign: they differ from run to run."""
+    return " ".join(NUMBER.sub("#", line).split())
+
+
+def pattern_of(line: str) -> re.Pattern[str]:
+    """What a line of a page stands for: the same words with any numbers, and anything where it has an ellipsis."""
+    return re.compile(".*".join(re.escape(part) for part in without_numbers(line).split("…")))
 
 
 def trust() -> dict[str, str]:

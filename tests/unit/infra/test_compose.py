@@ -211,7 +211,7 @@ def test_connections_suffice_to_upgrade_eight_containers_of_the_api_and_four_wor
     api, worker, journal = POOL_SIZE + MAX_OVERFLOW, 8, 4
     allowed = number_in(SERVICES["postgres"]["command"], "max_connections")
     beside = 10  # of readiness, the state of the service and administrators
-    assert (8 + 1) * api + 4 * worker + journal + beside <= allowed, "docs/how-to/operate.md tells so many"
+    assert (8 + 1) * api + 4 * worker + journal + beside <= allowed, "docs/how-to/add-capacity.md tells so many"
 
 
 def test_redis_refuses_to_write_before_the_kernel_kills_it():

@@ -29,7 +29,7 @@ COMPOSE_ALONE = {
 }
 
 
-"""Settings of the containers around ours; docs/how-to/operate.md tells of each."""
+"""Settings of the containers around ours; docs/how-to/install-with-compose.md tells of each."""
 
 
 class Noting(dict[str, str]):
@@ -144,7 +144,7 @@ def test_variables_of_the_host_are_settings_too():
 
 
 def test_every_setting_of_the_containers_is_told_to_operators():
-    told = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
+    told = (ROOT / "docs" / "how-to" / "install-with-compose.md").read_text(encoding="utf-8")
     assert {name for name in COMPOSE_ALONE if f"`{name}`" not in told} == set()
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.documents.links import find_broken_links, slug_of
+from infra.documents.links import find_broken_links, find_missing_paths, slug_of
 from infra.documents.site import build_site, find_foreign_sources
 
 POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">'
@@ -50,6 +50,30 @@ def test_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path: Path) -
 
 def test_documents_outside_the_site_have_no_broken_links() -> None:
     assert list(find_broken_links()) == []
+
+
+def test_every_path_of_the_checkout_that_a_document_names_is_there() -> None:
+    assert list(find_missing_paths()) == []
+
+
+def test_path_that_is_gone_is_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("`docs/a.md`, `docs/{a,b}.md`, `docs/*.md`, `docs/`, `core/gone.py`")
+    assert list(find_missing_paths(tmp_path)) == [
+        "docs/a.md: there is no docs/{a,b}.md",
+        "docs/a.md: there is no core/gone.py",
+    ]
+
+
+def test_link_after_code_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A heading\n")
+    links = "[good](there.md#a-heading), [gone](gone.md), [wrong](there.md#none), `[code](no.md)`"
+    text = f"    code [of](nobody.md)\n\n{links}\n"
+    (tmp_path / "README.md").write_text(text)
+    assert list(find_broken_links(tmp_path)) == [
+        "README.md: gone.md leads nowhere",
+        "README.md: there.md#none leads nowhere",
+    ]
 
 
 @pytest.mark.parametrize(

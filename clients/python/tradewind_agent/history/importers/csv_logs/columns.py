@@ -11,7 +11,7 @@ from tradewind.units import format_count
 
 DELIMITERS = (",", ";", "\t", "|")
 
-_SYNONYMS: Mapping[str, str] = MappingProxyType(
+SYNONYMS: Mapping[str, str] = MappingProxyType(
     {
         synonym: quantity
         for quantity, synonyms in {
@@ -131,10 +131,10 @@ def _quantity_of(title: str) -> tuple[str | None, str | None]:
     """Quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", bytes_spelled.lower().replace("bits", "bit").replace("/s", "ps").replace("bitps", "bps"))
-    if plain in _SYNONYMS:
-        return _SYNONYMS[plain], None
+    if plain in SYNONYMS:
+        return SYNONYMS[plain], None
     for cut in range(len(plain) - 1, 0, -1):
-        quantity = _SYNONYMS.get(plain[:cut])
+        quantity = SYNONYMS.get(plain[:cut])
         if quantity is not None and plain[cut:] in _DECLARED_UNITS.get(quantity, {}):
             return quantity, _DECLARED_UNITS[quantity][plain[cut:]]
     return None, None

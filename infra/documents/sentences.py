@@ -1,0 +1,63 @@
+"""How long the sentences of a document are: a page whose average is above a bound is hard to read.
+
+Prose alone counts. Code, tables, headings, comments and addresses do not; each item of a list stands for itself.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST_WORDS = 18.0
+
+FENCED = re.compile(r"^(\s*)(```|~~~).*?^\1\2\s*$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+CODE = re.compile(r"(`+).+?\1", re.DOTALL)
+NO_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|!!!|\?\?\?|[-=]{3,}\s*$)")
+INDENTED = re.compile(r"^(?: {4}|\t)")
+ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
+END_OF_SENTENCE = re.compile(r"(?<=[.!?…])[)\"'*_”]*(?:\s+|$)")
+WORD = re.compile(r"\w")
+
+
+def average_sentence(text: str) -> float:
+    """Return the average number of words of a document's sentences, 0 for one without prose."""
+    lengths = [sum(1 for word in each.split() if WORD.search(word)) for each in sentences(text)]
+    counted = [length for length in lengths if length]
+    return sum(counted) / len(counted) if counted else 0.0
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a Markdown text."""
+    for paragraph in _paragraphs(text):
+        yield from (each for each in END_OF_SENTENCE.split(paragraph) if each.strip())
+
+
+def find_long_winded(pages: list[Path], root: Path) -> Iterator[str]:
+    """Yield a line for each page whose sentences are too long on average."""
+    for page in pages:
+        average = average_sentence(page.read_text(encoding="utf-8"))
+        if average > MOST_WORDS:
+            yield f"{page.relative_to(root)}: {average:.1f} words a sentence on average, at most {MOST_WORDS:g}"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield paragraphs and items of lists, without what is no prose."""
+    text = COMMENT.sub("", FENCED.sub("\n", text))
+    text = LINK.sub(r"\1", IMAGE.sub("", CODE.sub("code", text)))
+    lines: list[str] = []
+    after_blank, in_list = True, False
+    for line in text.splitlines():
+        is_item = ITEM.match(line) is not None
+        is_code = after_blank and INDENTED.match(line) is not None and not is_item and not in_list
+        if not line.strip() or NO_PROSE.match(line) or is_item or is_code:
+            if lines:
+                yield " ".join(lines)
+            lines = []
+        if line.strip() and not NO_PROSE.match(line) and not is_code:
+            lines.append(ITEM.sub("", line).strip())
+        in_list = is_item or (in_list and (not line.strip() or line.startswith(" ")))
+        after_blank = not line.strip() or is_code
+    if lines:
+        yield " ".join(lines)

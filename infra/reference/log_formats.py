@@ -1,0 +1,73 @@
+"""Log formats that the agent reads, with the names of CSV columns that it knows."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from infra.reference.markdown import code, page, table
+from tradewind_agent.importers.csv_columns import SYNONYMS
+from tradewind_agent.importers.detect import FORMATS
+
+INTRODUCTION = """\
+What `tradewind logs upload` and `logs watch` read. The agent detects the format by the content; `--format` names it.
+How to use them: [upload logs](../how-to/upload-logs.md), [follow logs](../how-to/follow-logs.md)."""
+
+DESCRIPTIONS = {
+    "gridftp": (
+        "Transfer log of globus-gridftp-server, or of a server with the same lines: `DATE=… HOST=… START=… NBYTES=…`",
+        "a run of overlapping lines",
+        "`STREAMS` is streams per file; files at once follow from overlapping lines. Times are UTC.",
+    ),
+    "rclone": (
+        "Log of `rclone copy`, `sync` and `move` with `--use-json-log --stats 10s --stats-log-level NOTICE`",
+        "a run of rclone",
+        "The stats lines hold bytes, times and files in flight. Dry runs, and copies within a server, are left out.",
+    ),
+    "fts": (
+        "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file",
+        "a run of overlapping messages",
+        "Time is that of copying, without the preparation by the storage.",
+    ),
+    "aria2": (
+        "Console log of aria2c: progress summaries, notices, and the table of results",
+        "a file",
+        "aria2 itself rounds sizes to two or three digits.",
+    ),
+    "csv": (
+        "A table with a header line, separated by commas, semicolons, tabs or bars",
+        "a row",
+        "Columns and units are inferred and reported; see below.",
+    ),
+    "ndjson": ("The project's own records, as `POST /v1/logs` takes them", "a line", "Each line names its own ends."),
+}
+PAGE_LOG = (
+    "har",
+    "Log of a web page in a browser (HAR), also packed by gzip or zstd",
+    "a page",
+    "It goes to the analysis of connections, not to the transfers.",
+)
+
+COLUMNS = """\
+Case, spaces and punctuation in a column's name do not matter. A unit may follow the name, such as `size (MB)` or
+`rtt [ms]`. The table shows the names without punctuation."""
+
+
+def render_log_formats() -> str:
+    """Return the page of log formats."""
+    return page(
+        "Log formats",
+        INTRODUCTION,
+        table(("format", "what it is", "a record is", "to know"), _formats()),
+        "## Columns of CSV\n\n" + COLUMNS + "\n\n" + table(("quantity", "names"), _columns()),
+    )
+
+
+def _formats() -> Iterator[tuple[str, ...]]:
+    yield from ((code(name), *DESCRIPTIONS[name]) for name in FORMATS)
+    yield (code(PAGE_LOG[0]), *PAGE_LOG[1:])
+
+
+def _columns() -> Iterator[tuple[str, str]]:
+    names = defaultdict(list)
+    for synonym, quantity in SYNONYMS.items():
+        names[quantity].append(code(synonym))
+    yield from ((quantity.replace("_", " "), ", ".join(each)) for quantity, each in names.items())
