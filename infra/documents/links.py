@@ -1,4 +1,4 @@
-"""Where documents lead: links of those that are no part of the site, and paths of the checkout that any of them names."""
+"""Where documents lead: links of those outside the site, and paths of the checkout that any of them names."""
 
 import re
 from collections.abc import Iterator

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from infra.reference.markdown import code, page, table
-from tradewind_agent.importers.csv_columns import SYNONYMS
-from tradewind_agent.importers.detect import FORMATS
+from tradewind_agent.history.importers.csv_logs.columns import SYNONYMS
+from tradewind_agent.history.importers.detect import FORMATS
 
 INTRODUCTION = """\
 What `tradewind logs upload` and `logs watch` read. The agent detects the format by the content; `--format` names it.
