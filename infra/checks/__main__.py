@@ -15,6 +15,7 @@ STEPS: dict[str, Sequence[str | Path]] = {
     "types": [PROGRAMS / "mypy", "--no-error-summary"],
     "imports": [PROGRAMS / "lint-imports", "--no-logo"],
     "migrations": [*MODULE, "infra.checks.migrations"],
+    "hosting": [*MODULE, "infra.checks.hosting"],
     "licences": [*MODULE, "infra.checks.licences"],
     "requirements": [*MODULE, "infra.checks.requirements"],
     "docs": [*MODULE, "infra.documents", "check"],

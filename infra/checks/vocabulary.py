@@ -1,0 +1,147 @@
+"""Refuse words of the project's former dialect in names and texts: `python -m infra.checks.vocabulary`.
+
+`vocabulary.toml` beside this module lists each banned word with what to write instead, the names and files where a word
+is right, and how many a file still has. A file may only have fewer: `--write` lowers the numbers.
+"""
+
+import ast
+import fnmatch
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = Path(__file__).with_name("vocabulary.toml")
+REMAINING = "[remaining]"
+FROZEN = "migrations/versions/"
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORDS = re.compile(r"[a-z]+")
+_FEWEST_WORDS = 3
+"""A string of fewer words may be a key, a column or an option; it is not judged as text."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Banned words of names and of texts, each with its replacement, and where a word is permitted."""
+
+    names: Mapping[str, str]
+    texts: Mapping[str, str]
+    permitted_names: Mapping[str, str]
+    """A name that the project does not choose (wire field, column, library), and why."""
+    permitted_files: Mapping[str, Mapping[str, str]]
+    """Word → pattern of paths → why the word is right there."""
+    remaining: Mapping[str, int]
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Vocabulary":
+        document = tomllib.loads(text)
+        permitted = document["permitted"]
+        return cls(
+            names=document["names"],
+            texts=document["texts"],
+            permitted_names=permitted["names"],
+            permitted_files=permitted["files"],
+            remaining=document.get("remaining", {}),
+        )
+
+    def is_permitted(self, word: str, path: str) -> bool:
+        return any(fnmatch.fnmatch(path, pattern) for pattern in self.permitted_files.get(word, {}))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A banned word at a place."""
+
+    path: str
+    line: int
+    where: str
+    word: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.where}: write {self.instead} for '{self.word}'"
+
+
+def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[Finding]:
+    """Yield the banned words of one Python file: in names, docstrings, comments and messages, in no order."""
+    is_test = path.startswith("tests/")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        line = token.start[0]
+        if token.type == tokenize.NAME and not is_test:
+            yield from _find_in_name(token.string, path, line, vocabulary)
+        elif token.type == tokenize.COMMENT:
+            yield from _find_in_text(token.string, path, line, vocabulary)
+    for node in ast.walk(ast.parse(source)):
+        if is_test and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _find_in_name(node.name, path, node.lineno, vocabulary)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_test:
+            yield from _find_in_text(node.value, path, node.lineno, vocabulary)
+
+
+def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[Finding]:
+    if name in vocabulary.permitted_names:
+        return
+    for part in _PARTS.findall(name):
+        word = part.lower()
+        if word in vocabulary.names and not vocabulary.is_permitted(word, path):
+            yield Finding(path, line, name, word, vocabulary.names[word])
+
+
+def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[Finding]:
+    folded = text.lower()
+    words = _WORDS.findall(folded)
+    if len(words) < _FEWEST_WORDS:
+        return
+    spaced = f" {' '.join(words)} "
+    for word, instead in vocabulary.texts.items():
+        if f" {word} " in spaced and not vocabulary.is_permitted(word, path):
+            yield Finding(path, line, "text", word, instead)
+
+
+def find_in_checkout(root: Path, vocabulary: Vocabulary) -> list[Finding]:
+    """Return the banned words of every Python file that git tracks, apart from frozen migrations."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "run"], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
+    paths = [path for path in listed.stdout.splitlines() if not path.startswith(FROZEN) and (root / path).is_file()]
+    sources = ((path, (root / path).read_text(encoding="utf-8")) for path in paths)
+    return [finding for path, source in sources for finding in find_in_source(path, source, vocabulary)]
+
+
+def list_offences(findings: list[Finding], vocabulary: Vocabulary) -> Iterator[str]:
+    """Yield a line for each file that has more banned words than it may, and for each number that is too high."""
+    counted = Counter(finding.path for finding in findings)
+    for path in sorted(counted.keys() | vocabulary.remaining.keys()):
+        found, permitted = counted[path], vocabulary.remaining.get(path, 0)
+        if found > permitted:
+            yield from (str(finding) for finding in findings if finding.path == path)
+        elif found < permitted:
+            yield f"{path}: {found} left of {permitted}: lower the number by --write"
+
+
+def write_remaining(findings: list[Finding]) -> None:
+    """Write how many banned words each file has left."""
+    counted = Counter(finding.path for finding in findings)
+    head = LIST.read_text(encoding="utf-8").partition(REMAINING)[0].rstrip()
+    lines = [f'"{path}" = {count}' for path, count in sorted(counted.items())]
+    LIST.write_text("\n".join([head, *(["", REMAINING, *lines] if lines else []), ""]), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    vocabulary = Vocabulary.from_toml(LIST.read_text(encoding="utf-8"))
+    findings = find_in_checkout(ROOT, vocabulary)
+    if arguments == ["--write"]:
+        write_remaining(findings)
+        return 0
+    offences = list(list_offences(findings, vocabulary))
+    print("\n".join(offences) or f"{len(findings)} words remain in {len(vocabulary.remaining)} files")
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
