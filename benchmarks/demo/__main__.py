@@ -1,4 +1,4 @@
-"""Run the demo: ``./run demo``. Prints what it does, writes ``var/demo/report.json``.
+"""Run the demo: ``./run demo``. It prints what it does, and writes ``var/demo/report.json``.
 
 The origin stands behind an emulated path in user space (see ``benchmarks.emulation``); transfers, logs, fits and the
 recommendation are real. Energy is the CPU model's at both ends, and is called modelled.
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from benchmarks.demo import beside, changing_path, stack
-from benchmarks.demo.comparison import Run, common_ends, compared
+from benchmarks.demo import changing_path, stack, untuned_copy
+from benchmarks.demo.comparison import Run, compare, find_common_ends
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
-from benchmarks.demo.history import trials
+from benchmarks.demo.history import draw_trials
 from benchmarks.support.command import run_command
 from benchmarks.support.report import ROOT, format_table
 from tradewind.dataset import ChunkKind
@@ -40,10 +40,10 @@ PATH = stack.PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")
 SOURCE = "origin"
 PAGES_MOVED, PHOTOS_MOVED = 120, 10
 COMMON_DEFAULT = Parameters(concurrency=4, parallelism=1, pipelining=1)
-"""What a common tool does by itself: rclone's ``--transfers 4``."""
+"""The default of a common tool: rclone's ``--transfers 4``."""
 
 REPEATS = {"untuned": 1, "default": 2, "tuned": 3}
-"""The fast ones again, because they are short and the machine is noisy; medians are compared."""
+"""The fast ones are repeated, because they are short and the machine is noisy; medians are compared."""
 
 RELEASE_PATIENCE_S = 60.0
 FOLDER = ROOT / "var" / "demo"
@@ -54,13 +54,13 @@ def main() -> int:
 
 
 def _run() -> int:
-    began = time.monotonic()
+    started = time.monotonic()
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     with ExitStack() as running:
         report = Demo(running).run()
     (FOLDER / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    say(f"\n{FOLDER / 'report.json'} written after {time.monotonic() - began:.0f} s")
+    print_line(f"\n{FOLDER / 'report.json'} written after {time.monotonic() - started:.0f} s")
     return 0
 
 
@@ -68,112 +68,126 @@ class Demo:
     """One run, on processes that end with ``running``."""
 
     def __init__(self, running: ExitStack) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         self._draw = random.Random(SEED)
         self._received = 0
         self._write_files()
-        say(f"path: an emulation in user space, {PATH}, seed {SEED}")
+        print_line(f"path: an emulation in user space, {PATH}, seed {SEED}")
         logs = FOLDER
-        address, key = running.enter_context(stack.service(FOLDER / "service", logs))
-        origin = running.enter_context(stack.origin(FOLDER / "origin", logs))
-        self._path = running.enter_context(stack.emulated_path(origin, PATH.arguments(SEED), logs))
+        address, key = running.enter_context(stack.run_service(FOLDER / "service", logs))
+        origin = running.enter_context(stack.run_origin(FOLDER / "origin", logs))
+        self._path = running.enter_context(stack.run_emulated_path(origin, PATH.arguments(SEED), logs))
         changing = changing_path.PATH.arguments(SEED, then=changing_path.THEN)
-        self._changing, self._beside = (
-            running.enter_context(stack.emulated_path(origin, changing, logs, name=name))
-            for name in ("changing-path", "beside-path")
+        self._changing_path, self._untuned_path = (
+            running.enter_context(stack.run_emulated_path(origin, changing, logs, name=name))
+            for name in ("changing-path", "untuned-path")
         )
         self._service = (address, key)
         self._client = running.enter_context(Client(address, key))
         self._meter = HostMeter.of_this_host()
-        say(f"service: {address}, PostgreSQL, Valkey, API and workers started in {time.monotonic() - began:.0f} s")
+        print_line(
+            f"service: {address}, PostgreSQL, Valkey, API and workers started in {time.monotonic() - started:.0f} s"
+        )
 
     def _write_files(self) -> None:
         moved = write_folder(FOLDER / "origin" / "moved", {PAGES: PAGES_MOVED, PHOTOS: PHOTOS_MOVED}, self._draw)
-        self._trials = trials(self._draw)
+        self._trials = draw_trials(self._draw)
         for number, trial in enumerate(self._trials):
             write_folder(FOLDER / "origin" / f"trial-{number}", {trial.files: trial.count}, self._draw)
-        say(f"files: {PAGES_MOVED} pages and {PHOTOS_MOVED} photos, {format_bytes(moved)}, seed {SEED}")
+        print_line(f"files: {PAGES_MOVED} pages and {PHOTOS_MOVED} photos, {format_bytes(moved)}, seed {SEED}")
 
     def run(self) -> dict[str, object]:
         self._make_history()
-        release = self._learn()
+        release = self._wait_for_release()
         runs = self._compare()
         links = self._client.links()
-        report = compared(runs) | {
-            "logs_uploaded": self._uploaded,
-            "logs_recorded_beforehand": self._recorded,
+        report = compare(runs) | {
+            "logs_uploaded": self._uploaded_count,
+            "logs_recorded_beforehand": self._recorded_count,
             "links": len(links),
             "clusters": sum(link.clusters for link in links),
             "release": release,
             "recommendation_source": runs["tuned"][-1].report.plan.source,
             "path": {**asdict(PATH), "seed": SEED, "kind": "user-space emulation"},
         }
-        self._tell(report, runs)
-        return report | {"tuning": self._tune()}
+        self._print_report(report, runs)
+        return report | {"tuning": self._tune_on_changing_path()}
 
-    def _tune(self) -> dict[str, object]:
-        """The last act: the path changes half-way; one copy is tuned while it runs, the same one beside it is not."""
-        what = changing_path.write_files(FOLDER / "origin" / "changing", SEED)
-        say(f"\ntuning while it runs: {what} on a path of {changing_path.PATH}")
-        say(f"  after {changing_path.CHANGES_AFTER_S:g} s it becomes one of {changing_path.THEN}")
-        say(f"  a sample each {changing_path.TICK_S:g} s, 5 s by default; beside it the same copy untuned")
-        untuned = beside.untuned_copy(
-            _address(self._beside, "changing"), FOLDER / "received" / "beside", service=self._service, logs=FOLDER
+    def _tune_on_changing_path(self) -> dict[str, object]:
+        """Run the last act: the path changes half-way; one copy is tuned while it runs, the same copy is not."""
+        description = changing_path.write_files(FOLDER / "origin" / "changing", SEED)
+        print_line(f"\ntuning while it runs: {description} on a path of {changing_path.PATH}")
+        print_line(f"  after {changing_path.CHANGES_AFTER_S:g} s it becomes one of {changing_path.THEN}")
+        print_line(
+            f"  a sample each {changing_path.TICK_S:g} s, 5 s by default; at the same time the same copy untuned"
         )
-        watch = changing_path.Watch([self._changing, self._beside])
+        untuned = untuned_copy.run_untuned_copy(
+            _address_of(self._untuned_path, "changing"),
+            FOLDER / "received" / "untuned",
+            service=self._service,
+            logs=FOLDER,
+        )
+        changer = changing_path.PathChanger([self._changing_path, self._untuned_path])
         with untuned as course:
             report = self._copy(
-                _address(self._changing, "changing"),
-                changing_path.options(tune=True),
+                _address_of(self._changing_path, "changing"),
+                changing_path.copy_options(tune=True),
                 ask=True,
-                logbook=Logbook(spool=Spool(FOLDER / "spool", warn=say), client=self._client),
-                on_snapshot=watch.look,
+                logbook=Logbook(spool=Spool(FOLDER / "spool", warn=print_line), client=self._client),
+                on_snapshot=changer.follow,
             )
-        act = watch.act(report, untuned=Course.read(course))
-        say(act.timeline())
-        for line in act.told():
-            say(line)
-        return act.document()
+        outcome = changer.finish(report, untuned=Course.read(course))
+        print_line(outcome.timeline())
+        for line in outcome.format_report():
+            print_line(line)
+        return outcome.document()
 
     def _make_history(self) -> None:
         """Move the trials one after another and upload their logs."""
-        say(f"history: {len(self._trials)} transfers at many settings")
-        began = time.monotonic()
+        print_line(f"history: {len(self._trials)} transfers at many settings")
+        started = time.monotonic()
         records: list[TransferRecord] = []
         for number, trial in enumerate(self._trials):
-            report = self._copy(_address(self._path, f"trial-{number}"), _options(trial.parameters))
+            report = self._copy(_address_of(self._path, f"trial-{number}"), _copy_options(trial.parameters))
             records += report.records
-            progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
-        recorded = changing_path.history()
-        self._uploaded, self._recorded = self._client.upload_logs([*records, *recorded]).accepted, len(recorded)
-        say(f"  {self._uploaded} records uploaded, {time.monotonic() - began:.0f} s")
-        say(f"  {self._recorded} of them recorded beforehand, of another path: {changing_path.PATH}")
+            show_progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
+        recorded = changing_path.read_history()
+        self._uploaded_count, self._recorded_count = (
+            self._client.upload_logs([*records, *recorded]).accepted,
+            len(recorded),
+        )
+        print_line(f"  {self._uploaded_count} records uploaded, {time.monotonic() - started:.0f} s")
+        print_line(f"  {self._recorded_count} of them recorded beforehand, of another path: {changing_path.PATH}")
 
-    def _learn(self) -> int:
-        """Wait for the release that the workers make of the logs."""
-        began = time.monotonic()
-        while time.monotonic() - began < RELEASE_PATIENCE_S:
+    def _wait_for_release(self) -> int:
+        """Wait for the release that the workers make from the logs."""
+        started = time.monotonic()
+        while time.monotonic() - started < RELEASE_PATIENCE_S:
             current = [release for release in self._client.releases.page() if release.current]
             if current:
                 release = current[0]
                 passed = format_count(int(release.gate.get("passed", 0)), "path")
                 clusters = format_count(release.clusters, "cluster")
-                say(f"release {release.id}: models of {passed} passed their checks; {clusters} of alike data sets")
+                print_line(
+                    f"release {release.id}: models of {passed} passed their checks; {clusters} of similar data sets"
+                )
                 return release.id
             time.sleep(0.2)
         raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
 
     def _compare(self) -> dict[str, list[Run]]:
-        """The same files untuned, at a common default and as recommended, in turn."""
+        """Copy the same files untuned, at a common default and as recommended, alternating."""
         settings = {"untuned": UNTUNED, "default": COMMON_DEFAULT, "tuned": UNKNOWN_PARAMETERS}
-        say("\nthe same files untuned (one at a time), by default (four at once) and tuned (as recommended), in turn")
+        print_line("\nthe same files untuned (one at a time), by default (four at once) and tuned, alternating")
         runs: dict[str, list[Run]] = {name: [] for name in settings}
         for turn in range(max(REPEATS.values())):
             for name, parameters in settings.items():
                 if turn < REPEATS[name]:
-                    report = self._copy(_address(self._path, "moved"), _options(parameters), ask=name == "tuned")
+                    report = self._copy(
+                        _address_of(self._path, "moved"), _copy_options(parameters), ask=name == "tuned"
+                    )
                     runs[name].append(Run(report))
-                    say(f"  {name}: {report.line()}")
+                    print_line(f"  {name}: {report.line()}")
         return runs
 
     def _copy(
@@ -201,29 +215,29 @@ class Demo:
             raise TradewindError(report.line())
         return report
 
-    def _tell(self, report: dict[str, object], runs: dict[str, list[Run]]) -> None:
+    def _print_report(self, report: dict[str, object], runs: dict[str, list[Run]]) -> None:
         tuned = runs["tuned"][-1].report.plan
-        ends = common_ends(runs)
-        say(f"\nrecommendation ({tuned.source}): {tuned.rationale}")
+        ends = find_common_ends(runs)
+        print_line(f"\nrecommendation ({tuned.source}): {tuned.rationale}")
         for chunk in tuned.chunks:
             upto = "all others" if chunk.max_file_bytes is None else f"files up to {format_bytes(chunk.max_file_bytes)}"
             kind = "" if chunk.chunk is ChunkKind.WHOLE else f"{chunk.chunk}, "
-            say(f"  {kind}{upto}: {format_settings(chunk.parameters)}")
-        say("")
-        say(
+            print_line(f"  {kind}{upto}: {format_settings(chunk.parameters)}")
+        print_line("")
+        print_line(
             format_table(
                 [
                     {
-                        "median of": f"{len(each)} × {name}",
-                        "Mbit/s": statistics.median(run.report.throughput_bps for run in each) / 1e6,
-                        "seconds": statistics.median(run.report.duration_s for run in each),
-                        "modelled J": statistics.median(run.modelled_j(ends) for run in each),
+                        "median of": f"{len(runs_of_kind)} × {name}",
+                        "Mbit/s": statistics.median(run.report.throughput_bps for run in runs_of_kind) / 1e6,
+                        "seconds": statistics.median(run.report.duration_s for run in runs_of_kind),
+                        "modelled J": statistics.median(run.modelled_j(ends) for run in runs_of_kind),
                     }
-                    for name, each in runs.items()
+                    for name, runs_of_kind in runs.items()
                 ]
             )
         )
-        say(
+        print_line(
             f"\nspeedup {report['speedup']:.2f} over untuned, {report['speedup_vs_default']:.2f} over cc = 4; "
             f"modelled energy of {' and '.join(ends)} saved {report['energy_saving']:.0%} and "
             f"{report['energy_saving_vs_default']:.0%}; "
@@ -232,8 +246,8 @@ class Demo:
         )
 
 
-def _options(parameters: Parameters) -> CopyOptions:
-    """Of a transfer that is learned from or compared: it is not tuned while it runs."""
+def _copy_options(parameters: Parameters) -> CopyOptions:
+    """Return the options of a transfer that is learned from or compared: it is not tuned while it runs."""
     return CopyOptions(
         by_hand=parameters,
         source=SOURCE,
@@ -244,18 +258,18 @@ def _options(parameters: Parameters) -> CopyOptions:
     )
 
 
-def _address(path: stack.EmulatedPath, folder: str) -> str:
-    """Of a folder of the origin, by that path to it."""
+def _address_of(path: stack.EmulatedPath, folder: str) -> str:
+    """Return the address of a folder of the origin, by that path to it."""
     return f"http://127.0.0.1:{path.port}/{folder}/"
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(f"\r\033[K{line}\n" if sys.stdout.isatty() else f"{line}\n")
     sys.stdout.flush()
 
 
-def progress(line: str) -> None:
-    """A line that the next one replaces on a terminal; nothing elsewhere."""
+def show_progress(line: str) -> None:
+    """Print a line that the next one replaces on a terminal; print nothing elsewhere."""
     if sys.stdout.isatty():
         sys.stdout.write(f"\r\033[K{line}")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Tuned against untuned and against a common default: medians, and energy at other power constants."""
+"""Compare tuned with untuned and with a common default: medians, and energy at other power constants."""
 
 import statistics
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.meters import CpuWork, assumed_profile, reprice
 
 FACTORS = (0.5, 1.0, 1.5)
-"""Of the model's idle and dynamic power: −50 %, as assumed, +50 %."""
+"""Factors of the model's idle and dynamic power: −50 %, as assumed, +50 %."""
 
 
 Ends = Collection[Host]
@@ -23,13 +23,15 @@ class Run:
     report: CopyReport
 
     @property
-    def works(self) -> dict[Host, CpuWork]:
+    def work_by_end(self) -> dict[Host, CpuWork]:
         """Duration and CPU time by metered end; the demo downloads."""
         known = {Host.SOURCE: self.report.other_work, Host.DESTINATION: self.report.work}
         return {host: work for host, work in known.items() if work is not None}
 
     def modelled_j(self, ends: Ends, *, factor_idle: float = 1.0, factor_dynamic: float = 1.0) -> float:
-        """Energy of ``ends`` by the CPU model, whatever meters there are: all machines print the same quantity."""
+        """Return the energy of ``ends`` by the CPU model, whatever meters there are: all machines print the same
+        quantity.
+        """
         return sum(
             reprice(
                 work,
@@ -38,23 +40,23 @@ class Run:
                 factor_idle=factor_idle,
                 factor_dynamic=factor_dynamic,
             ).total_j
-            for host, work in self.works.items()
+            for host, work in self.work_by_end.items()
             if host in ends
         )
 
 
-def common_ends(runs: Mapping[str, Sequence[Run]]) -> tuple[Host, ...]:
-    """The ends that every run has metered: energies of different ends are not compared."""
-    return tuple(host for host in Host if all(host in run.works for each in runs.values() for run in each))
+def find_common_ends(runs: Mapping[str, Sequence[Run]]) -> tuple[Host, ...]:
+    """Return the ends that every run has metered: energies of different ends are not compared."""
+    return tuple(host for host in Host if all(host in run.work_by_end for each in runs.values() for run in each))
 
 
-def compared(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
-    """Medians of each kind of run, speedups by duration and savings of modelled energy at the same ends."""
-    ends = common_ends(runs)
-    figures = {name: _medians(each, ends) for name, each in runs.items()}
+def compare(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
+    """Return medians of each kind of run, speedups by duration and savings of modelled energy at the same ends."""
+    ends = find_common_ends(runs)
+    figures = {name: _take_medians(each, ends) for name, each in runs.items()}
     duration = {name: figure["duration_s"] for name, figure in figures.items()}
     energy = {name: figure["energy_j"] for name, figure in figures.items()}
-    describe = {name: figure | {"parameters": _parameters(runs[name][-1])} for name, figure in figures.items()}
+    describe = {name: figure | {"parameters": _describe_parameters(runs[name][-1])} for name, figure in figures.items()}
     return {
         **describe,
         "speedup": duration["untuned"] / duration["tuned"],
@@ -67,7 +69,7 @@ def compared(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
 
 
 def _holds_at_any_constants(runs: Mapping[str, Sequence[Run]], ends: Ends) -> bool:
-    """Whether the tuned transfer takes the least modelled energy at every combination of power constants."""
+    """Return whether the tuned transfer takes the least modelled energy at every combination of power constants."""
 
     def median_j(name: str, idle: float, dynamic: float) -> float:
         return statistics.median(run.modelled_j(ends, factor_idle=idle, factor_dynamic=dynamic) for run in runs[name])
@@ -78,7 +80,7 @@ def _holds_at_any_constants(runs: Mapping[str, Sequence[Run]], ends: Ends) -> bo
     )
 
 
-def _medians(runs: Sequence[Run], ends: Ends) -> dict[str, float]:
+def _take_medians(runs: Sequence[Run], ends: Ends) -> dict[str, float]:
     return {
         "throughput_bps": statistics.median(run.report.throughput_bps for run in runs),
         "energy_j": statistics.median(run.modelled_j(ends) for run in runs),
@@ -86,7 +88,7 @@ def _medians(runs: Sequence[Run], ends: Ends) -> dict[str, float]:
     }
 
 
-def _parameters(run: Run) -> object:
+def _describe_parameters(run: Run) -> object:
     plan = run.report.plan
     if len(plan.chunks) == 1:
         return plan.parameters.known()

@@ -1,4 +1,4 @@
-"""How a copy went: what it had moved, moment by moment, for copies of different processes alike."""
+"""Record how a copy went: the bytes it had moved at each moment, comparable between processes."""
 
 import json
 import time
@@ -19,33 +19,35 @@ class Progress:
     at_s: float
     moved_bytes: int
 
-    def line(self) -> str:
+    def to_line(self) -> str:
         return json.dumps([self.at_s, self.moved_bytes]) + "\n"
 
 
 class Course:
-    """What a copy had moved, in order of time."""
+    """The bytes that a copy had moved, in order of time."""
 
     def __init__(self, points: Sequence[Progress] = ()) -> None:
         self._points = list(points)
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What another process wrote by `Progress.line`, but for a line that it was stopped in."""
+        """Read what another process wrote by `Progress.to_line`; skip a line that it was stopped in."""
         points = []
         for line in path.read_text().splitlines():
             with suppress(ValueError, TypeError):
                 points.append(Progress(*json.loads(line)))
         return cls(points)
 
-    def note(self, moved_bytes: int) -> Progress:
-        """Keep and return what has been moved until now."""
+    def record(self, moved_bytes: int) -> Progress:
+        """Record and return what has been moved until now."""
         point = Progress(time.monotonic(), moved_bytes)
         self._points.append(point)
         return point
 
     def moved_by(self, at_s: float) -> int:
-        """Bytes moved until then; between two notes evenly, for on a busy machine they may be seconds apart."""
+        """Return the bytes moved until then; between two records they grow evenly, which may be seconds apart on a busy
+        machine.
+        """
         after = bisect_right(self._points, at_s, key=lambda each: each.at_s)
         if after == 0:
             return 0
@@ -57,7 +59,7 @@ class Course:
         return before.moved_bytes + round(share * (later.moved_bytes - before.moved_bytes))
 
     def mean_bps(self, since_s: float, until_s: float) -> float:
-        """Mean rate between two moments; 0 where there is no time between them."""
+        """Return the mean rate between two moments, bit/s; 0 where there is no time between them."""
         if until_s <= since_s:
             return 0.0
         return throughput_bps(self.moved_by(until_s) - self.moved_by(since_s), until_s - since_s)

@@ -32,7 +32,7 @@ THUMBNAILS = FileClass("thumbnails", median_bytes=300 * KB, log_sd=0.2, low_byte
 
 
 def write_folder(folder: Path, classes: dict[FileClass, int], draw: random.Random) -> int:
-    """Fill ``folder`` with that many files of each class; the bytes written."""
+    """Fill ``folder`` with that many files of each class; return the bytes written."""
     folder.mkdir(parents=True)
     total = 0
     for kind, count in classes.items():

@@ -28,9 +28,9 @@ PAGES_A_TRIAL = 40
 PHOTOS_A_TRIAL = 6
 
 
-def trials(draw: random.Random) -> list[Trial]:
-    """Each setting twice, in an order drawn at random, so that a change of the machine's mood hits all alike."""
-    made = [
+def draw_trials(draw: random.Random) -> list[Trial]:
+    """Return each setting twice, in an order drawn at random, so that slow times of the machine affect each equally."""
+    trials = [
         Trial(files, count, Parameters(concurrency=cc, parallelism=p, pipelining=pp))
         for files, count, settings in (
             (PAGES, PAGES_A_TRIAL, _PAGE_SETTINGS),
@@ -39,5 +39,5 @@ def trials(draw: random.Random) -> list[Trial]:
         for cc, p, pp in settings
         for _ in range(2)
     ]
-    draw.shuffle(made)
-    return made
+    draw.shuffle(trials)
+    return trials

@@ -1,7 +1,8 @@
 """Record transfers for ``benchmarks/records``: ``python -m benchmarks.demo.record``.
 
-The demo's origin, emulated paths and agent, each setting of a grid several times; one file of log rows for each class
-of files and path. About twelve minutes. What is in the repository was recorded so.
+The program uses the demo's origin, emulated paths and agent, each setting of a grid several times; it writes one file
+of log rows for each class of files and path. It takes about twelve minutes. The records in the repository were made by
+it.
 """
 
 import argparse
@@ -28,7 +29,7 @@ FAST_PATH = PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")
 
 
 @dataclass(frozen=True)
-class Recording:
+class DemoRecording:
     """Transfers to record: files of one class over one path, at each setting (cc, p, pp)."""
 
     path: PathOptions
@@ -44,9 +45,9 @@ PAGE_SETTINGS = [(cc, 1, pp) for cc in (1, 2, 4, 8, 16) for pp in (1, 4, 16)]
 PHOTO_SETTINGS = [(cc, p, 1) for cc in (1, 2, 4, 8) for p in (1, 2, 4)]
 THUMBNAIL_SETTINGS = [(cc, 1, pp) for cc in (1, 2, 4) for pp in (1, 4)]
 RECORDINGS = {
-    RECORDS / "emulated-pages.ndjson": Recording(FAST_PATH, "origin", PAGES, 30, PAGE_SETTINGS, repeats=10),
-    RECORDS / "emulated-photos.ndjson": Recording(FAST_PATH, "origin", PHOTOS, 4, PHOTO_SETTINGS, repeats=10),
-    changing_path.RECORDED: Recording(
+    RECORDS / "emulated-pages.ndjson": DemoRecording(FAST_PATH, "origin", PAGES, 30, PAGE_SETTINGS, repeats=10),
+    RECORDS / "emulated-photos.ndjson": DemoRecording(FAST_PATH, "origin", PHOTOS, 4, PHOTO_SETTINGS, repeats=10),
+    changing_path.RECORDED: DemoRecording(
         changing_path.PATH, changing_path.SOURCE, THUMBNAILS, 24, THUMBNAIL_SETTINGS, repeats=4
     ),
 }
@@ -57,37 +58,37 @@ def main() -> int:
     names = [path.stem for path in RECORDINGS]
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--seed", type=int, default=11)
-    asked = parser.parse_args()
-    draw = random.Random(asked.seed)
+    options = parser.parse_args()
+    draw = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
         work = Path(folder)
         (work / "served").mkdir()
-        origin = running.enter_context(stack.origin(work / "served", work))
+        origin = running.enter_context(stack.run_origin(work / "served", work))
         for path, recording in RECORDINGS.items():
-            if not asked.names or path.stem in asked.names:
+            if not options.names or path.stem in options.names:
                 write_folder(work / "served" / path.stem, {recording.files: recording.count}, draw)
                 path.parent.mkdir(exist_ok=True)
-                _record(path, recording, work, origin, draw, seed=asked.seed)
+                _record_log(path, recording, work, origin, draw, seed=options.seed)
     return 0
 
 
-def _record(to: Path, recording: Recording, work: Path, origin: int, draw: random.Random, *, seed: int) -> None:
-    """One file of log rows, of transfers in an order drawn at random."""
+def _record_log(to: Path, recording: DemoRecording, work: Path, origin: int, draw: random.Random, *, seed: int) -> None:
+    """Write one file of log rows, of transfers in an order drawn at random."""
     order = list(recording.settings) * recording.repeats
     draw.shuffle(order)
     with (
-        stack.emulated_path(origin, recording.path.arguments(seed), work) as path,
+        stack.run_emulated_path(origin, recording.path.arguments(seed), work) as path,
         to.open("wb") as log,
     ):
         for number, (cc, p, pp) in enumerate(order):
             setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
             address = f"http://127.0.0.1:{path.port}/{to.stem}/"
-            log.write(_moved(recording, address, setting, work / "received" / f"{to.stem}-{number}"))
+            log.write(_log_row_of_copy(recording, address, setting, work / "received" / f"{to.stem}-{number}"))
             sys.stdout.write(f"{to.stem} {number + 1}/{len(order)}\n")
 
 
-def _moved(recording: Recording, address: str, parameters: Parameters, destination: Path) -> bytes:
-    """The log row of one transfer."""
+def _log_row_of_copy(recording: DemoRecording, address: str, parameters: Parameters, destination: Path) -> bytes:
+    """Return the log row of one transfer."""
     report = copy_files(
         [address],
         str(destination),

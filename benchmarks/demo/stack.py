@@ -1,4 +1,4 @@
-"""What the demo runs on: the whole service, an origin, and an emulated path between origin and agent."""
+"""The processes that the demo uses: the complete service, an origin, and an emulated path between origin and agent."""
 
 import json
 import os
@@ -22,18 +22,18 @@ LOG_TAIL_LINES = 5
 
 
 class DidNotStart(TradewindError):
-    """A process of the demo ended before it said that it was ready."""
+    """A process of the demo ended before it was ready."""
 
 
 @dataclass(frozen=True)
-class Started:
-    """A process whose output is read line by line; what it says on the error stream is in ``log``."""
+class StackProcess:
+    """A process whose output is read line by line; its error stream goes to ``log``."""
 
     process: subprocess.Popen[str]
     log: Path
 
-    def line_matching(self, pattern: str) -> re.Match[str]:
-        """The first line of its output from here on that matches.
+    def wait_for_line(self, pattern: str) -> re.Match[str]:
+        """Return the first of the next lines of its output that matches.
 
         Raises
         ------
@@ -44,11 +44,13 @@ class Started:
             if (match := re.search(pattern, line)) is not None:
                 return match
         tail = self.log.read_text().splitlines()[-LOG_TAIL_LINES:]
-        raise DidNotStart(f"{self.log.stem} did not start: {' | '.join(tail) or 'it said nothing'}")
+        raise DidNotStart(f"{self.log.stem} did not start: {' | '.join(tail) or 'it printed nothing'}")
 
 
 @contextmanager
-def started(name: str, command: Sequence[str], *, logs: Path, environment: Mapping[str, str]) -> Iterator[Started]:
+def run_process(
+    name: str, command: Sequence[str], *, logs: Path, environment: Mapping[str, str]
+) -> Iterator[StackProcess]:
     """Run a process and stop it at the end."""
     log = logs / f"{name}.log"
     with log.open("w") as errors:
@@ -56,7 +58,7 @@ def started(name: str, command: Sequence[str], *, logs: Path, environment: Mappi
             command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env={**os.environ, **environment}
         )
     try:
-        yield Started(process, log)
+        yield StackProcess(process, log)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -67,37 +69,37 @@ def started(name: str, command: Sequence[str], *, logs: Path, environment: Mappi
 
 
 @contextmanager
-def service(folder: Path, logs: Path) -> Iterator[tuple[str, str]]:
-    """``./run serve`` on a data folder of its own; its address and an agent key."""
+def run_service(folder: Path, logs: Path) -> Iterator[tuple[str, str]]:
+    """Run ``./run serve`` on a data folder of its own; yield its address and an agent key."""
     environment = {
         "TRADEWIND_DATA": str(folder),
         "TRADEWIND_PORT": str(free_port()),
         "TRADEWIND_REFRESH_INTERVAL_S": "0",
         "PYTHONUNBUFFERED": "1",
     }
-    with started("service", (*PYTHON, "services.serve"), logs=logs, environment=environment) as process:
-        address = process.line_matching(r"API.*?(http://\S+)")[1]
-        yield address, process.line_matching(r"agent key: (\S+)")[1]
+    with run_process("service", (*PYTHON, "services.serve"), logs=logs, environment=environment) as process:
+        address = process.wait_for_line(r"API.*?(http://\S+)")[1]
+        yield address, process.wait_for_line(r"agent key: (\S+)")[1]
 
 
 @contextmanager
-def origin(folder: Path, logs: Path) -> Iterator[int]:
-    """``tradewind serve-files`` on a folder; its port."""
+def run_origin(folder: Path, logs: Path) -> Iterator[int]:
+    """Run ``tradewind serve-files`` on a folder; yield its port."""
     command = (*PYTHON, "tradewind_agent", "serve-files", str(folder), "--port", "0", "--json")
-    with started("origin", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
-        yield int(process.line_matching(r'"port": ?(\d+)')[1])
+    with run_process("origin", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
+        yield int(process.wait_for_line(r'"port": ?(\d+)')[1])
 
 
 @dataclass(frozen=True)
 class PathOptions:
-    """What an emulated path is like, as its program is told."""
+    """The options of an emulated path, as its program takes them."""
 
     rate: str
     rtt: str
     loss: str
 
     def arguments(self, seed: int, then: "PathOptions | None" = None) -> tuple[str, ...]:
-        """For the program; ``then`` is what the path becomes when it is told to change."""
+        """Return the program's arguments; ``then`` is what the path becomes on a signal."""
         at_first = ("--rate", self.rate, "--rtt", self.rtt, "--loss", self.loss, "--seed", str(seed))
         if then is None:
             return at_first
@@ -109,20 +111,20 @@ class PathOptions:
 
 @dataclass(frozen=True)
 class EmulatedPath:
-    """A running emulated path; it becomes what its ``--then-`` options say when it is told to ``change``."""
+    """A running emulated path; ``change`` makes it the path of its ``--then-`` options."""
 
     port: int
     change: Callable[[], None]
 
 
 @contextmanager
-def emulated_path(
+def run_emulated_path(
     upstream_port: int, options: Sequence[str], logs: Path, *, name: str = "path"
 ) -> Iterator[EmulatedPath]:
-    """An emulated path in front of the origin; ``name`` is that of its log."""
+    """Run an emulated path in front of the origin; ``name`` is that of its log."""
     command = (*PYTHON, "benchmarks.emulation.path", "--upstream", f"127.0.0.1:{upstream_port}", *options)
-    with started(name, command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
-        port = int(json.loads(process.line_matching(r"\{.*\}")[0])["port"])
+    with run_process(name, command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
+        port = int(json.loads(process.wait_for_line(r"\{.*\}")[0])["port"])
         yield EmulatedPath(port, partial(process.process.send_signal, signal.SIGUSR1))
 
 

@@ -22,7 +22,7 @@ import httpx
 import psycopg
 
 from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
-from benchmarks.demo.stack import Started, started
+from benchmarks.demo.stack import StackProcess, run_process
 from benchmarks.faults.agents import UPLOADED, Agent, make_files
 from benchmarks.faults.disk import disk
 from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, run
@@ -174,7 +174,7 @@ def _question() -> dict[str, object]:
 def _agents(folder: Path, whole: Service, key: str, between: Network, count: int) -> Iterator[list[Agent]]:
     make_files(folder / "files")
     command = (*PYTHON, "tradewind_agent", "serve-files", str(folder / "files"), "--port", "0", "--json")
-    with started("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
+    with run_process("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
         address = f"http://127.0.0.1:{_port(origin)}/"
         agents = [
             Agent(number, folder / f"agent {number}", folder / "files", address, whole.address, key, between)
@@ -189,8 +189,8 @@ def _agents(folder: Path, whole: Service, key: str, between: Network, count: int
                 agent.end()
 
 
-def _port(origin: Started) -> int:
-    return int(origin.line_matching(r'"port": ?(\d+)')[1])
+def _port(origin: StackProcess) -> int:
+    return int(origin.wait_for_line(r'"port": ?(\d+)')[1])
 
 
 def quietly(course: Course, asking: Asking, for_s: float) -> None:

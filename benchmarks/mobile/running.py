@@ -1,4 +1,4 @@
-"""Single transfers of our engine behind a path: looked up first, and made again where other programs disturbed them."""
+"""Make single transfers of our engine over a path: look them up first, and repeat disturbed ones."""
 
 import sys
 import tempfile
@@ -33,12 +33,11 @@ PARTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class PhonePath:
     """A path with one data set behind it.
 
-    ``prioritised`` : whether runs go ahead of whatever else this machine does.
-    ``sources`` : as the benchmark began with them.
-    ``judged`` : whether runs that other programs disturbed are made again.
+    ``prioritised`` : whether runs have precedence over all other programs. ``sources`` : those with which the benchmark
+    started. ``repeats_disturbed`` : whether runs that other programs disturbed are repeated.
     """
 
     bed: Testbed
@@ -49,21 +48,21 @@ class Ground:
     cut_s: float
     prioritised: bool
     sources: Sources
-    judged: bool = True
+    repeats_disturbed: bool = True
 
-    def run(self, setting: Setting, log: RunLog, turn: int = 0) -> Row:
-        """One transfer from an empty destination, or what is known of it; another ``turn`` is another transfer.
+    def run(self, setting: Setting, log: RunLog, repeat: int = 0) -> Row:
+        """Make one transfer to an empty destination, or return the stored one; another ``repeat`` is another transfer.
 
         Raises
         ------
-        MachineTooBusy : others disturbed it each time.
+        MachineTooBusy : other programs disturbed every attempt.
         NothingMoved : it failed.
-        SourcesChanged : while it was made; it is not kept.
+        SourcesChanged : while it was made; it is not stored.
         """
-        key = self.key(setting, turn)
+        key = self.key(setting, repeat)
         if (row := log.find(key)) is not None:
             return row
-        measured = self._sound(setting)
+        measured = self._run_until_sound(setting)
         self.sources.require_unchanged(_PART)
         row = log.add(
             key,
@@ -83,23 +82,23 @@ class Ground:
         sys.stderr.write(f"  {self.name}, {setting.name}: {measured.throughput_bps / 1e6:.1f} Mbit/s\n")
         return row
 
-    def key(self, setting: Setting, turn: int = 0) -> str:
-        """What a run's figures depend on, this machine and its kernel too."""
+    def key(self, setting: Setting, repeat: int = 0) -> str:
+        """Return what a run's figures depend on, with this machine and its kernel."""
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s"]
         parts += [name_machine(), self.sources.digests[_PART]]
-        return "; ".join([*parts, *([f"turn {turn}"] if turn else [])])
+        return "; ".join([*parts, *([f"turn {repeat}"] if repeat else [])])
 
-    def _sound(self, setting: Setting) -> MeasuredRun:
-        """The run; none that others disturbed counts."""
-        if not self.judged:
-            return self._measured(setting)
+    def _run_until_sound(self, setting: Setting) -> MeasuredRun:
+        """Make the run; repeat a disturbed one."""
+        if not self.repeats_disturbed:
+            return self._run_once(setting)
 
-        def wrong(ran: MeasuredRun) -> str | None:
+        def find_fault(ran: MeasuredRun) -> str | None:
             return find_disturbance(ran.path, ran.share, rtt_s=self.bed.path.rtt_s, prioritised=self.prioritised)
 
-        return repeat_until_undisturbed(f"{self.name}, {setting.name}", lambda: self._measured(setting), wrong)
+        return repeat_until_undisturbed(f"{self.name}, {setting.name}", lambda: self._run_once(setting), find_fault)
 
-    def _measured(self, setting: Setting) -> MeasuredRun:
+    def _run_once(self, setting: Setting) -> MeasuredRun:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             got, scratch = Path(name) / "got", Path(name) / "scratch"
             got.mkdir()
@@ -107,7 +106,7 @@ class Ground:
             ran = run_measured(
                 self.bed,
                 self.bed.clients[0],
-                _command(self.url, got, setting),
+                _copy_command(self.url, got, setting),
                 got,
                 cut_s=self.cut_s,
                 environment=clean_environment(scratch),
@@ -117,8 +116,8 @@ class Ground:
             return ran
 
 
-def _command(url: str, destination: Path, setting: Setting) -> list[str]:
-    """One request in flight a connection, as the paper's client had; nothing is tuned while it runs."""
+def _copy_command(url: str, destination: Path, setting: Setting) -> list[str]:
+    """Return the command: one request in flight a connection, like the paper's client; no tuning while it runs."""
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, str(destination), "--json", "--no-tune"]
     command += ["--base-power", "0s", "--source", "server", "--destination", "phone", "--pipelining", "1"]
     command += ["--concurrency", str(setting.concurrency), "--parallelism", str(setting.parallelism)]
@@ -126,7 +125,7 @@ def _command(url: str, destination: Path, setting: Setting) -> list[str]:
 
 
 @contextmanager
-def ground(
+def set_up_phone_path(
     path: PathSpec,
     name: str,
     sizes: Sequence[int],
@@ -136,15 +135,15 @@ def ground(
     cut_s: float,
     prioritised: bool,
     sources: Sources,
-    judged: bool = True,
-) -> Iterator[Ground]:
-    """Set a path up with nginx behind it that serves files of these sizes; all of it is removed in the end."""
+    repeats_disturbed: bool = True,
+) -> Iterator[PhonePath]:
+    """Set up a path with nginx behind it that serves files of these sizes; remove all of it in the end."""
     with tempfile.TemporaryDirectory(dir=folder, prefix="mobile-") as work:
         Path(work).chmod(0o755)  # nginx may run as another account
         served = Path(work) / "served"
         write_files(served, sizes, seed)
         with Testbed(path, seed=seed) as bed, origins.run_nginx(bed, served) as url:
-            yield Ground(
+            yield PhonePath(
                 bed=bed,
                 url=url,
                 name=name,
@@ -153,5 +152,5 @@ def ground(
                 cut_s=cut_s,
                 prioritised=prioritised and bed.link.is_real_time,
                 sources=sources,
-                judged=judged,
+                repeats_disturbed=repeats_disturbed,
             )

@@ -51,7 +51,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "losses": (
         "benchmarks/papers/trials/loss_trials.py",
-        *(f"benchmarks/transport/{name}.py" for name in ("installed", "origin", "told_receiver")),
+        *(f"benchmarks/transport/{name}.py" for name in ("installed", "origin", "scripted_receiver")),
         f"{_AGENT}/transport",
         "clients/bpf",
     ),

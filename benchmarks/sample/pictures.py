@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from benchmarks.demo.stack import PYTHON, free_port, started
+from benchmarks.demo.stack import PYTHON, free_port, run_process
 from benchmarks.support.report import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -36,12 +36,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         Path(work).chmod(0o755)
         environment = {"TRADEWIND_DATA": f"{work}/data", "TRADEWIND_PORT": str(free_port())}
-        with started(
+        with run_process(
             "sample", (*PYTHON, "benchmarks.sample.serve"), logs=Path(work), environment=environment
         ) as sample:
-            address = sample.line_matching(r"API.*?(http://\S+)")[1]
-            password = sample.line_matching(r"password (\S+)")[1]
-            sample.line_matching(r"sample: ready")
+            address = sample.wait_for_line(r"API.*?(http://\S+)")[1]
+            password = sample.wait_for_line(r"password (\S+)")[1]
+            sample.wait_for_line(r"sample: ready")
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
                 page = chromium.new_context(base_url=address, viewport=SIZE).new_page()

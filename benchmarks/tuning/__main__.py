@@ -1,9 +1,9 @@
-"""The online controller beside other tuners on real TCP: paths that step, agreements, fairness, a competitor.
+"""Compare the online controller with other tuners on real TCP: paths that step, SLAs, fairness, a competitor.
 
 Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
-cells are kept in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of what they measured:
-an interrupted run goes on where it was. All tuners' first repeats come first: a whole table after three hours, then
-what the controller's own spread is. Needs root (or user namespaces) and nginx.
+cells are stored in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of the measured
+sources, from which an interrupted run continues. All tuners' first repeats come first: a complete table after three
+hours, then the spread of the controller. The benchmark needs root (or user namespaces) and nginx.
 """
 
 import argparse
@@ -29,11 +29,18 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.tuning import history
 from benchmarks.tuning.case_run import CaseRunner
-from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, AgreementCase, Case
-from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_setting, mean_bps, ranked_bps
-from benchmarks.tuning.smoke import smallest_run
-from benchmarks.tuning.summary import AT_LEAST, AT_MOST, compared, result, summary, timeline
-from benchmarks.tuning.transfers import yard
+from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, Case, SlaCase
+from benchmarks.tuning.oracle import (
+    LATTICE,
+    QUICK_LATTICE,
+    find_best_setting,
+    mean_bps,
+    measure_ranking_bps,
+    run_steady,
+)
+from benchmarks.tuning.smoke import run_smallest
+from benchmarks.tuning.summary import AT_LEAST, AT_MOST, compare_tuners, make_result, make_timeline, summarise
+from benchmarks.tuning.transfers import set_up_transfers
 from benchmarks.tuning.tuners import OURS, VARIANTS
 from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import InvalidValue
@@ -43,7 +50,7 @@ HISTORY = RECORDS / "tuning-history.ndjson"
 VAR = ROOT / "var" / "bench"
 REPEATS, VARIANT_REPEATS = 3, 1
 ORACLE_TICKS, QUICK_ORACLE_TICKS = 6, 3
-QUICK_VARIANT, QUICK_AGREEMENT_VARIANT = "falcon", "slaee"
+QUICK_VARIANT, QUICK_SLA_VARIANT = "falcon", "slaee"
 
 _PARTS = {
     "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
@@ -70,13 +77,13 @@ _PARTS = {
             for name in ("cross_traffic", "emulator", "namespaces", "origins", "path_spec", "soundness", "testbed")
         ),
     ),
-    "cases": tuple(f"benchmarks/tuning/{name}.py" for name in ("cases", "case_run", "figures", "task", "transfers")),
+    "cases": tuple(f"benchmarks/tuning/{name}.py" for name in ("cases", "case_run", "metrics", "task", "transfers")),
     "oracle": ("benchmarks/tuning/oracle.py",),
 }
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure the cells asked for, print all that are finished and write ``var/bench/tuning.json``."""
+    """Measure the requested cells, print all that are finished and write ``var/bench/tuning.json``."""
     options = _parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.tuning", *argv])
     return run_command("tuning", partial(_run, options), is_resumable=True)
@@ -99,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.smoke:
         require_permission()
         with open_scratch_folder("tuning", options.scratch, smoke=True) as folder:
-            _report(smallest_run(RunLog(HISTORY), folder, seed=options.seed), options, started_at)
+            _report(run_smallest(RunLog(HISTORY), folder, seed=options.seed), options, started_at)
         return 0
     records = RunLog(VAR / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
     cells = _Cells(records, options)
@@ -109,26 +116,26 @@ def _run(options: argparse.Namespace) -> int:
         with take_precedence() as prioritised:
             cells.measure_missing(prioritised=prioritised)
         records.rewrite()
-    rows = cells.finished()
+    rows = cells.list_finished()
     if not rows:
         raise InvalidValue("cells", "none is finished yet for these sources")
     if options.timelines:
         for row in (row for row in rows if row["tuner"] == OURS):
-            sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{format_table(timeline(row))}\n\n")
+            sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{format_table(make_timeline(row))}\n\n")
     found = _report(rows, options, started_at)
-    sys.stdout.write(f"\n{format_table(compared(rows))}\n")
+    sys.stdout.write(f"\n{format_table(compare_tuners(rows))}\n")
     is_complete = options.case is None and options.tuner is None
     return 0 if options.quick else judge_summary(found, AT_MOST, AT_LEAST, is_complete=is_complete)
 
 
 def _report(rows: Sequence[Row], options: argparse.Namespace, started_at: datetime) -> Mapping[str, Value]:
     """Write the report; return its summary."""
-    found = summary(rows)
+    found = summarise(rows)
     write_report(
         "tuning",
         quick=options.quick,
         smoke=options.smoke,
-        results=[result(row) for row in rows],
+        results=[make_result(row) for row in rows],
         summary=found,
         started_at=started_at,
     )
@@ -144,25 +151,25 @@ class _Cells:
         self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
 
     def measure_missing(self, *, prioritised: bool) -> None:
-        """In turn, a tuner after the other, so that slow times of the machine hit all alike."""
-        missing = [cell for cell in self._cells() if self._records.find(self._key(*cell)) is None]
+        """Measure one tuner after the other, so that slow times of the machine affect all equally."""
+        missing = [cell for cell in self._list_cells() if self._records.find(self._key(*cell)) is None]
         if not missing:
             return
-        runner = self._runner(prioritised=prioritised)
+        runner = self._make_runner(prioritised=prioritised)
         for number, (case, tuner, repeat) in enumerate(missing, start=1):
             row = runner.run(case, tuner)
-            kept = self._records.add(
+            stored = self._records.add(
                 self._key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
             )
-            shown = {name: value for name, value in result(kept).items() if isinstance(value, float)}
+            shown = {name: value for name, value in make_result(stored).items() if isinstance(value, float)}
             run_command = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
             sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {run_command}\n")
 
-    def finished(self) -> list[Row]:
-        found = (self._records.find(self._key(*cell)) for cell in self._cells())
+    def list_finished(self) -> list[Row]:
+        found = (self._records.find(self._key(*cell)) for cell in self._list_cells())
         return [row for row in found if row is not None]
 
-    def _cells(self) -> list[tuple[Case, str, int]]:
+    def _list_cells(self) -> list[tuple[Case, str, int]]:
         options = self._options
         cases = QUICK_CASES if options.quick else ALL_CASES
         return [
@@ -170,45 +177,45 @@ class _Cells:
             for repeat in range(1 if options.quick else options.repeats)
             for case in cases
             if options.case is None or case.name in options.case
-            for tuner in self._tuners(case)
+            for tuner in self._tuners_of(case)
             if tuner == OURS or repeat < options.variant_repeats
             if options.tuner is None or tuner in options.tuner
         ]
 
-    def _tuners(self, case: Case) -> tuple[str, ...]:
+    def _tuners_of(self, case: Case) -> tuple[str, ...]:
         if not self._options.quick:
             return (OURS, *VARIANTS)
-        return (OURS, QUICK_AGREEMENT_VARIANT if isinstance(case, AgreementCase) else QUICK_VARIANT)
+        return (OURS, QUICK_SLA_VARIANT if isinstance(case, SlaCase) else QUICK_VARIANT)
 
     def _key(self, case: Case, tuner: str, repeat: int) -> str:
         parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
         return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
 
-    def _runner(self, *, prioritised: bool) -> CaseRunner:
+    def _make_runner(self, *, prioritised: bool) -> CaseRunner:
         options = self._options
         log = RunLog(HISTORY)
-        rows = history.measured(BASE, log, seed=options.seed, folder=options.scratch)
-        learned = history.fitted(BASE, rows, seed=options.seed)
+        rows = history.measure_history(BASE, log, seed=options.seed, folder=options.scratch)
+        learned = history.fit_table(BASE, rows, seed=options.seed)
         return CaseRunner(
             table=history.write_table(learned, VAR),
             folder=options.scratch,
             seed=options.seed,
-            oracle_bps=partial(self._oracle_bps, prioritised),
+            oracle_bps=partial(self._find_oracle_bps, prioritised),
             prioritised=prioritised,
         )
 
-    def _oracle_bps(self, prioritised: bool, path: PathSpec) -> float:
-        """Throughput of the best static setting on this path, run afresh."""
+    def _find_oracle_bps(self, prioritised: bool, path: PathSpec) -> float:
+        """Return the throughput of the best static setting on this path, in a run of its own, bit/s."""
         options = self._options
         lattice = QUICK_LATTICE if options.quick else LATTICE
         ticks = QUICK_ORACLE_TICKS if options.quick else ORACLE_TICKS
         parts = [self._hashes[part] for part in ("engine", "testbed", "oracle")]
         key = "; ".join([str(path), str(lattice), f"{ticks} ticks", *parts])
         if (known := self._oracles.find(key)) is None:
-            with yard(path, seed=options.seed, folder=options.scratch, prioritised=prioritised) as ground:
-                setting = best_setting(lattice, lambda setting: ranked_bps(ground, setting))
-                rows = afresh(ground, setting, ticks)
-                ground.require_sound()
+            with set_up_transfers(path, seed=options.seed, folder=options.scratch, prioritised=prioritised) as testbed:
+                setting = find_best_setting(lattice, lambda setting: measure_ranking_bps(testbed, setting))
+                rows = run_steady(testbed, setting, ticks)
+                testbed.require_sound()
             known = self._oracles.add(key, {"path": str(path), "setting": setting, "throughput_bps": mean_bps(rows)})
             sys.stderr.write(f"  oracle of {path}: {setting}, {known['throughput_bps'] / 1e6:.1f} Mbit/s\n")
         return float(known["throughput_bps"])

@@ -1,4 +1,4 @@
-"""What is run: steps of a path, an agreement under cross traffic, equal transfers at one bottleneck, one competitor."""
+"""The cases: steps of a path, an SLA under cross traffic, equal transfers at one bottleneck, one competitor."""
 
 from dataclasses import dataclass, replace
 
@@ -6,12 +6,12 @@ from benchmarks.testbed.cross_traffic import CrossTraffic
 from benchmarks.testbed.path_spec import PathSpec
 
 BASE = PathSpec(rate_bps=60e6, rtt_s=0.060, loss_rate=0.0003)
-"""The path that the history is of, and that every case begins on: a stream reaches a quarter of it."""
+"""The path of the history, on which every case starts: a stream reaches a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCase:
-    """The path becomes ``then`` at the end of tick ``warm``; scored are the ticks after the fifth from there on."""
+    """The path becomes ``then`` at the end of tick ``warm``; the ticks after the fifth from there on are scored."""
 
     name: str
     then: PathSpec
@@ -25,8 +25,8 @@ class StepCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgreementCase:
-    """At least ``target_bps`` over all, beside other people's downloads that come and go."""
+class SlaCase:
+    """At least ``target_bps`` over the entire transfer, next to other downloads that come and go."""
 
     name: str
     target_bps: float
@@ -36,7 +36,7 @@ class AgreementCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairnessCase:
-    """Equal transfers, begun ``apart_s`` after one another; compared over the last half of the first 60 s of all."""
+    """Equal transfers, started ``apart_s`` after one another; compared over the last half of the first 60 s of all."""
 
     name: str
     transfers: int
@@ -47,7 +47,7 @@ class FairnessCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompetitorCase:
-    """One plain TCP download begins at the end of tick ``warm``; compared from the tick ``settle`` after it on."""
+    """One plain TCP download starts at the end of tick ``warm``; compared from the tick ``settle`` after it on."""
 
     name: str
     warm: int = 4
@@ -59,7 +59,7 @@ class CompetitorCase:
         return self.warm + self.settle + self.scored
 
 
-Case = StepCase | AgreementCase | FairnessCase | CompetitorCase
+Case = StepCase | SlaCase | FairnessCase | CompetitorCase
 
 STEPS = (
     StepCase(name="step/faster", then=BASE.with_rate(120e6)),
@@ -73,14 +73,14 @@ _TRAFFIC = CrossTraffic(flows=3, on_s=15.0, off_s=15.0, seed=3)
 
 ALL_CASES: tuple[Case, ...] = (
     *STEPS,
-    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=24),
+    SlaCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=24),
     *(FairnessCase(name=f"fairness/{count}", transfers=count) for count in (2, 3, 4)),
     CompetitorCase(name="competitor"),
 )
 
 QUICK_CASES: tuple[Case, ...] = (
     replace(STEPS[0], warm=3, scored=3),
-    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=8),
+    SlaCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=8),
     FairnessCase(name="fairness/2", transfers=2, from_s=20.0, to_s=40.0),
     CompetitorCase(name="competitor", warm=2, settle=3, scored=3),
 )

@@ -1,7 +1,7 @@
-"""One tuned transfer: ``python -m benchmarks.tuning.driver TASK.json``, run in a client's namespace.
+"""Run one tuned transfer: ``python -m benchmarks.tuning.driver TASK.json``, in a client's namespace.
 
-The project's own engine moves the files. Once a tick its snapshot becomes a sample, the tuner decides, the engine is
-retuned. Prints a JSON line a tick, see `Row`.
+The project's own engine moves the files. Once a tick its snapshot becomes a sample, the tuner decides, and the engine
+is retuned. The program prints a JSON line a tick, see `TickRow`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import TypedDict
 import psutil
 
 from benchmarks.tuning.task import Task
-from benchmarks.tuning.tuners import Told, Tuner, tuner_of
+from benchmarks.tuning.tuners import Tuner, TunerDecision, make_tuner
 from tradewind.tuning import ChunkProgress, Sample
 from tradewind.units import throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
@@ -24,8 +24,8 @@ from tradewind_agent.meters import assumed_profile
 from tradewind_agent.meters.cpu_model import modelled_energy_j
 
 
-class Row(TypedDict):
-    """One tick, and what was decided at its end; ``until_s`` is the machine's monotonic clock, the same for all."""
+class TickRow(TypedDict):
+    """One tick, and the decision at its end; ``until_s`` is the machine's monotonic clock, the same for all."""
 
     tick: int
     until_s: float
@@ -43,8 +43,8 @@ class Row(TypedDict):
     step_s: float
 
 
-def sample_of(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, power_w: float | None) -> Sample:
-    """The tick between two snapshots."""
+def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, power_w: float | None) -> Sample:
+    """Return the sample of the tick between two snapshots."""
     interval_s = now.elapsed_s - before.elapsed_s
     earlier = {chunk.chunk: chunk.moved_bytes for chunk in before.chunks}
     return Sample(
@@ -72,7 +72,7 @@ def sample_of(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, po
     )
 
 
-def jobs_of(task: Task) -> Iterator[DownloadJob]:
+def make_jobs(task: Task) -> Iterator[DownloadJob]:
     folder = Path(task.destination)
     for number in range(task.rounds):
         for name in task.names:
@@ -80,45 +80,49 @@ def jobs_of(task: Task) -> Iterator[DownloadJob]:
             yield DownloadJob(source=source, destination=folder / f"{number}-{name}", size_bytes=task.file_bytes)
 
 
-async def drive(task: Task, tuner: Tuner, told: Callable[[Row], None]) -> None:
-    """Run the transfer for the task's ticks, or to its end, and tell each tick."""
+async def drive(task: Task, tuner: Tuner, on_tick: Callable[[TickRow], None]) -> None:
+    """Run the transfer for the task's ticks, or to its end, and report each tick."""
     engine = TransferEngine(tuner.plan, EngineOptions(durable=False))
-    running = asyncio.create_task(engine.run(list(jobs_of(task))))
+    running = asyncio.create_task(engine.run(list(make_jobs(task))))
     try:
-        await _tick_by_tick(task, tuner, engine, running, told)
+        await _drive_ticks(task, tuner, engine, running, on_tick)
     finally:
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
 
 
-async def _tick_by_tick(
-    task: Task, tuner: Tuner, engine: TransferEngine, running: "asyncio.Task[object]", told: Callable[[Row], None]
+async def _drive_ticks(
+    task: Task,
+    tuner: Tuner,
+    engine: TransferEngine,
+    running: "asyncio.Task[object]",
+    on_tick: Callable[[TickRow], None],
 ) -> None:
-    loop, power, finished = asyncio.get_running_loop(), _ModelledPower(), _Finished(task)
+    loop, power, finished = asyncio.get_running_loop(), _ModelledPower(), _FinishedFiles(task)
     before, earlier = engine.snapshot(), None
-    began_s = loop.time()
+    started_s = loop.time()
     for tick in range(1, task.ticks + 1):
-        await asyncio.wait([running], timeout=max(began_s + tick * task.tick_s - loop.time(), 0.0))
+        await asyncio.wait([running], timeout=max(started_s + tick * task.tick_s - loop.time(), 0.0))
         if running.done():
             running.result()
             return
         now = engine.snapshot()
-        power_w = power.since_last_w(now.elapsed_s - before.elapsed_s)
-        sample = sample_of(tick, now, before, at_s=time.monotonic(), power_w=power_w)
-        step_began_s = time.perf_counter()
-        decided = tuner.after(sample)
-        step_s = time.perf_counter() - step_began_s
-        engine.retune(decided.plan)
-        told(_row(sample, earlier, decided, step_s))
+        power_w = power.measure_w(now.elapsed_s - before.elapsed_s)
+        sample = make_sample(tick, now, before, at_s=time.monotonic(), power_w=power_w)
+        step_started_s = time.perf_counter()
+        decision = tuner.decide(sample)
+        step_s = time.perf_counter() - step_started_s
+        engine.retune(decision.plan)
+        on_tick(_make_row(sample, earlier, decision, step_s))
         finished.remove()
         before, earlier = now, sample
 
 
-def _row(sample: Sample, earlier: Sample | None, decided: Told, step_s: float) -> Row:
+def _make_row(sample: Sample, earlier: Sample | None, decision: TunerDecision, step_s: float) -> TickRow:
     [chunk] = sample.chunks
     known = chunk.parameters
-    return Row(
+    return TickRow(
         tick=sample.sequence,
         until_s=sample.at_s,
         interval_s=sample.interval_s,
@@ -127,17 +131,17 @@ def _row(sample: Sample, earlier: Sample | None, decided: Told, step_s: float) -
         setting=(known.concurrency or 1, known.parallelism or 1, known.pipelining or 1),
         rtt_s=sample.rtt_s,
         min_rtt_s=sample.min_rtt_s,
-        loss=_loss(sample, earlier),
+        loss=_loss_share(sample, earlier),
         power_w=sample.power_w,
-        kind=decided.kind,
-        reason=decided.reason,
-        streams_asked=sum(each.parameters.streams for each in decided.plan),
+        kind=decision.kind,
+        reason=decision.reason,
+        streams_asked=sum(chunk.parameters.streams for chunk in decision.plan),
         step_s=step_s,
     )
 
 
-def _loss(sample: Sample, earlier: Sample | None) -> float | None:
-    """Share of the tick's bytes that were sent again, as the tuner was told it."""
+def _loss_share(sample: Sample, earlier: Sample | None) -> float | None:
+    """Return the share of the tick's bytes that were sent again, as the tuner saw it."""
     before_sent, before_again = (0, 0) if earlier is None else (earlier.sent_bytes, earlier.retransmitted_bytes)
     sent = (sample.sent_bytes or 0) - (before_sent or 0)
     return ((sample.retransmitted_bytes or 0) - (before_again or 0)) / sent if sent > 0 else None
@@ -151,16 +155,16 @@ class _ModelledPower:
         self._profile = assumed_profile(self._cpus)
         self._used_s = time.process_time()
 
-    def since_last_w(self, interval_s: float) -> float:
+    def measure_w(self, interval_s: float) -> float:
         before_s, self._used_s = self._used_s, time.process_time()
         return modelled_energy_j(self._profile, interval_s, self._used_s - before_s, self._cpus) / interval_s
 
 
-class _Finished:
+class _FinishedFiles:
     """Removes files once they are complete: what is moved need not fit on the disk."""
 
     def __init__(self, task: Task) -> None:
-        self._left = {job.destination for job in jobs_of(task)}
+        self._left = {job.destination for job in make_jobs(task)}
 
     def remove(self) -> None:
         for path in [path for path in self._left if path.exists()]:
@@ -172,11 +176,11 @@ def main(argv: Sequence[str]) -> int:
     """Drive the transfer of a task."""
     task = Task.from_json(Path(argv[0]).read_text(encoding="utf-8"))
 
-    def told(row: Row) -> None:
+    def on_tick(row: TickRow) -> None:
         sys.stdout.write(json.dumps(row) + "\n")
         sys.stdout.flush()
 
-    asyncio.run(drive(task, tuner_of(task), told))
+    asyncio.run(drive(task, make_tuner(task), on_tick))
     return 0
 
 

@@ -1,6 +1,7 @@
-"""What was learned before: short transfers at several settings of the path as it was then, fitted by the learner.
+"""The history that was learned before: short transfers at several settings of the unchanged path, fitted by the
+learner.
 
-The rows are kept in ``benchmarks/records``: a history is other runs, of another day.
+The rows are stored in ``benchmarks/records``: a history consists of other runs, of another day.
 """
 
 import hashlib
@@ -13,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.tuning.driver import Row
-from benchmarks.tuning.transfers import FILE_BYTES, Order, yard
+from benchmarks.tuning.driver import TickRow
+from benchmarks.tuning.transfers import FILE_BYTES, TransferSpec, set_up_transfers
 from benchmarks.wan import runs
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
@@ -30,28 +31,28 @@ SETTINGS = (
 )
 REPEATS = 2
 SECONDS = 8.0
-"""Of each transfer: cut short."""
+"""Length of each transfer, which is cut then."""
 
 
-def measured(path: PathSpec, log: runs.RunLog, *, seed: int, folder: Path) -> list[runs.Row]:
-    """The history's rows: those in ``log``, and what is missing there measured now."""
-    wanted = [(setting, repeat) for repeat in range(REPEATS) for setting in SETTINGS]
-    missing = [each for each in wanted if log.find(_key(path, *each)) is None]
-    random.Random(seed).shuffle(missing)  # so that slow times of the machine hit no setting alone
+def measure_history(path: PathSpec, log: runs.RunLog, *, seed: int, folder: Path) -> list[runs.Row]:
+    """Return the history's rows: those in ``log``, and newly measured ones where ``log`` lacks them."""
+    settings_and_repeats = [(setting, repeat) for repeat in range(REPEATS) for setting in SETTINGS]
+    missing = [key for key in settings_and_repeats if log.find(_key(path, *key)) is None]
+    random.Random(seed).shuffle(missing)  # slow times of the machine then affect no setting alone
     if missing:
-        with yard(path, seed=seed, folder=folder) as ground:
+        with set_up_transfers(path, seed=seed, folder=folder) as testbed:
             for setting, repeat in missing:
-                [rows] = ground.run([Order(tuner="static", ticks=1, tick_s=SECONDS, setting=setting)])
-                log.add(_key(path, setting, repeat), _logged(setting, rows))
+                [rows] = testbed.run([TransferSpec(tuner="static", ticks=1, tick_s=SECONDS, setting=setting)])
+                log.add(_key(path, setting, repeat), _make_log_row(setting, rows))
         log.rewrite()
-    return [row for each in wanted if (row := log.find(_key(path, *each))) is not None]
+    return [row for key in settings_and_repeats if (row := log.find(_key(path, *key))) is not None]
 
 
 def _key(path: PathSpec, setting: tuple[int, int, int], repeat: int) -> str:
     return f"{path}; {setting}; {repeat}"
 
 
-def _logged(setting: tuple[int, int, int], rows: Sequence[Row]) -> runs.Row:
+def _make_log_row(setting: tuple[int, int, int], rows: Sequence[TickRow]) -> runs.Row:
     [tick] = rows
     ended_s = time.time()
     return {
@@ -67,8 +68,8 @@ def _logged(setting: tuple[int, int, int], rows: Sequence[Row]) -> runs.Row:
     }
 
 
-def fitted(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> CompactTable:
-    """The table that goes out with a recommendation, from these rows alone.
+def fit_table(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> CompactTable:
+    """Fit the table of a recommendation from these rows alone.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def fitted(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> CompactTab
 
 
 def write_table(table: CompactTable, folder: Path) -> Path:
-    """Keep a table under its digest; the file."""
+    """Store a table under its digest; return the file."""
     content = table_json(table)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"table-{hashlib.sha256(content).hexdigest()[:12]}.json"
@@ -104,7 +105,7 @@ def _link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
     settings[:, :3] = [row["setting"] for row in ordered]
     return LinkLog(
         id_high=np.arange(count, dtype=np.uint64),
-        id_low=np.fromiter(_mixed(count), dtype=np.uint64),
+        id_low=np.fromiter(_draw_ids(count), dtype=np.uint64),
         start_s=ended_s - duration_s,
         end_s=ended_s,
         received_s=ended_s,
@@ -126,6 +127,6 @@ def _link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
     )
 
 
-def _mixed(count: int) -> Iterator[int]:
-    """Ids as a store would give them: without any order."""
+def _draw_ids(count: int) -> Iterator[int]:
+    """Yield ids as a store would give them: without any order."""
     return (int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:8]) for number in range(count))

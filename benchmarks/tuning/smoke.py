@@ -1,15 +1,15 @@
-"""The smallest run of the benchmark: the controller and a reference variant, each for two short ticks on one path.
+"""Make the smallest run of the benchmark: the controller and a reference variant, each for two short ticks on one path.
 
-It shows that the testbed, the drivers, the tuners and the figures work together. Its figures mean nothing: no case is
-run, and nobody looks whether other programs disturbed it.
+It shows that the testbed, the drivers, the tuners and the metrics work together. Its figures mean nothing: no case is
+run, and other programs may disturb it.
 """
 
 from pathlib import Path
 
 from benchmarks.tuning import history
 from benchmarks.tuning.cases import BASE
-from benchmarks.tuning.figures import changes, mean_bps, oscillation
-from benchmarks.tuning.transfers import Order, yard
+from benchmarks.tuning.metrics import count_changes, mean_bps, oscillation
+from benchmarks.tuning.transfers import TransferSpec, set_up_transfers
 from benchmarks.tuning.tuners import OURS
 from benchmarks.wan.runs import Row, RunLog
 
@@ -17,29 +17,29 @@ BASELINE = "falcon"
 TICKS, TICK_S = 2, 1.5
 
 
-def smallest_run(recorded: RunLog, folder: Path, *, seed: int) -> list[Row]:
-    """Return a row for ours and one for the baseline.
+def run_smallest(recorded: RunLog, folder: Path, *, seed: int) -> list[Row]:
+    """Return a row for the controller and one for the baseline.
 
     Parameters
     ----------
     recorded : transfers that the controller's table is learned from; nothing is added to them.
     folder : where files are served from and received.
     """
-    learned = history.fitted(BASE, recorded.rows(), seed=seed)
+    learned = history.fit_table(BASE, recorded.rows(), seed=seed)
     table = history.write_table(learned, folder)
     rows = []
-    with yard(BASE, seed=seed, folder=folder) as ground:
+    with set_up_transfers(BASE, seed=seed, folder=folder) as testbed:
         for tuner in (OURS, BASELINE):
-            [ticks] = ground.run([Order(tuner=tuner, ticks=TICKS, tick_s=TICK_S, table=table)])
+            [ticks] = testbed.run([TransferSpec(tuner=tuner, ticks=TICKS, tick_s=TICK_S, table=table)])
             rows.append(
                 {
                     "case": "smoke",
                     "tuner": tuner,
                     "repeat": 0,
                     "oscillation": oscillation(ticks),
-                    "changes": changes(ticks),
+                    "changes": count_changes(ticks),
                     "mbps": mean_bps(ticks) / 1e6,
-                    "refused": ground.bed.counters().down.refused,
+                    "refused": testbed.bed.counters().down.refused,
                 }
             )
     return rows

@@ -1,4 +1,4 @@
-"""The table and its summary: each figure for the controller, and the same for every reference variant."""
+"""Make the table and its summary: each figure for the controller, and the same for every reference variant."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ WORST = {
     "oscillation": max,
     "competitor_share": min,
 }
-"""Each figure with what picks the worst of several cases."""
+"""Each figure with the function that picks the worst of several cases."""
 
 AT_MOST = {"sla_shortfall": 0.03, "oscillation": 0.1, "figures_worse": 0}
 AT_LEAST = {
@@ -24,21 +24,21 @@ AT_LEAST = {
     "competitor_share": 0.7,
     "figures_better": 3,
 }
-"""Beside bounds of its own, the controller is worse than the best variant in none of `RANKED`, and better in most."""
+"""In addition, the controller may be worse than the best variant in none of `RANKED`, and must be better in most."""
 
 RANKED = ("oracle_fraction_after_5_ticks", "sla_shortfall", "jain", "oscillation")
-"""Not what a competitor keeps: who leaves more than its share to others is no better for it."""
+"""A competitor's share is not ranked: a tuner that leaves others more than their share is no better for it."""
 
 HIDDEN = ("key", "case", "tuner", "repeat", "timelines")
 
 
-def result(row: Row) -> dict[str, Value]:
-    """A row of the table."""
+def make_result(row: Row) -> dict[str, Value]:
+    """Return a row of the table."""
     return {"case": f"{row['case']} {row['tuner']}", **{name: row[name] for name in row if name not in HIDDEN}}
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Value]:
-    """The figures of one tuner: of each case the median over its repeats, then the worst case."""
+def figures_of_tuner(rows: Sequence[Row]) -> dict[str, Value]:
+    """Return the figures of one tuner: of each case the median over its repeats, then the worst case."""
     found: dict[str, Value] = {}
     for name, worst in WORST.items():
         by_case: dict[str, list[float]] = {}
@@ -49,25 +49,27 @@ def figures(rows: Sequence[Row]) -> dict[str, Value]:
     return found
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Value]:
-    """Ours, under ``reference`` each variant's, and over how many cases."""
+def summarise(rows: Sequence[Row]) -> dict[str, Value]:
+    """Return the controller's figures, under ``reference`` each variant's, and the number of cells."""
     by_tuner: dict[str, list[Row]] = {}
     for row in rows:
         by_tuner.setdefault(row["tuner"], []).append(row)
     ours = by_tuner.pop(OURS, [])
     return {
-        **figures(ours),
-        **_ranks(rows),
+        **figures_of_tuner(ours),
+        **_rank_figures(rows),
         "cells": len(rows),
         "refused": sum(row["refused"] for row in rows),
-        "reference": {tuner: figures(theirs) for tuner, theirs in by_tuner.items()},
+        "reference": {tuner: figures_of_tuner(by_variant) for tuner, by_variant in by_tuner.items()},
     }
 
 
-def _ranks(rows: Sequence[Row]) -> dict[str, Value]:
-    """In which figures, and in how many, the controller is better than every variant, as good as the best, or worse."""
+def _rank_figures(rows: Sequence[Row]) -> dict[str, Value]:
+    """Return in which figures, and in how many, the controller is better than every variant, as good as the best, or
+    worse.
+    """
     names: dict[str, list[str]] = {"better_than_all_others": [], "as_good_as_the_best": [], "worse_than_the_best": []}
-    for line in compared(rows):
+    for line in compare_tuners(rows):
         name, ours, best = str(line["figure"]), line[OURS], line["best of the others"]
         if name not in RANKED or not isinstance(ours, int | float) or not isinstance(best, int | float):
             continue
@@ -82,10 +84,10 @@ def _ranks(rows: Sequence[Row]) -> dict[str, Value]:
     }
 
 
-def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
-    """A line a figure: the controller's, the best of the variants', and each variant's.
+def compare_tuners(rows: Sequence[Row]) -> list[dict[str, Value]]:
+    """Return a line a figure: the controller's, the best of the variants', and each variant's.
 
-    All over the controller's cases of a figure: a variant's counts where it has run every one of them.
+    All are over the controller's cases of a figure: a variant's counts where it has run every one of them.
     """
     by_tuner: dict[str, list[Row]] = {}
     for row in rows:
@@ -94,20 +96,22 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
     lines: list[dict[str, Value]] = []
     for name, worst in WORST.items():
         cases = {row["case"] for row in ours if name in row}
-        theirs = {
-            tuner: figures([row for row in found if row["case"] in cases])[name]
+        by_variant = {
+            tuner: figures_of_tuner([row for row in found if row["case"] in cases])[name]
             for tuner, found in by_tuner.items()
             if cases and cases <= {row["case"] for row in found if name in row}
         }
         best = max if worst is min else min
-        known = [value for value in theirs.values() if isinstance(value, int | float)]
-        lines.append({"figure": name, OURS: figures(ours)[name], "best of the others": best(known, default=None)})
-        lines[-1] |= {tuner: theirs.get(tuner) for tuner in by_tuner}
+        known = [value for value in by_variant.values() if isinstance(value, int | float)]
+        lines.append(
+            {"figure": name, OURS: figures_of_tuner(ours)[name], "best of the others": best(known, default=None)}
+        )
+        lines[-1] |= {tuner: by_variant.get(tuner) for tuner in by_tuner}
     return lines
 
 
-def timeline(row: Mapping[str, Any]) -> list[dict[str, Value]]:
-    """A cell tick by tick, to see what was decided on what."""
+def make_timeline(row: Mapping[str, Any]) -> list[dict[str, Value]]:
+    """Return a cell tick by tick, to see what was decided and why."""
     return [
         {
             "transfer": number,

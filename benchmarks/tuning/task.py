@@ -1,4 +1,4 @@
-"""What one driver is asked to do, as JSON between the benchmark and its process in a client's namespace."""
+"""The task of one driver, as JSON between the benchmark and its process in a client's namespace."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -23,11 +23,11 @@ class Task:
     ----------
     names, file_bytes, rounds : every file below ``url`` is fetched ``rounds`` times, each time to another name, so that
         there is always more to move.
-    ticks : after so many the transfer is cut.
-    bandwidth_bps, rtt_s, loss_rate : of the path as every tuner is told it at the start.
+    ticks : the transfer is cut after so many.
+    bandwidth_bps, rtt_s, loss_rate : of the path, as every tuner gets them at the start.
     table : file with the learned table, for tuners that start from one.
     setting : of the static tuner.
-    target_bps : least throughput agreed; as fast as possible without.
+    target_bps : least throughput of the SLA; as fast as possible without.
     """
 
     tuner: str

@@ -1,4 +1,4 @@
-"""Transfers on a testbed: each a driver of its own, some of them at once, all measured by the same clock."""
+"""Run transfers on a testbed: each a driver of its own, several at once, all measured by the same clock."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from benchmarks.testbed.measured_run import ends_within
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
 from benchmarks.testbed.soundness import MachineTooBusy, find_disturbance
 from benchmarks.testbed.testbed import Testbed
-from benchmarks.tuning.driver import Row
+from benchmarks.tuning.driver import TickRow
 from benchmarks.tuning.task import TICK_S, Task
 
 FILE_BYTES = 4_000_000
@@ -32,8 +32,8 @@ _MODULE = "benchmarks.tuning.driver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """One transfer to be run: who tunes it, from what, towards what."""
+class TransferSpec:
+    """One transfer to run: its tuner, what the tuner starts from, and its target."""
 
     tuner: str
     ticks: int
@@ -44,14 +44,14 @@ class Order:
 
 
 @dataclass
-class Yard:
+class TransferTestbed:
     """A testbed with an origin whose files never run out.
 
     Attributes
     ----------
-    known : the path as tuners are told it.
-    ahead : whether transfers go ahead of whatever else this machine does.
-    path, share : during the last `run`: what the link did, and who had the processors.
+    known : the path as tuners get it at the start.
+    prioritised : whether transfers have precedence over all other programs.
+    path, share : of the last `run`: what the link did, and who had the processors.
     """
 
     bed: Testbed
@@ -61,76 +61,76 @@ class Yard:
     prioritised: bool
     path: PathCounters = field(init=False)
     share: ProcessorShare = field(init=False)
-    _made: int = field(default=0, init=False)
+    _started_count: int = field(default=0, init=False)
 
     def run(
         self,
-        orders: Sequence[Order],
+        specs: Sequence[TransferSpec],
         *,
         apart_s: float = 0.0,
         changes: Mapping[int, Callable[[], None]] = MappingProxyType({}),
-    ) -> list[list[Row]]:
-        """Run transfers, each on a client of its own, begun ``apart_s`` after one another; the ticks of each.
+    ) -> list[list[TickRow]]:
+        """Run transfers, each on a client of its own, started ``apart_s`` after one another; return the ticks of each.
 
         ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
         """
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
         before, shared = self.bed.counters(), ProcessorWatch(psutil.Process())
         try:
-            for client, order in enumerate(orders):
+            for client, spec in enumerate(specs):
                 time.sleep(apart_s if client else 0.0)
-                running.append(self._started(order, client))
+                running.append(self._start(spec, client))
             for tick, change in sorted(changes.items()):
-                _wait_for_tick(*running[0], tick, patience_s=tick * orders[0].tick_s + GRACE_S)
+                _wait_for_tick(*running[0], tick, patience_s=tick * specs[0].tick_s + GRACE_S)
                 change()
-            for order, (program, _) in zip(orders, running, strict=True):
-                ends_within(program.pid, order.ticks * order.tick_s + GRACE_S)
+            for spec, (program, _) in zip(specs, running, strict=True):
+                ends_within(program.pid, spec.ticks * spec.tick_s + GRACE_S)
             self.path, self.share = self.bed.counters().since(before), shared.share()
         finally:
             for program, _ in running:
                 program.kill()
                 program.wait()
-        return [_rows(program, folder) for program, folder in running]
+        return [_read_rows(program, folder) for program, folder in running]
 
     def require_sound(self) -> None:
-        """Do nothing where the machine was good enough for the last `run`.
+        """Raise an error where the machine was not good enough for the last `run`.
 
         Raises
         ------
-        MachineTooBusy : it was not; the message says why.
+        MachineTooBusy : the message says why.
         """
         if (
-            wrong := find_disturbance(self.path, self.share, rtt_s=self.known.rtt_s, prioritised=self.prioritised)
+            disturbance := find_disturbance(self.path, self.share, rtt_s=self.known.rtt_s, prioritised=self.prioritised)
         ) is not None:
-            raise MachineTooBusy(f"{wrong}; measure when the machine is quiet")
+            raise MachineTooBusy(f"{disturbance}; measure when the machine is quiet")
 
-    def _started(self, order: Order, client: int) -> tuple[subprocess.Popen[bytes], Path]:
-        self._made += 1
-        folder = self.folder / f"transfer-{self._made}"
+    def _start(self, spec: TransferSpec, client: int) -> tuple[subprocess.Popen[bytes], Path]:
+        self._started_count += 1
+        folder = self.folder / f"transfer-{self._started_count}"
         (folder / "got").mkdir(parents=True)
-        (folder / "task.json").write_text(self._task(order, folder / "got").to_json(), encoding="utf-8")
+        (folder / "task.json").write_text(self._task(spec, folder / "got").to_json(), encoding="utf-8")
         command: list[str | Path] = [sys.executable, "-P", "-m", _MODULE, folder / "task.json"]
         output, errors = (folder / "rows").open("wb"), (folder / "errors").open("wb")
         with output, errors:
             return self.bed.start(self.bed.clients[client], command, stdout=output, stderr=errors), folder
 
-    def _task(self, order: Order, destination: Path) -> Task:
-        most_bytes = 2 * _HIGHEST_BPS * order.ticks * order.tick_s / 8
+    def _task(self, spec: TransferSpec, destination: Path) -> Task:
+        most_bytes = 2 * _HIGHEST_BPS * spec.ticks * spec.tick_s / 8
         return Task(
-            tuner=order.tuner,
+            tuner=spec.tuner,
             url=self.url,
             names=tuple(f"{number:05d}.bin" for number in range(FILES)),
             file_bytes=FILE_BYTES,
             rounds=1 + int(most_bytes / (FILES * FILE_BYTES)),
             destination=str(destination),
-            ticks=order.ticks,
+            ticks=spec.ticks,
             bandwidth_bps=self.known.rate_bps,
             rtt_s=self.known.rtt_s,
             loss_rate=self.known.loss_rate,
-            table=None if order.table is None else str(order.table),
-            setting=order.setting,
-            target_bps=order.target_bps,
-            tick_s=order.tick_s,
+            table=None if spec.table is None else str(spec.table),
+            setting=spec.setting,
+            target_bps=spec.target_bps,
+            tick_s=spec.tick_s,
         )
 
 
@@ -146,22 +146,26 @@ def _wait_for_tick(program: subprocess.Popen[bytes], folder: Path, tick: int, *,
         time.sleep(_POLL_S)
 
 
-def _rows(program: subprocess.Popen[bytes], folder: Path) -> list[Row]:
-    said = (folder / "errors").read_text(encoding="utf-8", errors="replace").strip()
+def _read_rows(program: subprocess.Popen[bytes], folder: Path) -> list[TickRow]:
+    errors = (folder / "errors").read_text(encoding="utf-8", errors="replace").strip()
     rows = [json.loads(line) for line in (folder / "rows").read_text(encoding="utf-8").splitlines()]
     shutil.rmtree(folder)
     if program.returncode:
-        raise EmulationBroke(f"a transfer ended with {program.returncode}: {said.splitlines()[-1] if said else '-'}")
+        raise EmulationBroke(
+            f"a transfer ended with {program.returncode}: {errors.splitlines()[-1] if errors else '-'}"
+        )
     return rows
 
 
 @contextmanager
-def yard(path: PathSpec, *, clients: int = 1, seed: int, folder: Path, prioritised: bool = False) -> Iterator[Yard]:
-    """Set up a path with its origin; what is written in ``folder`` is removed in the end."""
+def set_up_transfers(
+    path: PathSpec, *, clients: int = 1, seed: int, folder: Path, prioritised: bool = False
+) -> Iterator[TransferTestbed]:
+    """Set up a path with its origin; remove what is written in ``folder`` in the end."""
     work = folder / f"yard-{time.monotonic_ns()}"
     try:
         write_files(work / "served", [FILE_BYTES] * FILES, seed)
         with Testbed(path, clients=clients, seed=seed) as bed, origins.run_nginx(bed, work / "served") as url:
-            yield Yard(bed, url, path, work, prioritised and bed.link.is_real_time)
+            yield TransferTestbed(bed, url, path, work, prioritised and bed.link.is_real_time)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Who decides: the controller, each reference variant, or nobody; all are asked the same way."""
+"""Who decides: the controller, each reference variant, or nobody; all have the same interface."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -30,8 +30,8 @@ STATIC = "static"
 StateT = TypeVar("StateT")
 
 
-class Told(NamedTuple):
-    """The plan from now on; what was decided, where the tuner says it."""
+class TunerDecision(NamedTuple):
+    """The plan from now on; kind and reason of the decision, where the tuner gives them."""
 
     plan: Plan
     kind: str = ""
@@ -44,11 +44,11 @@ class Tuner(Protocol):
     @property
     def plan(self) -> Plan: ...
 
-    def after(self, sample: Sample) -> Told: ...
+    def decide(self, sample: Sample) -> TunerDecision: ...
 
 
-class Controlled:
-    """Our controller, begun at the table's choice."""
+class ControllerTuner:
+    """Our controller, which starts with the table's choice."""
 
     def __init__(self, basis: Basis) -> None:
         self._basis = basis
@@ -58,35 +58,35 @@ class Controlled:
     def plan(self) -> Plan:
         return self._state.decision.chunks
 
-    def after(self, sample: Sample) -> Told:
+    def decide(self, sample: Sample) -> TunerDecision:
         self._state, decision = step(self._basis, self._state, sample)
-        return Told(decision.chunks, decision.kind.value, decision.reason)
+        return TunerDecision(decision.chunks, decision.kind.value, decision.reason)
 
 
-class Referenced(Generic[StateT]):
+class ReferenceTuner(Generic[StateT]):
     """A reference variant."""
 
     def __init__(self, variant: Variant[StateT]) -> None:
         self._variant = variant
         self._state, self.plan = variant.begin()
 
-    def after(self, sample: Sample) -> Told:
+    def decide(self, sample: Sample) -> TunerDecision:
         self._state, self.plan = self._variant.step(self._state, sample)
-        return Told(self.plan)
+        return TunerDecision(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
-class Unmoved:
+class StaticTuner:
     """One setting from start to end."""
 
     plan: Plan
 
-    def after(self, sample: Sample) -> Told:  # noqa: ARG002 — whatever happens
-        return Told(self.plan)
+    def decide(self, sample: Sample) -> TunerDecision:  # noqa: ARG002 — the decision does not depend on it
+        return TunerDecision(self.plan)
 
 
-def tuner_of(task: Task) -> Tuner:
-    """The tuner that a task names.
+def make_tuner(task: Task) -> Tuner:
+    """Make the tuner that a task names.
 
     Raises
     ------
@@ -97,65 +97,65 @@ def tuner_of(task: Task) -> Tuner:
     return _MAKERS[task.tuner](task)
 
 
-def _planned(task: Task, parameters: Parameters) -> ChunkPlan:
+def _chunk_plan(task: Task, parameters: Parameters) -> ChunkPlan:
     return ChunkPlan(task.chunk.kind, None, parameters)
 
 
-def _static(task: Task) -> Tuner:
+def _make_static(task: Task) -> Tuner:
     if task.parameters is None:
         raise InvalidValue("setting", "the static tuner needs one")
-    return Unmoved((_planned(task, task.parameters),))
+    return StaticTuner((_chunk_plan(task, task.parameters),))
 
 
-def _table(task: Task) -> CompactTable:
+def _require_table(task: Task) -> CompactTable:
     table = task.read_table()
     if table is None:
         raise InvalidValue("table", f"{task.tuner} starts from a learned table")
     return table
 
 
-def _ours(task: Task) -> Tuner:
-    """As in service: no table expects more than the path carries."""
-    chunk, table = task.chunk, _table(task).below(task.bandwidth_bps)
+def _make_controller(task: Task) -> Tuner:
+    """Make the controller as in service: no table expects more than the path carries."""
+    chunk, table = task.chunk, _require_table(task).below(task.bandwidth_bps)
     dataset = chunk.dataset
     choice = choose(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
     start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
     files = SizeBin(task.file_bytes, dataset.file_count, dataset.total_bytes)
-    plan = (_planned(task, start),)
-    return Controlled(opened(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path))
+    plan = (_chunk_plan(task, start),)
+    return ControllerTuner(opened(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path))
 
 
-def _algorithms_1_2(task: Task) -> Tuner:
-    """As printed, on the same table: for an agreement the fewest streams that the table says reach it."""
-    table = _table(task).predicted
-    fastest = max(table.settings, key=lambda each: each.log_throughput_mean)
+def _make_algorithms_1_2(task: Task) -> Tuner:
+    """Make the algorithms as printed, on the same table: for an SLA the fewest streams that reach it by the table."""
+    table = _require_table(task).predicted
+    fastest = max(table.settings, key=lambda setting: setting.log_throughput_mean)
     target_bps = task.target_bps or math.exp(fastest.log_throughput_mean)
 
     def precomputed(sla_bps: float) -> Parameters:
-        enough = [each for each in table.settings if each.log_throughput_mean >= math.log(sla_bps)]
-        return min(enough, key=lambda each: each.parameters.streams, default=fastest).parameters
+        enough = [setting for setting in table.settings if setting.log_throughput_mean >= math.log(sla_bps)]
+        return min(enough, key=lambda setting: setting.parameters.streams, default=fastest).parameters
 
-    plan = _planned(task, precomputed(target_bps))
+    plan = _chunk_plan(task, precomputed(target_bps))
     variant = Algorithms12(plan, Constraint.THROUGHPUT, target_bps, precomputed, expected_delay_s=task.rtt_s)
-    return Referenced(variant)
+    return ReferenceTuner(variant)
 
 
-def _slaee(task: Task) -> Tuner:
-    return Referenced(SLAEE((task.chunk,), task.path, task.target_bps or task.bandwidth_bps))
+def _make_slaee(task: Task) -> Tuner:
+    return ReferenceTuner(SLAEE((task.chunk,), task.path, task.target_bps or task.bandwidth_bps))
 
 
 _MAKERS: Mapping[str, Callable[[Task], Tuner]] = MappingProxyType(
     {
-        OURS: _ours,
-        "algorithms_1_2": _algorithms_1_2,
-        "htee": lambda task: Referenced(HTEE((task.chunk,), task.path)),
-        "ee": lambda task: Referenced(EE((task.chunk,), task.path)),
-        "slaee": _slaee,
-        "mine": lambda task: Referenced(MinE((task.chunk,), task.path)),
-        "maxthr": lambda task: Referenced(MaxThr((task.chunk,), task.path)),
-        "falcon": lambda task: Referenced(FalconGradient((task.chunk,), task.path)),
-        "fts3": lambda task: Referenced(Fts3((task.chunk,))),
-        STATIC: _static,
+        OURS: _make_controller,
+        "algorithms_1_2": _make_algorithms_1_2,
+        "htee": lambda task: ReferenceTuner(HTEE((task.chunk,), task.path)),
+        "ee": lambda task: ReferenceTuner(EE((task.chunk,), task.path)),
+        "slaee": _make_slaee,
+        "mine": lambda task: ReferenceTuner(MinE((task.chunk,), task.path)),
+        "maxthr": lambda task: ReferenceTuner(MaxThr((task.chunk,), task.path)),
+        "falcon": lambda task: ReferenceTuner(FalconGradient((task.chunk,), task.path)),
+        "fts3": lambda task: ReferenceTuner(Fts3((task.chunk,))),
+        STATIC: _make_static,
     }
 )
 

@@ -39,7 +39,7 @@ def service(folder: Path) -> AbstractContextManager[tuple[str, str]]:
     """The whole service and a key: processes of our own, or the stack that the run is about."""
     containers = ComposeStack.running()
     if containers is None:
-        return stack.service(folder / "data", folder)
+        return stack.run_service(folder / "data", folder)
     return nullcontext((containers.address, containers.new_key()))
 
 
@@ -50,8 +50,8 @@ def running(folder: Path) -> Iterator[dict[str, Any]]:
     write_folder(served / "pages", {PAGES: 24}, random.Random(3))
     with (
         service(folder) as (address, key),
-        stack.origin(served, folder) as origin,
-        stack.emulated_path(origin, PATH, folder) as path,
+        stack.run_origin(served, folder) as origin,
+        stack.run_emulated_path(origin, PATH, folder) as path,
         Client(address, key) as client,
     ):
         yield {"address": address, "key": key, "client": client, "folder": folder, "served": served, "port": path.port}

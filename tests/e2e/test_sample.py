@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from benchmarks.demo.stack import started
+from benchmarks.demo.stack import run_process
 from benchmarks.sample import fill, rows, serve
 from benchmarks.sample.behind import Behind, behind_the_service
 from benchmarks.support.report import ROOT
@@ -72,11 +72,11 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         return
     folder = tmp_path_factory.mktemp("sample")
     environment = {"TRADEWIND_DATA": str(folder / "data"), "TRADEWIND_PORT": str(free_port())}
-    with started("sample", (*PYTHON, "benchmarks.sample.serve"), logs=folder, environment=environment) as service:
-        address = service.line_matching(r"API.*?(http://\S+)")[1]
-        key = service.line_matching(r"agent key: (\S+)")[1]
-        password = service.line_matching(r"password (\S+)")[1]
-        service.line_matching(r"sample: ready")
+    with run_process("sample", (*PYTHON, "benchmarks.sample.serve"), logs=folder, environment=environment) as service:
+        address = service.wait_for_line(r"API.*?(http://\S+)")[1]
+        key = service.wait_for_line(r"agent key: (\S+)")[1]
+        password = service.wait_for_line(r"password (\S+)")[1]
+        service.wait_for_line(r"sample: ready")
         yield Served(address, key, password, partial(behind_the_service, folder / "data" / "sample"))
 
 

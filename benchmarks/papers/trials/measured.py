@@ -5,7 +5,7 @@ Energies are modelled, of the shipped phone profiles for 000 and of the client's
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.mobile.pricing import as_published, split_of
+from benchmarks.mobile.pricing import published_constants, split_energy
 from benchmarks.papers.catalogue import Fact, Facts
 from benchmarks.papers.finding import By, Comparison, beyond, measured, property_of
 from benchmarks.papers.form import RATIO, Form, Rows, client_j, mbps, measured_share, saved_pct
@@ -19,7 +19,7 @@ PIPELINED = 32
 
 def _phone_j(row: Row, radio: str = "wifi") -> float:
     """Dynamic energy of a phone per 100 MB, as the mobile paper tells it; modelled."""
-    return split_of(row, as_published(radio)).dynamic_j
+    return split_energy(row, published_constants(radio)).dynamic_j
 
 
 def _over_files(path: str, files: str, levels: Sequence[int] = CC) -> list[Run]:

@@ -6,7 +6,7 @@ of its energy they save.
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.mobile.pricing import as_published, split_of
+from benchmarks.mobile.pricing import published_constants, split_energy
 from benchmarks.papers.catalogue import Fact, Facts
 from benchmarks.papers.finding import By, Comparison, measured, property_of
 from benchmarks.papers.form import RATIO, Form, Rows, mbps, measured_share, saved_pct
@@ -32,7 +32,7 @@ def _highest(phone: str, kind: str, rows: Rows) -> float:
 
 
 def _phone_j(row: Row, phone: str) -> float:
-    return split_of(row, as_published("wifi", PROFILES[phone])).dynamic_j
+    return split_energy(row, published_constants("wifi", PROFILES[phone])).dynamic_j
 
 
 def _older(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:

@@ -16,8 +16,8 @@ from benchmarks.testbed.cross_traffic import CrossTraffic, run_cross_traffic
 from benchmarks.testbed.soundness import find_disturbance
 from benchmarks.tuning import history
 from benchmarks.tuning.cases import BASE
-from benchmarks.tuning.driver import Row as Tick
-from benchmarks.tuning.transfers import Order, Yard, yard
+from benchmarks.tuning.driver import TickRow
+from benchmarks.tuning.transfers import TransferSpec, TransferTestbed, set_up_transfers
 from benchmarks.tuning.tuners import OURS, STATIC
 from benchmarks.wan.runs import Row, RunLog
 from tradewind.heuristics import EFFICIENCY_STEP, MAX_CHANNELS, efficiency_levels
@@ -41,7 +41,7 @@ AGREED_SHARES = (0.5, 0.7)
 _TABLES = ROOT / "var" / "bench"
 
 
-def _figures(ticks: Sequence[Tick]) -> dict[str, float]:
+def _figures(ticks: Sequence[TickRow]) -> dict[str, float]:
     """Mean rate and modelled power."""
     powers = [tick["power_w"] for tick in ticks if tick["power_w"] is not None]
     return {"bps": statistics.fmean(tick["throughput_bps"] for tick in ticks), "power_w": statistics.fmean(powers)}
@@ -70,7 +70,7 @@ class Schemes(_OnPath):
         return f"MaxThr, MinE and EE, {self.path}"
 
     def measured(self, ground: trial.Yard) -> Row:
-        with yard(
+        with set_up_transfers(
             path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised
         ) as here:
             took = _Taking(here)
@@ -96,7 +96,7 @@ class Targets(_OnPath):
         return f"FlexibleThr towards {', '.join(map(str, self.shares_pct))} %, {self.path}"
 
     def measured(self, ground: trial.Yard) -> Row:
-        with yard(
+        with set_up_transfers(
             path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised
         ) as here:
             took = _Taking(here)
@@ -122,18 +122,18 @@ class Targets(_OnPath):
 class _Taking:
     """Transfers of a yard one after another; ``wrong`` is the first complaint about the machine."""
 
-    def __init__(self, here: Yard) -> None:
+    def __init__(self, here: TransferTestbed) -> None:
         self._here = here
         self.wrong: str | None = None
 
     def static(self, channels: int) -> dict[str, float]:
-        order = Order(tuner=STATIC, ticks=STEADY_TICKS, tick_s=TICK_S, setting=(channels, 1, 1))
+        order = TransferSpec(tuner=STATIC, ticks=STEADY_TICKS, tick_s=TICK_S, setting=(channels, 1, 1))
         return self._of(order, last=STEADY_TICKS - 1)
 
     def last(self, tuner: str, *, ticks: int, last: int, target_bps: float | None = None) -> dict[str, float]:
-        return self._of(Order(tuner=tuner, ticks=ticks, tick_s=TICK_S, target_bps=target_bps), last=last)
+        return self._of(TransferSpec(tuner=tuner, ticks=ticks, tick_s=TICK_S, target_bps=target_bps), last=last)
 
-    def _of(self, order: Order, *, last: int) -> dict[str, float]:
+    def _of(self, order: TransferSpec, *, last: int) -> dict[str, float]:
         [ticks] = self._here.run([order])
         here = self._here
         self.wrong = self.wrong or find_disturbance(
@@ -159,13 +159,15 @@ class Agreements:
 
     def measured(self, ground: trial.Yard) -> Row:
         log = RunLog(ROOT / "benchmarks" / "records" / "tuning-history.ndjson")
-        rows = history.measured(BASE, log, seed=ground.seed, folder=ground.folder)
-        table = history.write_table(history.fitted(BASE, rows, seed=ground.seed), _TABLES)
+        rows = history.measure_history(BASE, log, seed=ground.seed, folder=ground.folder)
+        table = history.write_table(history.fit_table(BASE, rows, seed=ground.seed), _TABLES)
         reached: dict[str, list[float]] = {}
         wrong: str | None = None
         for share in AGREED_SHARES:
-            with yard(BASE, clients=2, seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised) as here:
-                order = Order(
+            with set_up_transfers(
+                BASE, clients=2, seed=ground.seed, folder=ground.folder, prioritised=ground.prioritised
+            ) as here:
+                order = TransferSpec(
                     tuner=OURS,
                     ticks=AGREED_TICKS,
                     tick_s=AGREED_TICK_S,

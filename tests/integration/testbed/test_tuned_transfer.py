@@ -2,7 +2,7 @@
 
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.tuning import history
-from benchmarks.tuning.transfers import Order, yard
+from benchmarks.tuning.transfers import TransferSpec, set_up_transfers
 from tests.unit.tuning.simulated_path import SimulatedPath
 
 PATH = PathSpec(rate_bps=40e6, rtt_s=0.02)
@@ -11,9 +11,9 @@ PATH = PathSpec(rate_bps=40e6, rtt_s=0.02)
 def test_a_transfer_is_tuned_tick_by_tick_while_its_path_changes(tmp_path):
     table = history.write_table(SimulatedPath(bandwidth_bps=40e6, rtt_s=0.02).table(4e6), tmp_path)
     seen = []
-    with yard(PATH, seed=1, folder=tmp_path) as ground:
+    with set_up_transfers(PATH, seed=1, folder=tmp_path) as ground:
         [rows] = ground.run(
-            [Order(tuner="ours", ticks=4, tick_s=1.0, table=table)],
+            [TransferSpec(tuner="ours", ticks=4, tick_s=1.0, table=table)],
             changes={2: lambda: seen.append(ground.bed.counters()) or ground.bed.change(PATH.with_rate(10e6))},
         )
     assert [row["tick"] for row in rows] == [1, 2, 3, 4]

@@ -21,12 +21,12 @@ def test_notes_that_are_far_apart_do_not_move_bytes_from_one_phase_into_the_next
 def test_a_course_of_a_process_that_was_stopped_while_it_wrote_is_read_up_to_there(tmp_path):
     file = tmp_path / "course"
     points = [Progress(1.5, 10), Progress(2.5, 20)]
-    file.write_text("".join(point.line() for point in points) + "[3.5, 2")
+    file.write_text("".join(point.to_line() for point in points) + "[3.5, 2")
     assert Course.read(file).moved_by(9.0) == 20
 
 
 def test_a_note_is_kept_at_its_moment():
     course = Course()
-    point = course.note(70)
+    point = course.record(70)
     assert course.moved_by(point.at_s) == 70
     assert course.moved_by(point.at_s - 1.0) == 0

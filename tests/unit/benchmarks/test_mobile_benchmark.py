@@ -7,11 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.mobile.cells import DATA_SETS, PATHS, Setting, grid
-from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, verdicts
-from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
-from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
-from benchmarks.mobile.running import Ground
+from benchmarks.mobile.cells import DATA_SETS, PATHS, Setting, make_grid
+from benchmarks.mobile.lessons import Contest, choose_contests, contest_saving, find_best_saving, judge_lessons
+from benchmarks.mobile.pricing import (
+    price_energy_j,
+    price_tail_saving,
+    published_constants,
+    split_energy,
+    vary_constants,
+)
+from benchmarks.mobile.reporting import AT_LEAST, RADIOS, MobileRuns, judge_all_lessons, make_results, summarise
+from benchmarks.mobile.running import PhonePath
 from benchmarks.support.report import judge_summary, name_machine
 from benchmarks.support.sources import Sources, SourcesChanged
 from benchmarks.wan.runs import RunLog
@@ -32,38 +38,38 @@ def run(concurrency, parallelism, rate_bps, cpu_s=0.5):
 
 HTML = [run(1, 1, 2.6e6), run(1, 4, 2.0e6), run(16, 1, 42e6), run(16, 4, 30e6)]
 LARGE = [run(1, 1, 24e6), run(1, 8, 86e6)]
-WIFI = as_published("wifi")
+WIFI = published_constants("wifi")
 
 
-def held(grounds, fresh=None):
-    energy = partial(energy_j, constants=WIFI)
-    return {verdict.lesson: verdict.held for verdict in verdicts(grounds, fresh or {}, energy, energy)}
+def held(grounds, repeated=None):
+    energy = partial(price_energy_j, constants=WIFI)
+    return {verdict.lesson: verdict.held for verdict in judge_lessons(grounds, repeated or {}, energy, energy)}
 
 
 def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
-    split = split_of(run(1, 1, 80e6, cpu_s=5.0), WIFI)  # 100 MB in 10 s; 20 s of a phone's four cores: half of them
+    split = split_energy(run(1, 1, 80e6, cpu_s=5.0), WIFI)  # 100 MB in 10 s; 20 s of a phone's four cores: half of them
     assert split.base_j == pytest.approx(10 * (0.3 + 0.6 + 0.005))
     assert split.dynamic_j == pytest.approx(10 * (0.13286 - 0.005 + 3.2 * 0.5) + 0.8e9 * 1.3701e-7)
     assert split.tail_j == pytest.approx((0.1193 - 0.005) * 0.2381 / 2)
-    assert energy_j(run(1, 1, 0.0), WIFI) == math.inf
+    assert price_energy_j(run(1, 1, 0.0), WIFI) == math.inf
 
 
 @pytest.mark.parametrize(("phone", "busy"), [("nexus-s", 0.8), ("galaxy-nexus", 0.4), ("galaxy-s4", 0.2)])
 def test_a_phone_is_as_busy_as_its_own_cores_make_it(phone, busy):
-    constants = as_published("wifi", phone)
-    idle, ran = (split_of(run(1, 1, 80e6, cpu_s=cpu_s), constants).dynamic_j for cpu_s in (0.0, 2.0))
+    constants = published_constants("wifi", phone)
+    idle, ran = (split_energy(run(1, 1, 80e6, cpu_s=cpu_s), constants).dynamic_j for cpu_s in (0.0, 2.0))
     assert ran - idle == pytest.approx(10 * busy * constants.device.component_w["cpu"].value)
 
 
 def afresh(rows):
     """Each contest's settings run again as they were, and again."""
-    pairs = contests("html", rows, partial(energy_j, constants=WIFI))
+    pairs = choose_contests("html", rows, partial(price_energy_j, constants=WIFI))
     return {name: ([less] * 4, [more] * 4) for name, (less, more) in pairs.items()}
 
 
 def test_lessons_are_judged_by_the_runs_not_by_the_paper():
-    energy = partial(energy_j, constants=WIFI)
-    saved, best = saving(HTML, energy, along="concurrency")
+    energy = partial(price_energy_j, constants=WIFI)
+    saved, best = find_best_saving(HTML, energy, along="concurrency")
     assert (saved > 0.6, best["concurrency"]) == (True, 16)
     told = held({"290ms/html": HTML, "290ms/large": LARGE}, {"290ms/html": afresh(HTML)})
     assert told["290ms, html: concurrency cuts energy by 60% or more"]
@@ -78,14 +84,14 @@ def test_what_concurrency_saves_is_told_by_runs_made_afresh_not_by_the_best_of_m
     lesson = "290ms, html: concurrency cuts energy by 60% or more"
     assert not held({"290ms/html": HTML}, {"290ms/html": lucky})[lesson]
     assert not held({"290ms/html": HTML})[lesson]
-    assert saving_afresh(lucky[Contest.CONCURRENCY], partial(energy_j, constants=WIFI)) < 0.6
+    assert contest_saving(lucky[Contest.CONCURRENCY], partial(price_energy_j, constants=WIFI)) < 0.6
 
 
 def test_the_best_setting_is_run_again_beside_one_file_and_stream_of_every_data_set():
     for name, rows in {"html": HTML, "image": VIDEO, "video": VIDEO, "large": LARGE}.items():
-        best, start = contests(name, rows, partial(energy_j, constants=WIFI))[Contest.SAVING]
+        best, start = choose_contests(name, rows, partial(price_energy_j, constants=WIFI))[Contest.SAVING]
         assert (start["concurrency"], start["parallelism"]) == (1, 1)
-        assert energy_j(best, WIFI) == min(energy_j(row, WIFI) for row in rows)
+        assert price_energy_j(best, WIFI) == min(price_energy_j(row, WIFI) for row in rows)
 
 
 LONGER = "html: the longer the path, the more concurrency saves"
@@ -93,9 +99,9 @@ LONGER = "html: the longer the path, the more concurrency saves"
 
 def test_paths_are_compared_by_their_round_trip_in_whatever_order_they_were_asked_for():
     near = [run(1, 1, 20e6), run(16, 1, 60e6)]
-    fresh = {"59ms/html": afresh(near), "290ms/html": afresh(HTML)}
-    assert held({"59ms/html": near, "290ms/html": HTML}, fresh)[LONGER]
-    assert held({"290ms/html": HTML, "59ms/html": near}, fresh)[LONGER]
+    repeated = {"59ms/html": afresh(near), "290ms/html": afresh(HTML)}
+    assert held({"59ms/html": near, "290ms/html": HTML}, repeated)[LONGER]
+    assert held({"290ms/html": HTML, "59ms/html": near}, repeated)[LONGER]
     turned = {"59ms/html": afresh(HTML), "290ms/html": afresh(near)}
     assert not held({"290ms/html": near, "59ms/html": HTML}, turned)[LONGER]
 
@@ -110,7 +116,7 @@ def again(cc, p, *rates_mbps):
 
 
 def test_one_setting_beats_another_by_runs_made_afresh_that_noise_does_not_mix():
-    pairs = contests("video", VIDEO, partial(energy_j, constants=WIFI))
+    pairs = choose_contests("video", VIDEO, partial(price_energy_j, constants=WIFI))
     assert {name: [each["concurrency"] for each in pair] for name, pair in pairs.items()} == {
         Contest.SAVING: [8, 1],
         Contest.INTERIOR: [8, 16],
@@ -129,29 +135,29 @@ def test_a_difference_too_small_to_matter_is_no_lesson_however_surely_it_is_meas
 
 def test_where_the_most_files_take_least_there_is_no_interior_optimum():
     rising = [run(1, 1, 13e6), run(8, 1, 45e6), run(16, 1, 60e6)]
-    assert contests("video", rising, partial(energy_j, constants=WIFI)).keys() == {Contest.SAVING}
+    assert choose_contests("video", rising, partial(price_energy_j, constants=WIFI)).keys() == {Contest.SAVING}
     assert not held({"290ms/video": rising})[INTERIOR]
 
 
 def test_groups_of_constants_are_varied_one_by_one():
-    groups = {each.name: energy_j(HTML[0], each) for each in varied("lte", 0.5)}
-    whole_j = energy_j(HTML[0], as_published("lte"))
+    groups = {each.name: price_energy_j(HTML[0], each) for each in vary_constants("lte", 0.5)}
+    whole_j = price_energy_j(HTML[0], published_constants("lte"))
     assert set(groups) == {"base", "cpu", "radio", "tail"}
     assert all(whole_j / 2 < energy < whole_j for energy in groups.values())
 
 
 def test_short_transfers_save_most_of_their_tails_back_to_back():
-    assert 0.5 < tail_saving(HTML, as_published("lte")) < 0.9
-    lte = as_published("lte")
+    assert 0.5 < price_tail_saving(HTML, published_constants("lte")) < 0.9
+    lte = published_constants("lte")
     no_bits = replace(lte, radio=replace(lte.radio, receive_j_per_bit=replace(lte.radio.receive_j_per_bit, value=0.0)))
-    assert tail_saving(HTML, no_bits) > tail_saving(HTML, lte)  # which are spent either way
+    assert price_tail_saving(HTML, no_bits) > price_tail_saving(HTML, lte)  # which are spent either way
 
 
 def test_of_one_large_file_there_is_nothing_to_send_at_once():
-    large = grid(DATA_SETS["large"], quick=False)
+    large = make_grid(DATA_SETS["large"], quick=False)
     assert {each.concurrency for each in large} == {1}
     assert [each.parallelism for each in large] == [1, 2, 4, 8]
-    assert {each.concurrency for each in grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
+    assert {each.concurrency for each in make_grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
 
 
 def test_paths_carry_what_the_paper_saw_over_them():
@@ -163,7 +169,7 @@ def test_paths_carry_what_the_paper_saw_over_them():
 
 
 def test_what_is_judged_of_one_large_file_needs_no_concurrency():
-    assert contests("large", LARGE, partial(energy_j, constants=WIFI)).keys() <= {Contest.SAVING}
+    assert choose_contests("large", LARGE, partial(price_energy_j, constants=WIFI)).keys() <= {Contest.SAVING}
     assert held({"290ms/large": LARGE}) == {"290ms, large: streams a file help one file at a time": True}
 
 
@@ -184,17 +190,17 @@ def kept(rows, ground, turn=None):
 def measured_html(most_mbps=42):
     html = kept(HTML, "290ms/html")
     best, one = kept(again(16, 1, *[most_mbps] * 4), "290ms/html", 1), kept(again(1, 1, *[2.6] * 4), "290ms/html", 2)
-    fresh = {Contest.SAVING: (best, one), Contest.CONCURRENCY: (best, one)}
+    repeated = {Contest.SAVING: (best, one), Contest.CONCURRENCY: (best, one)}
     blocks = kept([run(8, 1, 40e6) | {"io_block_bytes": 4096}], "290ms/html", 3)
-    return Measured(grounds={"290ms/html": html}, fresh={"290ms/html": fresh}, blocks=blocks)
+    return MobileRuns(grounds={"290ms/html": html}, repeated={"290ms/html": repeated}, blocks=blocks)
 
 
 def test_every_lesson_and_every_run_is_written_down():
     measured = measured_html()
-    results = results_of(measured)
+    results = make_results(measured)
     told = [each for each in results if each["sort"] == "lesson"]
     assert [each["case"] for each in told] == [
-        lesson.verdict.lesson for radio in RADIOS for lesson in lessons_of(measured, radio)
+        lesson.verdict.lesson for radio in RADIOS for lesson in judge_all_lessons(measured, radio)
     ]
     assert all(
         {"held", "figures", "papers", "held_at"} <= each.keys() and each["other_constants"] == 8 for each in told
@@ -204,17 +210,19 @@ def test_every_lesson_and_every_run_is_written_down():
         "afresh": 2 * 8,
         "io_block": 2,
     }
-    assert summary_of(measured)["runs"] == len(HTML) + 8 + 1
+    assert summarise(measured)["runs"] == len(HTML) + 8 + 1
 
 
 @pytest.mark.parametrize(("most_mbps", "code"), [(42, 0), (4, 1)])
 def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
-    assert judge_summary(summary_of(measured_html(most_mbps)), {}, AT_LEAST) == code
+    assert judge_summary(summarise(measured_html(most_mbps)), {}, AT_LEAST) == code
 
 
 def test_html_that_was_not_asked_for_is_not_missed():
-    other = Measured(grounds={"59ms/html": kept(HTML, "59ms/html")}, fresh={"59ms/html": {}}, blocks=kept(HTML, "b"))
-    summary = summary_of(other)
+    other = MobileRuns(
+        grounds={"59ms/html": kept(HTML, "59ms/html")}, repeated={"59ms/html": {}}, blocks=kept(HTML, "b")
+    )
+    summary = summarise(other)
     assert summary["html_saving"] is None
     assert judge_summary(summary, {}, AT_LEAST, is_complete=False) == 0
     assert judge_summary(summary, {}, AT_LEAST) == 1
@@ -236,10 +244,10 @@ def standing(folder, sources):
     )
 
 
-class Standing(Ground):
+class Standing(PhonePath):
     """One on which nothing is transferred."""
 
-    def _sound(self, _setting):
+    def _run_until_sound(self, _setting):
         return SimpleNamespace(duration_s=1.0, bytes_done=MB, cpu_s=0.1, cut=False, exit_code=0, throughput_bps=8e6)
 
 

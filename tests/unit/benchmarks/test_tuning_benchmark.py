@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.tuning import figures, history
-from benchmarks.tuning.driver import Row, jobs_of
-from benchmarks.tuning.oracle import StaticLattice, best_setting
-from benchmarks.tuning.summary import compared, summary, timeline
+from benchmarks.tuning import history, metrics
+from benchmarks.tuning.driver import TickRow, make_jobs
+from benchmarks.tuning.oracle import StaticLattice, find_best_setting
+from benchmarks.tuning.summary import compare_tuners, make_timeline, summarise
 from benchmarks.tuning.task import Task
-from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, tuner_of
+from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, make_tuner
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.errors import InvalidValue
 from tradewind.tuning import ChunkProgress, Sample
@@ -62,8 +62,8 @@ def sample(tick: int, plan, bps: float = 50e6) -> Sample:
     )
 
 
-def row(tick: int, mbps: float, streams: int = 4, until_s: float | None = None) -> Row:
-    return Row(
+def row(tick: int, mbps: float, streams: int = 4, until_s: float | None = None) -> TickRow:
+    return TickRow(
         tick=tick,
         until_s=5.0 * tick if until_s is None else until_s,
         interval_s=5.0,
@@ -87,7 +87,7 @@ def test_a_task_survives_the_way_to_its_process():
 
 
 def test_every_file_is_fetched_again_under_another_name_each_round():
-    jobs = list(jobs_of(task(STATIC, setting=(1, 1, 1), rounds=3)))
+    jobs = list(make_jobs(task(STATIC, setting=(1, 1, 1), rounds=3)))
     assert len({job.destination for job in jobs}) == 6
     assert {str(job.source) for job in jobs} == {"http://10.0.0.1/a", "http://10.0.0.1/b"}
 
@@ -95,25 +95,25 @@ def test_every_file_is_fetched_again_under_another_name_each_round():
 @pytest.mark.parametrize("target_bps", [None, 40e6], ids=["fastest", "agreement"])
 @pytest.mark.parametrize("name", [OURS, *VARIANTS])
 def test_every_tuner_has_a_plan_before_the_first_byte_and_after_each_tick(name, target_bps, table):
-    tuner = tuner_of(task(name, table, target_bps=target_bps))
+    tuner = make_tuner(task(name, table, target_bps=target_bps))
     plan = tuner.plan
     for tick in range(1, 9):
-        plan = tuner.after(sample(tick, plan)).plan
+        plan = tuner.decide(sample(tick, plan)).plan
         assert 1 <= plan[0].parameters.streams <= 128
 
 
 def test_the_controller_opens_no_streams_for_more_than_the_path_carries(table):
-    wide, narrow = (tuner_of(task(OURS, table, bandwidth_bps=bps)).plan[0].parameters for bps in (100e6, 20e6))
+    wide, narrow = (make_tuner(task(OURS, table, bandwidth_bps=bps)).plan[0].parameters for bps in (100e6, 20e6))
     assert narrow.streams < wide.streams
 
 
 def test_a_tuner_without_what_it_starts_from_is_refused():
     with pytest.raises(InvalidValue, match="learned table"):
-        tuner_of(task(OURS))
+        make_tuner(task(OURS))
     with pytest.raises(InvalidValue, match="needs one"):
-        tuner_of(task(STATIC))
+        make_tuner(task(STATIC))
     with pytest.raises(InvalidValue, match="is one of"):
-        tuner_of(task("nobody"))
+        make_tuner(task("nobody"))
 
 
 def test_the_learner_fits_a_table_to_a_history_and_ranks_few_streams_below_many():
@@ -134,7 +134,7 @@ def test_the_learner_fits_a_table_to_a_history_and_ranks_few_streams_below_many(
                 "power_w": 2.0 + cc * p / 50,
             }
         )
-    fitted = history.fitted(path, rows, seed=1)
+    fitted = history.fit_table(path, rows, seed=1)
     rates = {s.parameters.streams: math.exp(s.log_throughput_mean) for s in fitted.predicted.settings}
     assert rates[1] == pytest.approx(12e6, rel=0.3)
     assert rates[8] == pytest.approx(95e6, rel=0.2)
@@ -151,37 +151,37 @@ def test_brute_force_finds_the_peak_and_asks_for_each_setting_once(peak):
         places = zip(lattice.axes, setting, peak, strict=True)
         return -sum((axis.index(here) - axis.index(best)) ** 2 for axis, here, best in places)
 
-    assert best_setting(lattice, score) == peak
+    assert find_best_setting(lattice, score) == peak
     assert len(asked) == len(set(asked))
     assert all(cc * p <= lattice.most_streams for cc, p, _ in asked)
 
 
 def test_fairness_is_one_for_equals_and_one_in_n_where_one_has_it_all():
-    assert figures.jain([3e6, 3e6, 3e6]) == pytest.approx(1.0)
-    assert figures.jain([9e6, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert metrics.jain_index([3e6, 3e6, 3e6]) == pytest.approx(1.0)
+    assert metrics.jain_index([9e6, 0.0, 0.0]) == pytest.approx(1 / 3)
 
 
 def test_a_shortfall_is_the_share_of_bits_missing_and_never_below_nothing():
-    assert figures.shortfall([row(1, 10), row(2, 30)], 25e6) == pytest.approx(0.2)
-    assert figures.shortfall([row(1, 10), row(2, 50)], 25e6) == 0.0
+    assert metrics.shortfall([row(1, 10), row(2, 30)], 25e6) == pytest.approx(0.2)
+    assert metrics.shortfall([row(1, 10), row(2, 50)], 25e6) == 0.0
 
 
 def test_rates_are_compared_over_the_same_time_whatever_the_ticks():
     ticks = [row(1, 10, until_s=5.0), row(2, 20, until_s=10.0), row(3, 40, until_s=15.0)]
-    assert figures.bps_between(ticks, 5.0, 15.0) == pytest.approx(30e6)
-    assert figures.bps_between(ticks, 7.5, 12.5) == pytest.approx(30e6)
-    assert figures.bps_between(ticks, 90.0, 95.0) == 0.0
+    assert metrics.mean_bps_between(ticks, 5.0, 15.0) == pytest.approx(30e6)
+    assert metrics.mean_bps_between(ticks, 7.5, 12.5) == pytest.approx(30e6)
+    assert metrics.mean_bps_between(ticks, 90.0, 95.0) == 0.0
 
 
 def test_oscillation_and_changes_are_nothing_where_nothing_moves():
     steady = [row(i, 20) for i in range(4)]
-    assert figures.oscillation(steady) == 0.0
-    assert figures.changes([*steady, row(5, 10, streams=8), row(6, 30, streams=8)]) == 1
-    assert figures.oscillation([row(1, 10), row(2, 30)]) == pytest.approx(0.5)
+    assert metrics.oscillation(steady) == 0.0
+    assert metrics.count_changes([*steady, row(5, 10, streams=8), row(6, 30, streams=8)]) == 1
+    assert metrics.oscillation([row(1, 10), row(2, 30)]) == pytest.approx(0.5)
 
 
 def test_a_competitor_that_gets_as_much_as_each_stream_has_all_it_is_due():
-    assert figures.competitor_share(10e6, 50e6, 4) == pytest.approx(1.0)
+    assert metrics.competitor_share(10e6, 50e6, 4) == pytest.approx(1.0)
 
 
 def cell(case: str, tuner: str, repeat: int, **found) -> dict:
@@ -196,7 +196,7 @@ def test_the_summary_has_the_worst_case_of_medians_and_the_same_for_each_variant
         cell("agreement", OURS, 0, sla_shortfall=0.01),
         cell("step/a", "falcon", 0, oracle_fraction_after_5_ticks=0.8),
     ]
-    found = summary(rows)
+    found = summarise(rows)
     assert found["oracle_fraction_after_5_ticks"] == 0.95
     assert (found["oscillation"], found["sla_shortfall"], found["jain"]) == (0.02, 0.01, None)
     assert found["reference"]["falcon"]["oracle_fraction_after_5_ticks"] == 0.8
@@ -209,7 +209,7 @@ def test_the_comparison_counts_variants_that_ran_the_same_cases_alone():
         *(cell(f"fairness/{n}", "falcon", 0, jain=value) for n, value in ((2, 0.92), (4, 0.85))),
         cell("fairness/2", "mine", 0, jain=1.0),
     ]
-    [line] = [line for line in compared(rows) if line["figure"] == "jain"]
+    [line] = [line for line in compare_tuners(rows) if line["figure"] == "jain"]
     assert line == {
         "figure": "jain",
         OURS: 0.97,
@@ -224,18 +224,18 @@ def test_the_summary_names_the_figures_in_which_the_controller_leads_or_falls_sh
     ours = {"jain": 0.97, "sla_shortfall": 0.0, "oscillation": 0.08, "competitor_share": 0.8}
     theirs = {"jain": 0.94, "sla_shortfall": 0.0, "oscillation": 0.05, "competitor_share": 1.1}
     ours["oracle_fraction_after_5_ticks"], theirs["oracle_fraction_after_5_ticks"] = 0.95, 0.9
-    found = summary([cell("all", OURS, 0, **ours), cell("all", "htee", 0, **theirs)])
+    found = summarise([cell("all", OURS, 0, **ours), cell("all", "htee", 0, **theirs)])
     assert found["better_than_all_others"] == "oracle_fraction_after_5_ticks, jain"
     assert found["as_good_as_the_best"] == "sla_shortfall"
     assert found["worse_than_the_best"] == "oscillation"
     assert (found["figures_better"], found["figures_worse"]) == (2, 1)
-    some = summary([cell("all", tuner, 0, jain=jain) for tuner, jain in ((OURS, 0.97), ("htee", 0.94))])
+    some = summarise([cell("all", tuner, 0, jain=jain) for tuner, jain in ((OURS, 0.97), ("htee", 0.94))])
     assert (some["figures_better"], some["figures_worse"]) == (None, 0), "one of four is not most"
-    alone = summary([cell("all", OURS, 0, **ours)])
+    alone = summarise([cell("all", OURS, 0, **ours)])
     assert (alone["figures_better"], alone["figures_worse"]) == (None, None), "nobody was beside it"
 
 
 def test_a_timeline_tells_queue_and_decision_of_each_tick():
-    [line] = timeline(cell("step/a", OURS, 0))
+    [line] = make_timeline(cell("step/a", OURS, 0))
     assert line["queue ms"] == pytest.approx(10.0)
     assert line["decided"] == "4 streams"

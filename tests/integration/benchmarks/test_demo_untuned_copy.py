@@ -8,7 +8,7 @@ from threading import Thread
 import psutil
 import pytest
 
-from benchmarks.demo.beside import untuned_copy
+from benchmarks.demo.untuned_copy import run_untuned_copy
 from tests.conditions import eventually
 from tradewind.errors import TradewindError
 
@@ -29,13 +29,13 @@ def test_a_copy_that_failed_is_nothing_to_compare_with(tmp_path: Path) -> None:
 
 
 def copy_to_its_end(url: str, folder: Path) -> None:
-    with untuned_copy(url, folder / "got", service=NOBODY, logs=folder):
+    with run_untuned_copy(url, folder / "got", service=NOBODY, logs=folder):
         [copy] = filter(is_copy, psutil.Process().children())
         eventually(lambda: copy.status() == psutil.STATUS_ZOMBIE)
 
 
 def is_copy(child: psutil.Process) -> bool:
     try:
-        return "benchmarks.demo.beside" in child.cmdline()
+        return "benchmarks.demo.untuned_copy" in child.cmdline()
     except psutil.ZombieProcess:  # left by another test
         return False
