@@ -35,7 +35,7 @@ from services.api.routes import (
     usage,
     warehouse,
 )
-from services.application.shared.failure_reasons import without_secrets
+from services.application.shared.failure_reasons import remove_secrets
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, build_container
 from services.observability.telemetry import create_logger
@@ -108,7 +108,7 @@ def app_from_environment() -> FastAPI:
                 rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
             ),
             reader_address=settings.reader_address,
-            export_place=settings.export_place and without_secrets(settings.export_place),
+            export_place=settings.export_place and remove_secrets(settings.export_place),
             log_months=settings.log_months,
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,

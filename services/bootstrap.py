@@ -25,7 +25,7 @@ from services.application.limits.live_shares import LiveShares
 from services.application.limits.rate_limits import CallLimits, RateLimits, RefusedCalls
 from services.application.logs.lines import BodyLimits
 from services.application.monitoring.watch_service import ServiceWatch
-from services.application.recommend.snapshot import Snapshots
+from services.application.recommend.lookup import Snapshots
 from services.application.shared.audit import SERVICE
 from services.application.shared.ports import Clock
 from services.application.shared.single_flight import SingleFlight
@@ -192,7 +192,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             sessions=sessions,
             owners=owners,
             tuner=Tuner(sessions, owners),
-            live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
+            live_shares=LiveShares(sessions, snapshots.list_capped_scopes, partial(_tell_failed_look, log)),
             quotes=quotes,
             notices=create_listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),

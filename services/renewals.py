@@ -8,7 +8,7 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.access.authenticate import Keyring
-from services.application.recommend.snapshot import Snapshots
+from services.application.recommend.lookup import Snapshots
 from services.application.shared.jobs import (
     EndpointsChanged,
     KeyChanged,

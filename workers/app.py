@@ -26,7 +26,7 @@ from services.readiness import Readiness
 from services.settings import Settings
 from tradewind.errors import InvalidValue
 from workers.broker import Broker
-from workers.metrics import begin_counting, serve_metrics
+from workers.metrics import reset_counts, serve_metrics
 from workers.parts import WorkerParts
 from workers.schedule import JOURNAL, QUOTES, beat_schedule
 from workers.task import TimedTask
@@ -35,37 +35,37 @@ VISIBILITY_TIMEOUT_S = 600
 """A message whose worker host died is delivered again after this long; the sweep is faster."""
 
 WAIT_S = 1.0
-"""Between two looks for a database that is away, or whose migrations have not run."""
+"""Time between two checks of a database that is unreachable, or whose migrations have not run."""
 
 MAX_TASKS_A_PROCESS = 2_000
-"""A process is replaced after this many tasks, so that fragmentation of its heap has an end."""
+"""A process is replaced after this many tasks, which bounds the fragmentation of its heap."""
 
 
-def application(settings: Settings) -> Celery:
-    """The application on one broker; its worker processes fill ``app.parts`` when they start.
+def create_application(settings: Settings) -> Celery:
+    """Return the application on one broker; its worker processes set ``app.parts`` when they start.
 
     Raises
     ------
-    InvalidValue : a worker has no embedded servers, it must be told where they are; or a folder for its metrics.
+    InvalidValue : the addresses of the servers are missing (a worker has no embedded ones), or the metrics folder.
     """
     database_url = settings.required_database_url
     redis_url = settings.required_redis_url
     metrics = settings.worker_metrics
     parse_libpq_url(database_url)
     check_tracing(os.environ)
-    app = _on_broker(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
+    app = _create_celery(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
     app.conf.worker_concurrency = settings.task_workers  # unless the command line says --concurrency
 
     @signals.celeryd_init.connect(weak=False)
     def accept_root(**_: object) -> None:
-        # In a container, and beside servers that let in only their own user, workers are root. The warning is about
-        # pickled messages, which are refused.
+        # In a container, and next to servers that admit only their own user, workers run as root. The warning is about
+        # pickled messages, which are rejected.
         warnings.simplefilter("ignore", SecurityWarning)
 
     @signals.worker_init.connect(weak=False)
     def open_metrics(**_: object) -> None:
         if settings.worker_metrics_folder is not None:
-            begin_counting(settings.worker_metrics_folder)
+            reset_counts(settings.worker_metrics_folder)
         if metrics is not None:
             host, port, folder = metrics
             try:
@@ -75,13 +75,13 @@ def application(settings: Settings) -> Celery:
 
     @signals.worker_init.connect(weak=False)
     def wait_for_the_store(**_: object) -> None:
-        # A task that finds no tables would be tried a few times and given up; the broker keeps it for any time.
+        # A task without tables would fail after a few retries; the broker stores it for any time.
         readiness = Readiness((create_readiness_check(database_url),), create_logger("worker", output=sys.stderr))
         readiness.wait(lambda: time.sleep(WAIT_S))
 
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:
-        threadpool_limits(1)  # processes share the cores already; threads that wait for each other would eat them
+        threadpool_limits(1)  # processes share the cores already; busy waiting between threads would waste them
         log = create_logger("worker", output=sys.stderr)
         tracing = create_tracing(os.environ, service="tradewind-worker", log=log, trusted=True)
         app.parts = WorkerParts.open(database_url, redis_url, settings=settings, log=log, tracing=tracing)
@@ -94,14 +94,14 @@ def application(settings: Settings) -> Celery:
     return app
 
 
-def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
+def _create_celery(redis_url: str, *, sweep_every: timedelta) -> Celery:
     app = Celery("tradewind", broker=redis_url, amqp=Broker, include=["workers.tasks"], set_as_current=False)
     app.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
         worker_max_tasks_per_child=MAX_TASKS_A_PROCESS,
-        # Who names no queue takes both; see services.serve for workers of each.
+        # A worker without a named queue takes both; see services.serve for workers of each.
         task_queues=[Queue(name, routing_key=name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
         task_default_queue=JOBS_QUEUE,
         task_routes={name: {"queue": JOURNAL_QUEUE} for name in (JOURNAL, QUOTES)},
@@ -110,7 +110,7 @@ def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
         accept_content=["json"],
         broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT_S},
         broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,  # a broker may be away for a night
+        broker_connection_max_retries=None,  # a broker may be unreachable for a night
         broker_channel_error_retry=True,  # or refuse to write, as on a full disk
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,  # our log lines are JSON already
@@ -121,9 +121,9 @@ def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
 
 
 def from_environment(environment: Mapping[str, str]) -> Celery:
-    """The application that the environment describes; ends the process with one line if it cannot be."""
+    """Return the application that the environment describes; exit with one line if a setting is invalid."""
     try:
-        return application(Settings.from_environment(environment, data_folder=Path("var")))
+        return create_application(Settings.from_environment(environment, data_folder=Path("var")))
     except InvalidValue as wrong:
         raise SystemExit(f"workers: {wrong}") from None
 

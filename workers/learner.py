@@ -1,4 +1,4 @@
-"""Fills the learner's port with the numerics: Arrow in, domain values out."""
+"""Implement the learner's port with the numerics: Arrow in, domain values out."""
 
 from array import array
 from collections import OrderedDict
@@ -23,27 +23,27 @@ from tradewind.units import MIB
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_KEPT_BYTES = 256 * MIB
-"""Of curves, by each worker process: 8,000,000 transfers in all."""
+MAX_CACHED_BYTES = 256 * MIB
+"""Curves in the cache of each worker process: 8,000,000 transfers in all."""
 
 BYTES_A_BREAKPOINT = 4 * 8
-"""Its time, the step of the rate there, and what the curve derives from both: the rate and the bytes until then."""
+"""Time, step of the rate, and what the curve derives from both: the rate and the bytes until then."""
 
 
 class Learner:
-    """Fits curves and links; the held-out rows of a link are drawn from ``seed``, so that a refit repeats itself."""
+    """The numerics of a worker; ``seed`` draws the held-out rows of a link, so that a refit is reproducible."""
 
-    def __init__(self, *, seed: int = 0, most_kept_bytes: int = MOST_KEPT_BYTES) -> None:
+    def __init__(self, *, seed: int = 0, max_cached_bytes: int = MAX_CACHED_BYTES) -> None:
         self._seed = seed
-        self._ends = _KeptCurves(most_kept_bytes)
+        self._ends = _CurveCache(max_cached_bytes)
 
     def curve(self, rows: Iterable[pa.RecordBatch]) -> KnownLoadCurve:
-        """Known bytes of the rows, as breakpoints and steps of the rate."""
-        whole = KnownBytesCurve.empty()
+        """Return the known load curve of the rows, as breakpoints and steps of the rate."""
+        total = KnownBytesCurve.empty()
         for batch in rows:
             start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
-            whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
-        return KnownLoadCurve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
+            total = total.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
+        return KnownLoadCurve(array("d", total.times_s.tobytes()), array("d", total.rate_steps.tobytes()))
 
     def fit(
         self,
@@ -53,18 +53,20 @@ class Learner:
         unknown_before_bps: float | None,
         in_force: StoredModel | None,
     ) -> LinkModel:
-        """The model of a link; raises ``CannotFit``."""
-        known = EndpointCurves(self._ends.of(curves.source), self._ends.of(curves.destination), _known(curves.between))
+        """Return the model of a link; raise ``CannotFit``."""
+        known = EndpointCurves(
+            self._ends.of(curves.source), self._ends.of(curves.destination), _to_bytes_curve(curves.between)
+        )
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
-        reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=before_bps)
+        reduced = reduce_log(map(to_link_log, rows), known, unknown_before_bps=before_bps)
         before = InForce(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
         return fit_link(reduced, np.random.default_rng(self._seed), before)
 
 
-class _KeptCurves:
-    """Known bytes of the ends of the links fitted last; the longest unused are dropped, but for the newest.
+class _CurveCache:
+    """Known load curves of the endpoints of recently fitted links; the least recently used are evicted.
 
-    An end has its rows read once for each of its links otherwise: the square of its links.
+    Without the cache the rows of an endpoint are read once for each of its links: quadratic in its links.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -74,37 +76,37 @@ class _KeptCurves:
     def of(self, known: EndpointLoad) -> KnownBytesCurve:
         key = known.endpoint_id, known.rows_by_month
         if key not in self._curves:
-            whole = KnownBytesCurve.empty()
+            total = KnownBytesCurve.empty()
             for curve in known.read():
-                whole = whole.merged(_known(curve))
-            self._curves[key] = whole
-            while len(self._curves) > 1 and self._kept_bytes() > self._most_bytes:
+                total = total.merged(_to_bytes_curve(curve))
+            self._curves[key] = total
+            while len(self._curves) > 1 and self._cached_bytes() > self._most_bytes:
                 self._curves.popitem(last=False)
         self._curves.move_to_end(key)
         return self._curves[key]
 
-    def _kept_bytes(self) -> int:
-        return BYTES_A_BREAKPOINT * sum(len(each.times_s) for each in self._curves.values())
+    def _cached_bytes(self) -> int:
+        return BYTES_A_BREAKPOINT * sum(len(curve.times_s) for curve in self._curves.values())
 
 
-def _known(curve: KnownLoadCurve) -> KnownBytesCurve:
+def _to_bytes_curve(curve: KnownLoadCurve) -> KnownBytesCurve:
     return KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
 
 
 def _column(batch: pa.RecordBatch, name: str) -> FloatArray:
-    """A numeric column as floats, absent as NaN."""
+    """Return a numeric column as floats, absent values as NaN."""
     values: FloatArray = batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values
 
 
-def link_log(batch: pa.RecordBatch) -> LinkLog:
-    """A batch of the store's fit rows as the columns that models are fitted from."""
+def to_link_log(batch: pa.RecordBatch) -> LinkLog:
+    """Return a batch of the store's rows as the columns that models are fitted from."""
     halves = np.frombuffer(b"".join(batch.column("id").to_pylist()), dtype=">u8").reshape(-1, 2).astype(np.uint64)
     start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
     duration_s = end_s - start_s
     disk = _column(batch, "usage_disk")
     settings = np.stack([_column(batch, axis) for axis in AXES], axis=1)
-    settings[~(disk >= STORAGE_BOUND), AXES.index("io_block_bytes")] = np.nan  # it tells nothing where disks had time
+    settings[~(disk >= STORAGE_BOUND), AXES.index("io_block_bytes")] = np.nan  # it says nothing where disks were idle
     return LinkLog(
         id_high=halves[:, 0],
         id_low=halves[:, 1],

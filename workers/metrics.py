@@ -1,7 +1,7 @@
-"""Metrics of a worker: each of its processes counts in files of a folder, and the main process serves their sums.
+"""Metrics of a worker: each process counts in files of a folder, and the main process serves the sums.
 
-With ``PROMETHEUS_MULTIPROC_DIR`` set, prometheus_client keeps its numbers in files, one set a process, so that those of
-a process that was replaced still count. Without it every process counts for itself and nothing is served.
+With ``PROMETHEUS_MULTIPROC_DIR`` set, prometheus_client stores its numbers in files, one set a process, so that the
+numbers of a replaced process still count. Without it every process counts alone and nothing is served.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.multiprocess import MultiProcessCollector
 
 FIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-"""Between a link with little history and one with 10^7 rows."""
+"""Buckets from a link with little history to one with 10^7 rows."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class WorkerMetrics:
     last_sweep: Gauge
 
     def expect(self, tasks: Iterable[str]) -> None:
-        """Count failures from zero: the first is a rise then, and not a series that begins at 1 and stays there.
+        """Start the counts of failures at zero, so that the first failure is an increase and not a new series at 1.
 
         Parameters
         ----------
-        tasks : the names of those that may run.
+        tasks : names of the tasks that may run.
         """
         for task in tasks:
             self.task_seconds.labels(task, "failed")
@@ -57,7 +57,7 @@ class WorkerMetrics:
             registry=registry,
             task_seconds=Histogram(
                 "tradewind_task_seconds",
-                "Time of a task in seconds, by what became of it.",
+                "Time of a task in seconds, by outcome.",
                 ["task", "outcome"],
                 buckets=FIT_SECONDS,
                 registry=registry,
@@ -69,16 +69,18 @@ class WorkerMetrics:
                 buckets=FIT_SECONDS,
                 registry=registry,
             ),
-            fitted_rows=Counter("tradewind_fitted_rows", "Log rows that new models stand on.", registry=registry),
+            fitted_rows=Counter(
+                "tradewind_fitted_rows", "Log rows that new models were fitted from.", registry=registry
+            ),
             release_seconds=Histogram(
                 "tradewind_release_seconds",
-                "Seconds from the beginning of a release to its publication.",
+                "Seconds from the start of a release to its publication.",
                 buckets=FIT_SECONDS,
                 registry=registry,
             ),
             releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
-            rolled_up_days=Counter("tradewind_rollups", "Days of links that were added up anew.", registry=registry),
+            rolled_up_days=Counter("tradewind_rollups", "Days of links that were summed again.", registry=registry),
             exported_rows=Counter("tradewind_exported_rows", "Log rows written as Parquet.", registry=registry),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
@@ -87,11 +89,11 @@ class WorkerMetrics:
                 "tradewind_quote_entries", "Entries of quotes taken from the stream.", ["outcome"], registry=registry
             ),
             gate_failures=Counter(
-                "tradewind_gate_failures", "New models of links that the gate kept from serving.", registry=registry
+                "tradewind_gate_failures", "New models of links that the gate refused.", registry=registry
             ),
             swept_jobs=Counter(
                 "tradewind_swept_jobs",
-                "Jobs that the sweep sent because their own were lost or had to wait.",
+                "Jobs that the sweep sent because the first ones were lost or had to wait.",
                 ["task"],
                 registry=registry,
             ),
@@ -111,7 +113,7 @@ class WorkerMetrics:
 
 
 class SumsBelow(MultiProcessCollector):
-    """Sums over the processes that count in a folder or in folders below it: another worker's may be there."""
+    """A collector of sums over the processes that count in a folder or below it, other workers' included."""
 
     def __init__(self, registry: CollectorRegistry, folder: Path) -> None:
         super().__init__(registry, path=str(folder))  # type: ignore[no-untyped-call]  # the library's
@@ -119,25 +121,25 @@ class SumsBelow(MultiProcessCollector):
 
     def collect(self) -> Iterable[Metric]:
         while True:
-            with suppress(FileNotFoundError):  # a worker that begins removes what its processes have counted before
+            with suppress(FileNotFoundError):  # a worker that starts removes the counts of its earlier processes
                 files = [str(path) for path in self._folder.rglob("*.db") if path.stat().st_size]
                 return self.merge(files)  # type: ignore[no-untyped-call,no-any-return]
 
 
-def begin_counting(folder: Path) -> None:
+def reset_counts(folder: Path) -> None:
     """Let this worker's processes count from zero.
 
     Parameters
     ----------
-    folder : of this worker alone; made if need be.
+    folder : of this worker alone; it is created if missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for left_over in folder.glob("*.db"):
-        left_over.unlink()
+    for old_file in folder.glob("*.db"):
+        old_file.unlink()
 
 
 def serve_metrics(host: str, port: int, folder: Path) -> None:
-    """Serve the sums over all processes that count below a folder until this one ends."""
+    """Serve the sums over all processes that count below a folder, until this process ends."""
     registry = CollectorRegistry()
     SumsBelow(registry, folder)
     start_http_server(port, host, registry)

@@ -1,4 +1,4 @@
-"""What one worker process works with."""
+"""The use cases of one worker process and their dependencies."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,7 +33,7 @@ from workers.traced import TracedStream
 
 @dataclass(frozen=True)
 class WorkerParts:
-    """The use cases of this process, and what they are made of."""
+    """The use cases of this process, and the clients, stores and metrics that they share."""
 
     store: Store
     logs: LogReader
@@ -61,7 +61,7 @@ class WorkerParts:
         log: FilteringBoundLogger,
         tracing: Tracing | None = None,
     ) -> Self:
-        """Put the parts together; connections are opened when first used."""
+        """Create the parts; connections are opened when first used."""
         client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
         dispatcher = Dispatcher(
             create_job_publisher(redis_url), client, log, dict if tracing is None else tracing.carried
@@ -80,8 +80,8 @@ class WorkerParts:
         )
         retention = ReleaseRetention(store.unit_of_work, settings.retained_releases, reporter)
 
-        journal = _heartbeats(client, store, reporter, tracing)
-        quotes = _quotes(client, store, reporter)
+        journal = _create_heartbeat_journal(client, store, reporter, tracing)
+        quotes = _create_quote_journal(client, store, reporter)
         roll_up = RollUp(store.unit_of_work)
         lake = None if settings.export_place is None else ParquetLake(open_storage(settings.export_place), logs)
         log_retention = None
@@ -117,22 +117,24 @@ class WorkerParts:
             self.tracing.close()
 
 
-def _heartbeats(client: redis.Redis, store: Store, reporter: Reporter, tracing: Tracing | None) -> HeartbeatJournal:
+def _create_heartbeat_journal(
+    client: redis.Redis, store: Store, reporter: Reporter, tracing: Tracing | None
+) -> HeartbeatJournal:
     stream: EntryStream = JournalStream(client)
     if tracing is not None:
         stream = TracedStream(stream, tracing)
 
-    def dropped(entry: Entry, reason: str) -> None:
-        tenant_id, transfer_id = entry.told("tenant"), entry.told("transfer")
+    def report_dropped(entry: Entry, reason: str) -> None:
+        tenant_id, transfer_id = entry.decode("tenant"), entry.decode("transfer")
         reporter.report(
             HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
         )
 
-    return HeartbeatJournal(stream, dropped, store.unit_of_work, SystemClock())
+    return HeartbeatJournal(stream, report_dropped, store.unit_of_work, SystemClock())
 
 
-def _quotes(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteJournal:
-    def dropped(entry: Entry, reason: str) -> None:
-        reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.told(TENANT), reason=reason))
+def _create_quote_journal(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteJournal:
+    def report_dropped(entry: Entry, reason: str) -> None:
+        reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.decode(TENANT), reason=reason))
 
-    return QuoteJournal(JournalStream(client, QUOTES), dropped, store.unit_of_work)
+    return QuoteJournal(JournalStream(client, QUOTES), report_dropped, store.unit_of_work)

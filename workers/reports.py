@@ -1,4 +1,4 @@
-"""Facts of the use cases as log lines and metrics."""
+"""Write the events of use cases to the log and count them in metrics."""
 
 from dataclasses import asdict
 from typing import Any
@@ -49,55 +49,55 @@ EVENT_OF = {
 
 
 class Reports:
-    """Tells each fact to the log and counts it."""
+    """A reporter that logs each event and counts it."""
 
     def __init__(self, metrics: WorkerMetrics, log: FilteringBoundLogger) -> None:
         self._metrics = metrics
         self._log = log
 
-    def report(self, fact: WorkEvent) -> None:
-        self._count(fact)
-        self._log.info(EVENT_OF[type(fact)], **_told(fact))
+    def report(self, event: WorkEvent) -> None:
+        self._count(event)
+        self._log.info(EVENT_OF[type(event)], **_to_log_fields(event))
 
-    def _count(self, fact: WorkEvent) -> None:
+    def _count(self, event: WorkEvent) -> None:
         metrics = self._metrics
-        match fact:
+        match event:
             case LinkFitted():
-                metrics.fit_seconds.labels("fitted").observe(fact.duration_s)
-                metrics.fitted_rows.inc(fact.rows)
+                metrics.fit_seconds.labels("fitted").observe(event.duration_s)
+                metrics.fitted_rows.inc(event.rows)
             case LinkRefused():
-                metrics.fit_seconds.labels("refused").observe(fact.duration_s)
-                metrics.gate_failures.inc(fact.verdict is not None and not fact.verdict.passed)
+                metrics.fit_seconds.labels("refused").observe(event.duration_s)
+                metrics.gate_failures.inc(event.verdict is not None and not event.verdict.passed)
             case ReleasePublished():
                 metrics.releases.labels("published").inc()
-                metrics.release_seconds.observe(fact.building_s)
+                metrics.release_seconds.observe(event.building_s)
             case ReleaseRefused():
                 metrics.releases.labels("refused").inc()
             case OldReleasesRemoved():
-                metrics.removed.labels("releases").inc(fact.releases)
-                metrics.removed.labels("models").inc(fact.models)
+                metrics.removed.labels("releases").inc(event.releases)
+                metrics.removed.labels("models").inc(event.models)
             case DaysRolledUp():
-                metrics.rolled_up_days.inc(fact.days)
+                metrics.rolled_up_days.inc(event.days)
             case Swept():
-                metrics.tenants_with_work.set(fact.tenants_with_work)
-                metrics.swept_jobs.labels(RefreshModels.name).inc(fact.tenants_with_work)
-                metrics.swept_jobs.labels(RemoveOldReleases.name).inc(fact.tenants_with_old_releases)
+                metrics.tenants_with_work.set(event.tenants_with_work)
+                metrics.swept_jobs.labels(RefreshModels.name).inc(event.tenants_with_work)
+                metrics.swept_jobs.labels(RemoveOldReleases.name).inc(event.tenants_with_old_releases)
                 metrics.last_sweep.set_to_current_time()
             case _:
-                self._count_entries(fact)
+                self._count_entries(event)
 
-    def _count_entries(self, fact: WorkEvent) -> None:
-        """Of the streams whose entries are journalled."""
+    def _count_entries(self, event: WorkEvent) -> None:
+        """Count events of journals and exports, and ignore those that have no metric of their own."""
         metrics = self._metrics
-        match fact:
+        match event:
             case LogsExported():
-                metrics.exported_rows.inc(fact.rows)
+                metrics.exported_rows.inc(event.rows)
             case HeartbeatsJournalled():
-                metrics.heartbeats.labels("stored").inc(fact.stored)
-                metrics.heartbeats.labels("dropped").inc(fact.dropped)
+                metrics.heartbeats.labels("stored").inc(event.stored)
+                metrics.heartbeats.labels("dropped").inc(event.dropped)
             case QuotesJournalled():
-                metrics.quotes.labels("stored").inc(fact.stored)
-                metrics.quotes.labels("dropped").inc(fact.dropped)
+                metrics.quotes.labels("stored").inc(event.stored)
+                metrics.quotes.labels("dropped").inc(event.dropped)
             case (
                 HeartbeatDropped()
                 | QuotesDropped()
@@ -106,12 +106,12 @@ class Reports:
                 | LogsRetained()
                 | LongReadsEnded()
             ):
-                pass  # counted with the run, as an outcome of its task, or too rare to be
+                pass  # counted with the run or as an outcome of the task, or too rare
 
 
-def _told(fact: WorkEvent) -> dict[str, Any]:
-    """The fact's fields as a log line has them: identifiers as text, a verdict as its figures."""
-    told = {name: str(value) if name in ("tenant_id", "link_id") else value for name, value in asdict(fact).items()}
-    if isinstance(fact, LinkFitted | LinkRefused):
-        told["verdict"] = fact.verdict.metrics() if fact.verdict else None
-    return told
+def _to_log_fields(event: WorkEvent) -> dict[str, Any]:
+    """Return the event's fields for a log line: identifiers as text, a verdict as its metrics."""
+    fields = {name: str(value) if name in ("tenant_id", "link_id") else value for name, value in asdict(event).items()}
+    if isinstance(event, LinkFitted | LinkRefused):
+        fields["verdict"] = event.verdict.metrics() if event.verdict else None
+    return fields

@@ -20,13 +20,13 @@ from workers.parts import WorkerParts
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Tell, or do; return 0, 1 if it failed, 2 for wrong settings."""
-    asked = _parser().parse_args(arguments)
+    """Print which months are due, and drop them with ``--drop``; return 0, 1 on failure, 2 for invalid settings."""
+    options = _parser().parse_args(arguments)
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
-        if asked.months is not None:
-            settings = replace(settings, log_months=asked.months)
-        for line in _lines(settings, drop=asked.drop):
+        if options.months is not None:
+            settings = replace(settings, log_months=options.months)
+        for line in _lines(settings, drop=options.drop):
             sys.stdout.write(f"{line}\n")
     except InvalidValue as wrong:
         return _fail(wrong, 2)
@@ -38,17 +38,19 @@ def main(arguments: Sequence[str]) -> int:
 def _lines(settings: Settings, *, drop: bool) -> Sequence[str]:
     database_url, redis_url = settings.required_database_url, settings.required_redis_url
     if settings.log_months is None:
-        raise InvalidValue("TRADEWIND_LOG_MONTHS", "must be set, or --months given: all logs are kept")
+        raise InvalidValue(
+            "TRADEWIND_LOG_MONTHS", "must be set, or --months given: without it all logs are stored for good"
+        )
     log = create_logger("retain", output=sys.stderr)
     with closing(WorkerParts.open(database_url, redis_url, settings=settings, log=log)) as parts:
         assert parts.log_retention is not None, "months are set"
         due = parts.log_retention.run() if drop else parts.log_retention.plan()
     if not due:
-        return [f"no month is due: {settings.log_months} beside the current one are kept"]
-    return [line for each in due for line in _told(each)]
+        return [f"no month is due: the current one and the {settings.log_months} before it stay"]
+    return [line for month in due for line in _format_month(month)]
 
 
-def _told(due: MonthDue) -> Sequence[str]:
+def _format_month(due: MonthDue) -> Sequence[str]:
     stored = due.stored
     state = "dropped" if due.dropped else "cannot be dropped yet" if due.obstacles else "would be dropped"
     return [

@@ -1,4 +1,4 @@
-"""What runs by the clock."""
+"""Tasks that run by the clock."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,26 +14,26 @@ RETAIN = "tradewind.retain"
 END_LONG_READS = "tradewind.end_long_reads"
 
 JOURNAL_EVERY_S = 2.0
-"""Agents keep what is not journalled, and pages show it no sooner."""
+"""Agents store what is not journalled yet, and pages show it no sooner."""
 
 QUOTES_EVERY_S = 10.0
-"""Nobody waits for them."""
+"""No page or call waits for stored quotes."""
 
 ROLL_UP_EVERY_S = 10.0
-"""Analysts see it no sooner; pages make what changed a moment ago themselves."""
+"""Analysts see sums no sooner; pages sum the days that changed a moment ago themselves."""
 
 END_LONG_READS_EVERY_S = 60.0
-"""Of what is ended after ten minutes."""
+"""Transactions are ended after ten minutes."""
 
 EXPORT_AT = crontab(hour="1", minute="20")
-"""UTC: an hour after a day is over, for agents that upload late."""
+"""UTC: more than an hour after the end of a day, for agents that upload late."""
 
 RETAIN_AT = crontab(hour="2", minute="40")
-"""UTC: when what was exported this night is."""
+"""UTC: after the export of this night."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
-    """The schedule of ``celery beat``; what could not start in time is dropped, the next one is as good."""
+    """Return the schedule of ``celery beat``; a run that cannot start before the next one is dropped."""
     return {
         "sweep": {
             "task": SWEEP,

@@ -1,4 +1,4 @@
-"""Tasks: each turns a message into a job and hands it to its use case."""
+"""Celery tasks: each converts a message to a job and passes it to its use case."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from workers.task import TimedTask
 
 @shared_task(bind=True, base=TimedTask, name=RefreshModels.name)
 def refresh_models(self: TimedTask, tenant_id: str) -> None:
-    self.parts.refresh.begin(RefreshModels(UUID(tenant_id)))
+    self.parts.refresh.start(RefreshModels(UUID(tenant_id)))
 
 
 @shared_task(bind=True, base=TimedTask, name=FitLink.name)
@@ -36,23 +36,23 @@ def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=SWEEP, by_clock=True)
 def sweep(self: TimedTask) -> None:
-    """Find work whose job was lost between commit and publish, or that waited for its interval, and what is too old."""
+    """Send jobs that were lost between commit and publish or waited for their interval, and remove old releases."""
     registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
-    waiting, grown = registry.tenants_with_work(), registry.tenants_with_old_releases(self.parts.retention.kept)
-    for tenant_id in waiting:
+    to_refresh, to_shrink = registry.tenants_with_work(), registry.tenants_with_old_releases(self.parts.retention.kept)
+    for tenant_id in to_refresh:
         dispatcher.send(RefreshModels(tenant_id))
-    for tenant_id in grown:
+    for tenant_id in to_shrink:
         dispatcher.send(RemoveOldReleases(tenant_id))
-    self.parts.reporter.report(Swept(tenants_with_work=len(waiting), tenants_with_old_releases=len(grown)))
+    self.parts.reporter.report(Swept(tenants_with_work=len(to_refresh), tenants_with_old_releases=len(to_shrink)))
 
 
 @shared_task(bind=True, base=TimedTask, name=JOURNAL, by_clock=True)
 def journal_heartbeats(self: TimedTask) -> None:
-    """Store the heartbeats that were answered since the last run."""
+    """Store the heartbeats answered since the last run."""
     try:
         run = self.parts.journal.run()
-    except Unavailable as away:  # not tried again: the next run by the clock takes the same entries
-        self.parts.reporter.report(JournalWaits(reason=str(away)))
+    except Unavailable as error:  # no retry: the next run by the clock takes the same entries
+        self.parts.reporter.report(JournalWaits(reason=str(error)))
         return
     if run.stored or run.dropped:
         self.parts.reporter.report(HeartbeatsJournalled(stored=run.stored, dropped=run.dropped))
@@ -60,11 +60,11 @@ def journal_heartbeats(self: TimedTask) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=QUOTES, by_clock=True)
 def journal_quotes(self: TimedTask) -> None:
-    """Store what was quoted since the last run."""
+    """Store the quotes given since the last run."""
     try:
         run = self.parts.quotes.run()
-    except Unavailable as away:
-        self.parts.reporter.report(JournalWaits(reason=str(away)))
+    except Unavailable as error:
+        self.parts.reporter.report(JournalWaits(reason=str(error)))
         return
     if run.stored or run.dropped:
         self.parts.reporter.report(QuotesJournalled(stored=run.stored, dropped=run.dropped))
@@ -72,7 +72,7 @@ def journal_quotes(self: TimedTask) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=ROLL_UP, by_clock=True)
 def roll_up(self: TimedTask) -> None:
-    """Add up anew the days whose rows have changed since the last run."""
+    """Sum the days again whose rows changed since the last run."""
     for tenant_id in self.parts.store.registry.tenants_with_changed_days():
         if days := self.parts.roll_up.run(tenant_id):
             self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))
@@ -85,7 +85,7 @@ def export_logs(self: TimedTask, tenant_id: str) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=EXPORT, by_clock=True)
 def export(self: TimedTask) -> None:
-    """Have each tenant's changed days exported; what is not over by the next night goes on then."""
+    """Send a job to export each tenant's changed days; one that is not done by the next night continues then."""
     if self.parts.export.lake is None:
         return
     today = self.parts.export.clock.now().date()
@@ -95,13 +95,13 @@ def export(self: TimedTask) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=END_LONG_READS, by_clock=True)
 def end_long_reads(self: TimedTask) -> None:
-    """End the sessions of analysts' tools whose transaction goes on for too long: it holds what it has read."""
+    """End the sessions of analysts' tools whose transaction lasts too long: it holds locks on what it read."""
     if sessions := self.parts.store.reads.end_long(LONGEST_TRANSACTION):
         self.parts.reporter.report(LongReadsEnded(sessions=sessions))
 
 
 @shared_task(bind=True, base=TimedTask, name=RETAIN, by_clock=True)
 def retain(self: TimedTask) -> None:
-    """Drop the months of logs that are not to be kept, once they are exported."""
+    """Drop the months of logs that are older than the setting, once they are exported."""
     if self.parts.log_retention is not None:
         self.parts.log_retention.run()

@@ -1,4 +1,4 @@
-"""Spans of what workers do, where traces are asked for: each belongs to the request that it goes back to."""
+"""Spans of what workers do, where tracing is set up; each belongs to the request that caused it."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from services.application.transfers.stream_journal import Entry, EntryStream
 from services.observability.tracing import TENANT, Tracing
 
 TRACE = "trace"
-"""Field of an entry: what its heartbeat belongs to."""
+"""Field of an entry: the trace of its heartbeat."""
 
 
 class TracedStream:
-    """A stream of heartbeats that tells of each batch that was stored."""
+    """A stream of heartbeats that records a span for each stored batch."""
 
     def __init__(self, stream: EntryStream, tracing: Tracing) -> None:
         self._stream = stream
@@ -25,10 +25,15 @@ class TracedStream:
 
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
         self._stream.settle(entries, journalled)
-        traced = [trace for entry in entries if (trace := entry.told(TRACE))]
-        if traced and journalled:  # of one tenant; without any, entries that nobody can read were dropped
-            told: dict[str, str | int] = {"tradewind.heartbeats": len(entries), TENANT: entries[0].told("tenant")}
-            self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=told)
+        traced = [trace for entry in entries if (trace := entry.decode(TRACE))]
+        if (
+            traced and journalled
+        ):  # a batch is of one tenant; without ``journalled`` the entries were unreadable and dropped
+            attributes: dict[str, str | int] = {
+                "tradewind.heartbeats": len(entries),
+                TENANT: entries[0].decode("tenant"),
+            }
+            self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=attributes)
 
     def release(self, entries: Sequence[Entry]) -> None:
         self._stream.release(entries)

@@ -74,7 +74,7 @@ def _recalled(parts: Container, secret: str) -> Principal | None:
     """The principal if it is remembered; one that will be forgotten soon is looked up meanwhile."""
     principal = parts.keyring.recall(secret)
     if principal is not None and parts.keyring.is_due(secret):
-        parts.lookups.begin(("key", secret), partial(parts.keyring.authenticate, secret))
+        parts.lookups.start(("key", secret), partial(parts.keyring.authenticate, secret))
     return principal
 
 

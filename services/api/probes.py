@@ -60,7 +60,7 @@ async def serving(parts: Parts) -> dict[str, str]:
 
 def _look(parts: Parts) -> asyncio.Task[str | None]:
     """One for all who ask now or within a moment."""
-    return parts.lookups.begin("readiness", parts.readiness.require, kept_s=KEPT_S)
+    return parts.lookups.start("readiness", parts.readiness.require, keep_s=KEPT_S)
 
 
 @router.get("/metrics", response_class=Response)

@@ -108,7 +108,7 @@ async def _planned(
 ) -> BatchPlan | None:
     """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
     try:
-        async with parts.planning_slots.turn(tenant_id):
+        async with parts.planning_slots.hold(tenant_id):
             return await run_in_threadpool(plan_batches, queue, terms)
     except Unavailable:
         return None

@@ -21,7 +21,7 @@ async def advise(asked: BatchingRequest, parts: Parts, principal: AgentKey) -> B
     """Bursts in which queued jobs share a radio's tail; no deadline that can be kept is missed for it."""
     radio = await run_in_threadpool(_radio, asked, parts, principal)
     jobs, terms = asked.to_jobs(), asked.to_terms(radio)
-    async with parts.planning_slots.turn(principal.tenant_id):
+    async with parts.planning_slots.hold(principal.tenant_id):
         plan = await run_in_threadpool(plan_batches, jobs, terms)
     return BatchingAdvice.of(plan, radio)
 

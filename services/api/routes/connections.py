@@ -49,7 +49,7 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     is what advice is worked out with.
     """
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
-    async with parts.analysis_slots.turn(principal.tenant_id):
+    async with parts.analysis_slots.hold(principal.tenant_id):
         sha256, analysis = await run_in_threadpool(_analyse, body, path, proxy)
     return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
 

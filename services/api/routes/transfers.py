@@ -139,7 +139,7 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         plan=offer.recommendation.plan,
         tables=tables,
         bins=enquiry.bins,
-        path=enquiry.path.completed_by((await load_snapshot(parts, principal.tenant_id)).bandwidth(enquiry.link)),
+        path=enquiry.path.completed_by((await load_snapshot(parts, principal.tenant_id)).known_bandwidth(enquiry.link)),
         caps=enquiry.caps,
         rate_limit_bps=enquiry.rate_limit_bps,
     )

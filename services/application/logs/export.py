@@ -103,14 +103,14 @@ class Export:
         while (written := self._next(job.tenant_id)) is not None:
             changed, file = written
             done.append(changed)
-            fact = LogsExported(
+            event = LogsExported(
                 tenant_id=job.tenant_id,
                 view=changed.view,
                 day=changed.day.isoformat(),
                 rows=file.rows,
                 bytes=file.bytes,
             )
-            self.reporter.report(fact)
+            self.reporter.report(event)
         return done
 
     def _next(self, tenant_id: UUID) -> tuple[ChangedDay, WrittenDay] | None:

@@ -93,7 +93,7 @@ class Refresh:
     stale_after: timedelta
     reporter: Reporter
 
-    def begin(self, job: RefreshModels) -> None:
+    def start(self, job: RefreshModels) -> None:
         """Start a release of the links that are due, unless one is under way or the last began just now.
 
         What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
@@ -119,17 +119,17 @@ class Refresh:
 
         ``is_retry`` : with an attempt whose worker lived to try again, as when the database was away.
         """
-        fact = None
+        event = None
         with self.unit_of_work(job.tenant_id) as work:
             work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now(), is_retry=is_retry)
             work.commit()
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)
             if claimed is not None:
-                fact = self._fit(work, job, claimed)
+                event = self._fit(work, job, claimed)
                 work.commit()
-        if fact is not None:
-            self.reporter.report(fact)
+        if event is not None:
+            self.reporter.report(event)
         self._publish_if_complete(job.tenant_id, job.release_id)
 
     def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
@@ -219,18 +219,18 @@ class Refresh:
             if work.release_work.building() != release_id or not work.release_work.is_complete(release_id):
                 return
             gate, now = work.release_work.outcomes(release_id), self.clock.now()
-            fact: ReleasePublished | ReleaseRefused
+            event: ReleasePublished | ReleaseRefused
             try:
                 began_at = work.releases.publish(release_id, gate, now)
             except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
                 work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
-                fact = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
+                event = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
             else:
                 work.publish(ReleaseChanged(tenant_id, release_id))
                 building_s = (now - began_at).total_seconds()
-                fact = ReleasePublished(
+                event = ReleasePublished(
                     tenant_id=tenant_id, release_id=release_id, outcomes=gate, building_s=building_s
                 )
             work.publish(RefreshModels(tenant_id))
             work.commit()
-        self.reporter.report(fact)
+        self.reporter.report(event)

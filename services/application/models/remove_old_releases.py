@@ -52,6 +52,6 @@ class ReleaseRetention:
                 break
             total += removed
         if total != RemovalResult():
-            fact = OldReleasesRemoved(tenant_id=job.tenant_id, releases=total.releases, models=total.models)
-            self.reporter.report(fact)
+            event = OldReleasesRemoved(tenant_id=job.tenant_id, releases=total.releases, models=total.models)
+            self.reporter.report(event)
         return total

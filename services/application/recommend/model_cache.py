@@ -1,4 +1,4 @@
-"""Models in memory: what serves every release, because a model never changes once it is stored."""
+"""The cache of models; it serves every release, because a model never changes once it is stored."""
 
 import threading
 from collections import OrderedDict
@@ -6,18 +6,17 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 from uuid import UUID
 
-from services.application.recommend.assumed_load import AssumedLoad
-from services.application.recommend.served_model import ServedLeaf, ServedModel
+from services.application.recommend.served_model import AssumedLoad, ServedLeaf, ServedModel
 
 MAX_LEAVES = 1_000
-"""Leaves of models kept in memory; 0.25 MB each, 0.4 MB once everything was asked of it. A model has one to a dozen."""
+"""Leaves of models in memory: 0.25 MB each, 0.4 MB once all parts were used. A model has one to a dozen."""
 
 MAX_SHIFTED = 500
-"""Leaves under another load than their median kept in memory; 30 kB each, 0.6 MB where agreements were solved anew."""
+"""Leaves in memory under another load than their median: 30 kB each, 0.6 MB where SLAs were solved again."""
 
 
 class NotInMemory(Exception):
-    """Models are needed that are not on the shelf; fetch all of them and ask again."""
+    """Models are needed that are not in the cache; fetch all of them and try again."""
 
     def __init__(self, model_ids: Sequence[UUID]) -> None:
         super().__init__(f"not in memory: {', '.join(map(str, model_ids))}")
@@ -25,11 +24,11 @@ class NotInMemory(Exception):
 
 
 class ModelCache:
-    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads.
+    """A least-recently-used cache of models and of leaves under another load; safe to use from several threads.
 
     Parameters
     ----------
-    capacity : leaves of models; the model that was put last is kept even if it has more.
+    capacity : leaves of models; the model that was added last stays even if it has more.
     shifted : leaves under another load.
     """
 
@@ -42,7 +41,7 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def get(self, model_id: UUID) -> ServedModel:
-        """The model; raises ``NotInMemory``."""
+        """Return the model; raise ``NotInMemory``."""
         with self._lock:
             found = self._models.get(model_id)
             if found is None:
@@ -56,33 +55,33 @@ class ModelCache:
 
     def put(self, model_id: UUID, model: ServedModel) -> None:
         with self._lock:
-            self._take(model_id)
+            self._remove(model_id)
             self._models[model_id] = model
             self._leaves += len(model.leaves)
             while self._leaves > self._capacity and len(self._models) > 1:
-                self._take(next(iter(self._models)))
+                self._remove(next(iter(self._models)))
 
-    def _take(self, model_id: UUID) -> Sequence[ServedLeaf]:
-        """Take a model off the shelf, if it is there: its leaves."""
+    def _remove(self, model_id: UUID) -> Sequence[ServedLeaf]:
+        """Remove a model, if it is there; return its leaves."""
         model = self._models.pop(model_id, None)
         leaves = () if model is None else model.leaves
         self._leaves -= len(leaves)
         return leaves
 
-    def give_up(self, model_ids: Collection[UUID]) -> None:
-        """Models that a newer release has replaced, with their shifted leaves; who still asks fetches them anew."""
+    def evict(self, model_ids: Collection[UUID]) -> None:
+        """Remove models that a newer release has replaced; requests that still need one fetch it again."""
         with self._lock:
-            leaves = {leaf for each in model_ids for leaf in self._take(each)}
+            leaves = {leaf for model_id in model_ids for leaf in self._remove(model_id)}
             for key in [key for key in self._shifted if key[0] in leaves]:
                 del self._shifted[key]
 
-    def used(self, most: int) -> frozenset[UUID]:
-        """The models that were used last."""
+    def list_recently_used(self, most: int) -> frozenset[UUID]:
+        """Return the models that were used last, at most so many."""
         with self._lock:
             return frozenset(islice(reversed(self._models), most))
 
     def under_load(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
-        """The leaf under a load; the same as long as it is kept."""
+        """Return the leaf under a load; the same object while it is in the cache."""
         if leaf.model.load_effect is None:
             return leaf
         key = leaf, load.share

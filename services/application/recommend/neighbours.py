@@ -1,4 +1,4 @@
-"""Leaves of other links near an unseen path and data set, found in the index alone: no model has to be in memory.
+"""Leaves of other links near an unknown path and data set, found in the index alone: no model has to be in memory.
 
 A leaf lies at (log2 RTT, log2 bandwidth, log2 of BDP over mean file size); distances are in doublings (Euclidean).
 """
@@ -16,10 +16,10 @@ NEIGHBOURS = 3
 """Leaves that lend their residuals (algorithms: the k nearest clusters)."""
 
 MAX_DISTANCE = 3.0
-"""Farthest leaf that still says something, in doublings."""
+"""Distance of the farthest leaf that is used, in doublings."""
 
 OTHER_MOVER_DISTANCE = 1.0
-"""What another mover on the same path counts in doublings: as little alike as a path of twice the RTT. A judgement."""
+"""Distance of another mover on the same path, in doublings: like a path of twice the RTT. A judgement."""
 
 Position = tuple[float, float, float]
 
@@ -35,10 +35,10 @@ class Neighbour:
 
 
 class Neighbourhood:
-    """All leaves of some links, in the order of the coordinate on which they are farthest apart.
+    """All leaves of some links, sorted by the coordinate on which they spread most.
 
-    The search goes outwards from where the asked one would stand, so it sees only what is about as near on that
-    coordinate as the leaves that it finds.
+    A search goes outwards from the requested position, so it visits only leaves that are about as near on that
+    coordinate as those that it finds.
     """
 
     def __init__(self, models: Iterable[tuple[LinkKey, IndexedModel]]) -> None:
@@ -48,14 +48,17 @@ class Neighbourhood:
             if model.path.bdp_bytes is not None
             for ordinal, leaf in enumerate(model.leaves)
         ]
-        columns = list(zip(*(each[0] for each in leaves), strict=True))
+        columns = list(zip(*(leaf[0] for leaf in leaves), strict=True))
         self._axis = max(range(len(columns)), key=lambda n: max(columns[n]) - min(columns[n]), default=0)
-        leaves.sort(key=lambda each: each[0][self._axis])
+        leaves.sort(key=lambda leaf: leaf[0][self._axis])
         self._leaves = leaves
-        self._marks = [each[0][self._axis] for each in leaves]
+        self._marks = [leaf[0][self._axis] for leaf in leaves]
 
     def nearest(self, here: Position, *, powered: bool) -> list[Neighbour]:
-        """At most ``NEIGHBOURS`` leaves within ``MAX_DISTANCE``, nearest first; with power in their logs if asked."""
+        """Return at most ``NEIGHBOURS`` leaves within ``MAX_DISTANCE``, nearest first.
+
+        ``powered`` : only leaves with power in their logs.
+        """
         mark, last = here[self._axis], len(self._marks)
         above = bisect_left(self._marks, mark)
         below = above - 1
@@ -80,17 +83,17 @@ class Neighbourhood:
 
 
 def find_nearest_leaves(
-    of_mover: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
+    own_links: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
 ) -> list[Neighbour]:
-    """At most ``NEIGHBOURS`` leaves, nearest first: of the mover's own links, and of others on the very path."""
-    found = [] if of_mover is None else of_mover.nearest(here, powered=powered)
-    lent = others.nearest(here, powered=powered)
-    found += (replace(each, distance=each.distance + OTHER_MOVER_DISTANCE) for each in lent)
-    return sorted(found, key=lambda each: each.distance)[:NEIGHBOURS]
+    """Return at most ``NEIGHBOURS`` leaves, nearest first: of the mover's links, and of other movers on this path."""
+    found = [] if own_links is None else own_links.nearest(here, powered=powered)
+    borrowed = others.nearest(here, powered=powered)
+    found += (replace(leaf, distance=leaf.distance + OTHER_MOVER_DISTANCE) for leaf in borrowed)
+    return sorted(found, key=lambda leaf: leaf.distance)[:NEIGHBOURS]
 
 
 def group_by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourhood]:
-    """The leaves of each mover's links apart: a setting of one is not that of another."""
+    """Return a neighbourhood for each mover: a setting of one means something else for another."""
     grouped: dict[str, list[tuple[LinkKey, IndexedModel]]] = {}
     for link, model in models.items():
         grouped.setdefault(link.mover, []).append((link, model))
@@ -98,7 +101,7 @@ def group_by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neigh
 
 
 def locate(path: Path, mean_file_bytes: float) -> Position:
-    """Where a data set on a path of known bandwidth and RTT lies among the leaves."""
+    """Return the position of a data set on a path of known bandwidth and RTT among the leaves."""
     bdp_bytes = path.bdp_bytes or 1.0
     return (
         math.log2(path.rtt_s or 1.0),

@@ -1,11 +1,11 @@
-"""What a caller asks before a transfer, and the offer that answers it."""
+"""The request that a caller makes before a transfer, and the recommendation that answers it."""
 
 import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 from uuid import UUID
 
-from services.application.recommend.quote import PriceQuote
+from services.application.recommend.pricing import PriceQuote
 from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
@@ -18,11 +18,11 @@ from tradewind.units import format_bps, format_count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRequest:
-    """What is to be moved, where, and what is agreed.
+    """What to move from where to where, and under which SLA.
 
-    ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
-    ``weight`` is the transfer's where several share a cap, ``shared_with`` how many of those there are.
-    ``rate_limit_bps`` is what the user permits at most.
+    ``load`` : external load, if the caller knows it, 0 … 1; more than ``LOAD_MAX`` counts as ``LOAD_MAX``.
+    ``weight`` : of this transfer where several share a cap. ``shared_with`` : how many transfers share one.
+    ``rate_limit_bps`` : most that the user permits.
     """
 
     link: LinkKey
@@ -36,18 +36,18 @@ class TransferRequest:
     shared_with: int = 0
     rate_limit_bps: float | None = None
 
-    def within(self, caps: Caps, shared_with: int) -> Self:
-        """The same within further caps, which live transfers share with it."""
+    def tightened_by(self, caps: Caps, shared_with: int) -> Self:
+        """Return the same request within further caps, which it shares with so many live transfers."""
         return replace(self, caps=self.caps.tightened_by(caps), shared_with=shared_with)
 
     @property
     def sharing(self) -> str:
-        """What a rationale says of transfers that share the caps."""
+        """Return what the rationale says of transfers that share the caps."""
         others = self.shared_with
         return f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
 
-    def ceiling(self, path: Path, *, is_reached: bool) -> str:
-        """What a rationale says of the most that can be carried: the user's limit, or the path once it is reached."""
+    def format_ceiling(self, path: Path, *, is_reached: bool) -> str:
+        """Return what the rationale says of the ceiling: the user's limit, or the bandwidth once it is reached."""
         limit_bps, bandwidth_bps = self.rate_limit_bps, path.bandwidth_bps
         if limit_bps is not None and limit_bps < (bandwidth_bps or math.inf):
             return f"; limited to {format_bps(limit_bps)} by its user"
@@ -57,10 +57,10 @@ class TransferRequest:
         if self.load is not None:
             object.__setattr__(self, "load", min(self.load, LOAD_MAX))
 
-    def chunks(self, path: Path) -> tuple[Chunk, ...]:
-        """Small, medium and large files by the path's BDP; one whole where that is not known.
+    def split_into_chunks(self, path: Path) -> tuple[Chunk, ...]:
+        """Return chunks of small, medium and large files by the path's BDP; one chunk where the BDP is unknown.
 
-        One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
+        There is one chunk also where the caps do not leave each chunk a channel: chunks run at the same time.
         """
         bdp_bytes = path.bdp_bytes
         if bdp_bytes is None:
@@ -71,9 +71,9 @@ class TransferRequest:
 
 
 class PricedRecommendation(NamedTuple):
-    """A recommendation, and its chunks' compact tables as the JSON that goes out with it.
+    """A recommendation with its quote, and its chunks' compact tables as the JSON that is sent with it.
 
-    ``quote`` : what the book in force says of it, where one is; ``link_id`` : the link whose own history answers.
+    ``quote`` : by the current price book, if there is one. ``link_id`` : the link whose own history answers.
     """
 
     recommendation: Recommendation

@@ -1,16 +1,16 @@
-"""The model of a link as the API holds it: what was solved beforehand, its tables, and both under another load."""
+"""The model of a link, ready to answer: partitions solved in advance, tables, and both under another load."""
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 
 from services.application.models.learned_model import StoredModel, Tier
-from services.application.recommend.assumed_load import AssumedLoad, LoadOrigin
-from services.application.recommend.chunk_choice import Solution
+from services.application.recommend.chunks import Solution
 from tradewind.cluster import Leaf, load_share, nearest_leaf
 from tradewind.dataset import LARGE_BDPS, DataSet
-from tradewind.load_effect import NO_SHIFT, LoadShift
+from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.model import LeafModel
 from tradewind.path import Path
 from tradewind.prediction import predict
@@ -21,13 +21,46 @@ from tradewind.units import BITS_PER_BYTE, MIB
 from tradewind.unknown_path.borrowing import Lendable
 from tradewind.wire.recommendations import table_json
 
+DECIMALS = 2
+"""Decimals of a load that count, so that one leaf under a load serves all loads that are nearly the same."""
+
 LEAST_LONG_BYTES = 16 * MIB
-"""No shorter file is a long one, however short the path: opening it and its disk cost time, too. A judgement."""
+"""No shorter file counts as long, however short the path: opening it takes time, too. A judgement."""
+
+
+class LoadOrigin(StrEnum):
+    """Where the load is known from, best first, in the words of the rationale."""
+
+    REQUESTED = "as asked"
+    LAST_KNOWN = "last known"
+    MEDIAN = "median"
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedLoad:
+    """The external load that an answer assumes: ``share`` of the path taken by others, 0 … 1, in hundredths."""
+
+    share: float
+    origin: LoadOrigin
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", round(self.share, DECIMALS))
+
+    def describe(self, effects: Iterable[LoadEffect | None]) -> str:
+        """Return the load as text, with a reservation where the logs of the leaves do not cover it."""
+        reservation = ""
+        for effect in effects:
+            if effect is None:
+                if self.origin is LoadOrigin.REQUESTED:
+                    reservation = "; its effect is in no log"
+            elif self.share > round(effect.loads[-1], DECIMALS):
+                reservation = f"; no log saw more than {effect.loads[-1]:.{DECIMALS}f}"
+        return f"load {self.share:.{DECIMALS}f} ({self.origin}{reservation})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPartition(Solution):
-    """A partition as the solution of all its targets, with the identity of its tier, which providers price."""
+    """A partition as the solution for all its targets, with the identity of its tier, which providers price."""
 
     lower: float
     upper: float
@@ -51,11 +84,11 @@ class ServedPartition(Solution):
 
 @dataclass(frozen=True, eq=False)
 class ServedLeaf:
-    """A leaf ready to answer under one load, its median unless shifted; what is asked for is made once and kept.
+    """A leaf ready to answer under one load, its median unless shifted; each part is computed once, when first used.
 
-    ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, as its provider sees it,
-    ``None`` for that leaf itself. ``ceiling_bps`` is what the path carries; ``is_limited`` where a user permits less:
-    nothing solved beforehand holds then.
+    ``compact`` : the compact table at the median load. ``usual`` : the leaf at its median, as its provider sees it;
+    ``None`` for that leaf itself. ``ceiling_bps`` : what the path carries. ``is_limited`` : the user permits less, so
+    that no partition solved in advance holds.
     """
 
     model: LeafModel
@@ -72,27 +105,27 @@ class ServedLeaf:
         return cls(model, tuple(tiers), model.compact(), ceiling_bps=bandwidth_bps or math.inf)
 
     def under_load(self, load: float) -> "ServedLeaf":
-        """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
+        """Return the leaf under a load 0 … 1; the leaf itself where the logs do not show an effect of load."""
         if self.model.load_effect is None:
             return self
         return replace(self, shift=self.model.shift(load), usual=self.usual or self)
 
     def limited_to(self, rate_bps: float | None) -> "ServedLeaf":
-        """The leaf for a user who permits no more than this rate; itself where it is above what the path carries."""
+        """Return the leaf limited to a rate; the leaf itself where the path carries no more than that anyway."""
         if rate_bps is None or rate_bps >= self.ceiling_bps:
             return self
         return replace(self, ceiling_bps=rate_bps, is_limited=True, usual=self.usual or self)
 
     @cached_property
     def table(self) -> SettingTable:
-        """All settings of the lattice."""
+        """All settings of the lattice under this load and ceiling."""
         table = self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
         return table.below(self.ceiling_bps)
 
     def certifiable_below_bps(self, ceiling_bps: float, confidence: float) -> float | None:
-        """The highest throughput that a setting keeps with this probability where no more than a ceiling is carried.
+        """Return the highest throughput, bit/s, that a setting reaches with this probability below a ceiling.
 
-        ``None`` where nothing is certified, or where neither this ceiling nor the leaf's own takes anything away.
+        ``None`` where nothing is certified, or where neither this ceiling nor the leaf's own cuts anything off.
         """
         if self.fastest_log + self.shift.log_throughput <= math.log(min(ceiling_bps, self.ceiling_bps)):
             return None
@@ -101,28 +134,28 @@ class ServedLeaf:
 
     @cached_property
     def table_json(self) -> bytes:
-        """The compact table as it goes out."""
+        """The compact table as JSON for the answer."""
         shifted = replace(self.compact, predicted=self.compact.predicted.under(self.shift))
         return table_json(shifted.below(self.ceiling_bps))
 
     @cached_property
     def lendable(self) -> Lendable:
-        """Settings to try on an unseen path near by."""
+        """Settings to try on an unknown path near this one."""
         return Lendable.of(self.model, self.compact)
 
     @cached_property
     def fastest_log(self) -> float:
         """Log throughput of the fastest setting at the median load."""
-        return max(each.log_throughput_mean for each in self.model.table.settings)
+        return max(setting.log_throughput_mean for setting in self.model.table.settings)
 
     def partitions(self, key: PartitionKey) -> tuple[ServedPartition, ...]:
-        """What was solved beforehand for a key, ascending; empty where it has to be solved anew."""
+        """Return the partitions solved in advance for a key, ascending; none where the SLA has to be solved now."""
         known = self._by_key.get(key)
         if known is None:
-            known = self._by_key[key] = tuple(sorted(self._shifted(key), key=lambda served: served.lower))
+            known = self._by_key[key] = tuple(sorted(self._shift_partitions(key), key=lambda served: served.lower))
         return known
 
-    def _shifted(self, key: PartitionKey) -> Iterator[ServedPartition]:
+    def _shift_partitions(self, key: PartitionKey) -> Iterator[ServedPartition]:
         for partition, tier in zip(self.model.partitions, self.tiers, strict=True):
             if partition.key == key and not self.is_limited:
                 here = partition if self.shift == NO_SHIFT else partition.under(self.shift)
@@ -142,37 +175,37 @@ class ServedModel:
 
     @classmethod
     def of(cls, stored: StoredModel) -> "ServedModel":
-        leaves = tuple(ServedLeaf.of(each.model, each.tiers, stored.path.bandwidth_bps) for each in stored.leaves)
+        leaves = tuple(ServedLeaf.of(leaf.model, leaf.tiers, stored.path.bandwidth_bps) for leaf in stored.leaves)
         return cls(stored.path, stored.load_median, leaves, stored.unknown_bps)
 
-    def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
-        """The leaf for a data set under this load, and how many doublings it is away.
+    def find_nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
+        """Return the leaf nearest to a data set under this load, and its distance in doublings.
 
-        Files beyond `_longest_bytes` are all alike.
+        Files longer than `_longest_bytes` count as that long.
         """
-        position, octaves = nearest_leaf(
+        position, distance = nearest_leaf(
             self._centres,
             mean_file_bytes=min(dataset.mean_file_bytes, self._longest_bytes),
             file_count=dataset.file_count,
             load=load,
         )
-        return self.leaves[position], octaves
+        return self.leaves[position], distance
 
     def fastest_bps(self, load: AssumedLoad) -> float:
-        """Throughput of the fastest setting of any leaf under a load."""
+        """Return the throughput of the fastest setting of any leaf under a load, bit/s."""
         known = self._fastest_bps.get(load.share)  # there are no more than a hundred loads
         if known is None:
             fastest = max(leaf.fastest_log + leaf.model.shift(load.share).log_throughput for leaf in self.leaves)
             known = self._fastest_bps[load.share] = math.exp(fastest)
         return known
 
-    def load(self, asked: float | None) -> AssumedLoad:
-        """The load to answer for: what is asked, else the last known of the link, else its median."""
-        return self._usual_load if asked is None else AssumedLoad(asked, LoadOrigin.ASKED)
+    def assume_load(self, requested: float | None) -> AssumedLoad:
+        """Return the load to answer for: the requested one, else the last known of the link, else its median."""
+        return self._usual_load if requested is None else AssumedLoad(requested, LoadOrigin.REQUESTED)
 
     @cached_property
     def _usual_load(self) -> AssumedLoad:
-        bandwidth_bps = self.path.bandwidth_bps  # what the logs call the whole pipe, as their loads do
+        bandwidth_bps = self.path.bandwidth_bps  # the full pipe, by the same measure as the loads in the logs
         if self.unknown_bps is None or bandwidth_bps is None:
             return AssumedLoad(self.load_median, LoadOrigin.MEDIAN)
         share = load_share(known_bps=0.0, unknown_bps=self.unknown_bps, bandwidth_bps=bandwidth_bps)
@@ -180,9 +213,9 @@ class ServedModel:
 
     @cached_property
     def _longest_bytes(self) -> float:
-        """File size from which on a longer one makes no difference: that of large chunks, or of the largest leaf.
+        """File size from which on a longer file makes no difference: that of large chunks, or of the largest leaf.
 
-        Where the bandwidth is not known the fastest setting stands for it; without a round trip all sizes differ.
+        Where the bandwidth is unknown the fastest setting replaces it; without a known RTT every size matters.
         """
         if self.path.rtt_s is None:
             return math.inf

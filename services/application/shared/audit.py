@@ -1,4 +1,4 @@
-"""Who changed what: one entry a change, written in the transaction of the change."""
+"""The audit log: one entry a change, written in the transaction of the change."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +11,12 @@ class ActorKind(StrEnum):
     USER = "user"
     KEY = "key"
     SERVICE = "service"
-    """The service by itself, or whoever runs its commands on the host."""
+    """The service itself, or an operator who runs its commands on the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts in a transaction."""
+    """The user, key or service that acts in a transaction."""
 
     kind: ActorKind
     id: UUID | None = None
@@ -26,7 +26,7 @@ SERVICE = Actor(ActorKind.SERVICE)
 
 
 class Audit(Protocol):
-    """The log of changes of the tenant whose transaction is open; its actor is known."""
+    """The log of changes of one tenant; a port because the application may not import persistence."""
 
     def note(self, action: str, subject: str, **detail: Any) -> None:
         """Add an entry.
@@ -34,14 +34,14 @@ class Audit(Protocol):
         Parameters
         ----------
         action : noun and verb, such as ``key.created``.
-        subject : what was changed, in words or by its id.
+        subject : the thing that changed, as text or by its id.
         detail : JSON values; never a secret.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """A change as it is listed; ``actor`` is the login, the key's name, or ``service``."""
+    """A change in the list; ``actor`` is the login, the key's name, or ``service``."""
 
     id: int
     at: datetime

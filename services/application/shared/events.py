@@ -1,4 +1,4 @@
-"""What workers tell of their work once it is committed: logs and metrics are made of these."""
+"""Events that workers report once their work is committed; logs and metrics are made of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class LinkFitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRefused:
-    """A link got no new model; ``verdict`` is absent where none could be fitted."""
+    """A link got no new model; ``verdict`` is ``None`` where no model could be fitted."""
 
     tenant_id: UUID
     release_id: int
@@ -35,7 +35,7 @@ class LinkRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePublished:
-    """A release is in force, so long after it was begun; ``outcomes``: how many links fared how."""
+    """A release became current, ``building_s`` after its start; ``outcomes`` : links by outcome."""
 
     tenant_id: UUID
     release_id: int
@@ -45,7 +45,7 @@ class ReleasePublished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRefused:
-    """A complete release was put aside."""
+    """A complete release was abandoned."""
 
     tenant_id: UUID
     release_id: int
@@ -54,7 +54,7 @@ class ReleaseRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldReleasesRemoved:
-    """A tenant's old releases are gone, or a part of them."""
+    """Old releases of a tenant were removed, and so many of their models."""
 
     tenant_id: UUID
     releases: int
@@ -63,7 +63,7 @@ class OldReleasesRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaysRolledUp:
-    """So many days of a tenant's links were added up anew."""
+    """So many days of a tenant's links were summed again."""
 
     tenant_id: UUID
     days: int
@@ -71,7 +71,7 @@ class DaysRolledUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsExported:
-    """A day of a tenant's view is in its Parquet file."""
+    """A day of a tenant's view was written to its Parquet file."""
 
     tenant_id: UUID
     view: str
@@ -82,7 +82,7 @@ class LogsExported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsDropped:
-    """A month of all tenants' logs is gone from the database; their number is an estimate."""
+    """A month of all tenants' logs was dropped from the database; ``rows`` is an estimate."""
 
     month: str
     rows: int
@@ -91,7 +91,7 @@ class LogsDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsRetained:
-    """A month of logs is due, but cannot be dropped yet."""
+    """A month of logs is due, but cannot be dropped yet for these reasons."""
 
     month: str
     reasons: tuple[str, ...]
@@ -99,7 +99,7 @@ class LogsRetained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How many tenants have links to fit, and how many have releases that are too old."""
+    """The sweep counted tenants with links to fit, and tenants with releases that are too old."""
 
     tenants_with_work: int
     tenants_with_old_releases: int
@@ -107,7 +107,7 @@ class Swept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatsJournalled:
-    """What became of the heartbeats that came since the last run of the journal."""
+    """The journal stored or dropped the heartbeats that came since its last run."""
 
     stored: int
     dropped: int
@@ -115,7 +115,7 @@ class HeartbeatsJournalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatDropped:
-    """An entry of the stream of heartbeats cannot be stored; ids as they stand there, empty where none do."""
+    """An entry of the heartbeat stream cannot be stored; its ids are quoted unchecked, empty where missing."""
 
     entry: str
     tenant_id: str
@@ -125,7 +125,7 @@ class HeartbeatDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotesJournalled:
-    """What became of the entries of quotes that came since the last run of their journal; each has several."""
+    """The journal stored or dropped the entries that came since its last run; an entry has several quotes."""
 
     stored: int
     dropped: int
@@ -133,7 +133,7 @@ class QuotesJournalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotesDropped:
-    """An entry of the stream of quotes cannot be stored; the id as it stands there."""
+    """An entry of the quote stream cannot be stored; its tenant id is quoted unchecked."""
 
     entry: str
     tenant_id: str
@@ -142,14 +142,14 @@ class QuotesDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongReadsEnded:
-    """Sessions of analysts' tools went on for too long in one transaction."""
+    """Sessions of analysts' tools were ended because one transaction lasted too long."""
 
     sessions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalWaits:
-    """The database or the stream of a journal is away; the next run of the journal takes the same entries."""
+    """The database or the stream of a journal is unreachable; the next run takes the same entries."""
 
     reason: str
 
@@ -175,6 +175,6 @@ WorkEvent = (
 
 
 class Reporter(Protocol):
-    """Where facts are told; telling must not fail."""
+    """Where workers report events; reporting must not fail. A port because `workers.reports` implements it."""
 
-    def report(self, fact: WorkEvent) -> None: ...
+    def report(self, event: WorkEvent) -> None: ...

@@ -1,4 +1,4 @@
-"""Reasons of failures, made fit to be shown: one line, bounded, without what is secret in addresses and settings."""
+"""Format reasons of failures for users: one bounded line without the secrets of addresses and settings."""
 
 import re
 
@@ -14,14 +14,14 @@ _SET_SECRET = re.compile(
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
 
 
-def without_secrets(text: str) -> str:
-    """``text`` without the users, passwords and queries of URLs, values of settings named as secrets, and keys."""
+def remove_secrets(text: str) -> str:
+    """Return ``text`` without users, passwords and queries of URLs, values of secret settings, and keys."""
     text = _USER_OF_URL.sub(f"{HIDDEN}@", text)
     text = _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", text)
     return _ACCESS_KEY.sub(HIDDEN, _SET_SECRET.sub(rf"\1{HIDDEN}", text))
 
 
 def format_reason(text: str) -> str:
-    """``text`` on one line of at most ``LONGEST_REASON`` characters, without secrets."""
-    line = without_secrets(" ".join(text.replace("\0", " ").split()))
+    """Return ``text`` as one line of at most ``LONGEST_REASON`` characters, without secrets."""
+    line = remove_secrets(" ".join(text.replace("\0", " ").split()))
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"

@@ -1,6 +1,6 @@
-"""What is asked of other processes once a transaction has committed: jobs for workers, notices for every process.
+"""Messages to other processes after a commit: jobs for workers, notices for every process.
 
-Jobs may be lost between commit and publish; the workers' sweep finds the work again from the database.
+A job may be lost between commit and publish; the workers' sweep finds the work again in the database.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import ClassVar
 from uuid import UUID
 
 REQUEST_ID = "request_id"
-"""Of the request that a job goes back to: it stands in every log line of both, and travels beside the job."""
+"""Header of a job with the id of the request that caused it; the id is in every log line of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class FitLink:
 
 @dataclass(frozen=True, slots=True)
 class RemoveOldReleases:
-    """Remove the releases of a tenant that are too old to be kept."""
+    """Remove the releases of a tenant that are too old."""
 
     name: ClassVar[str] = "tradewind.remove_old_releases"
     tenant_id: UUID
@@ -39,7 +39,7 @@ class RemoveOldReleases:
 
 @dataclass(frozen=True, slots=True)
 class ExportLogs:
-    """Write the days of a tenant's views as Parquet that have changed since they were written."""
+    """Write the days of a tenant's views that changed since their last export as Parquet."""
 
     name: ClassVar[str] = "tradewind.export_logs"
     tenant_id: UUID
@@ -47,7 +47,7 @@ class ExportLogs:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChanged:
-    """Another release of the tenant is in force: snapshots in memory are to be replaced."""
+    """Another release of the tenant is current: processes replace their snapshots."""
 
     tenant_id: UUID
     release_id: int
@@ -55,7 +55,7 @@ class ReleaseChanged:
 
 @dataclass(frozen=True, slots=True)
 class KeyChanged:
-    """A key was revoked or changed: it may no longer be honoured from any cache."""
+    """A key was revoked or changed: processes drop it from their caches."""
 
     tenant_id: UUID
     key_id: UUID
@@ -63,21 +63,21 @@ class KeyChanged:
 
 @dataclass(frozen=True, slots=True)
 class LimitsChanged:
-    """Caps of the tenant have changed: snapshots in memory are to be replaced."""
+    """Caps of the tenant changed: processes replace their snapshots."""
 
     tenant_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class PricesChanged:
-    """A price book of the tenant was published or withdrawn: snapshots in memory are to be replaced."""
+    """A price book of the tenant was published or withdrawn: processes replace their snapshots."""
 
     tenant_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointsChanged:
-    """Names, aliases or paths of the tenant's endpoints have changed: snapshots in memory are to be replaced."""
+    """Names, aliases or paths of the tenant's endpoints changed: processes replace their snapshots."""
 
     tenant_id: UUID
 

@@ -1,4 +1,4 @@
-"""Look-ups that several requests want at once, or one after the other within a moment, are made once."""
+"""Run a look-up once for all requests that need it at the same time, or within a moment."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -9,31 +9,31 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Blocking look-ups in threads of their own; whoever asks for one that is under way waits for the same answer.
+    """Blocking look-ups in threads; callers that need one that is running wait for the same answer.
 
-    Belongs to one event loop.
+    It belongs to one event loop.
     """
 
     def __init__(self) -> None:
         self._flights: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def run(self, key: Hashable, look_up: Callable[[], T]) -> T:
-        """What ``look_up`` returns or raises; ``key`` says which look-up it is."""
-        result: T = await asyncio.shield(self.begin(key, look_up))  # who gives up does not take it from the others
+        """Return or raise what ``look_up`` does; ``key`` identifies the look-up."""
+        result: T = await asyncio.shield(self.start(key, look_up))  # a cancelled caller must not cancel it for others
         return result
 
-    def begin(self, key: Hashable, look_up: Callable[[], T], *, kept_s: float = 0.0) -> asyncio.Task[T]:
-        """Have it made, whether anybody waits for it or not; for ``kept_s`` after its end it serves whoever asks."""
+    def start(self, key: Hashable, look_up: Callable[[], T], *, keep_s: float = 0.0) -> asyncio.Task[T]:
+        """Start the look-up, whether or not a caller waits; its answer is reused for ``keep_s`` after its end."""
         task = self._flights.get(key)
         if task is None:
             task = self._flights[key] = asyncio.create_task(asyncio.to_thread(look_up))
-            task.add_done_callback(partial(self._end, key, kept_s))
+            task.add_done_callback(partial(self._end, key, keep_s))
         return task
 
-    def _end(self, key: Hashable, kept_s: float, task: asyncio.Task[Any]) -> None:
-        if kept_s:
-            task.get_loop().call_later(kept_s, self._flights.pop, key)
+    def _end(self, key: Hashable, keep_s: float, task: asyncio.Task[Any]) -> None:
+        if keep_s:
+            task.get_loop().call_later(keep_s, self._flights.pop, key)
         else:
             del self._flights[key]
         if not task.cancelled():
-            task.exception()  # nobody may have waited: it is told to those who do
+            task.exception()  # mark it as retrieved: there may be no caller that waited

@@ -1,4 +1,4 @@
-"""Work that is done beside the answers to others, a few pieces at a time."""
+"""Slots for heavy work, so that only a few pieces run next to the answers to other requests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -8,18 +8,18 @@ from weakref import WeakValueDictionary
 from tradewind.errors import Unavailable
 
 AT_ONCE = 4
-"""Each takes the interpreter from those who answer for a moment again and again: forty would leave them nothing."""
+"""Slots by default. Each piece of work takes the interpreter from other requests: forty would starve them."""
 
 PATIENCE_S = 5.0
-"""Whoever would wait longer is told to come again: agents keep what was not taken, and bring it later."""
+"""Longest wait for a slot. Then the caller is told to retry: agents store what was not accepted and send it later."""
 
 
 class Slots:
-    """Belongs to one event loop.
+    """A bounded number of concurrent pieces of work in one event loop.
 
     Parameters
     ----------
-    what, done : that is done, and what becomes of it, for people.
+    what, done : what is done, and its participle, for the message of a refusal.
     """
 
     def __init__(
@@ -27,26 +27,26 @@ class Slots:
     ) -> None:
         self._what, self._done, self._patience_s = what, done, patience_s
         self._free = asyncio.Semaphore(at_once)
-        self._lines: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self, of: Hashable | None = None) -> AsyncIterator[None]:
-        """Hold one.
+    async def hold(self, group: Hashable | None = None) -> AsyncIterator[None]:
+        """Hold a slot for the time of the block.
 
         Parameters
         ----------
-        of : who has one piece here at a time, done or waiting: the others of many do not wait before those of others.
+        group : has one piece here at a time, running or waiting, so that its others do not delay other groups.
 
         Raises
         ------
-        Unavailable : there was none in time.
+        Unavailable : no slot became free in time.
         """
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(self._patience_s):
-                    if of is not None:
-                        await held.enter_async_context(self._lines.setdefault(of, asyncio.Lock()))
-                    await held.enter_async_context(self._free)
+                    if group is not None:
+                        await stack.enter_async_context(self._locks.setdefault(group, asyncio.Lock()))
+                    await stack.enter_async_context(self._free)
             except TimeoutError:
                 raise Unavailable(f"{self._what} come faster than they are {self._done}; send it again") from None
             yield

@@ -1,4 +1,4 @@
-"""Requests that carry a token of their own, so that a double click, or a resend after a lost answer, does them once."""
+"""Requests with a token of their own, so that a double click or a resend after a lost answer runs them once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Submission(NamedTuple):
-    """What is known of a request: the hash of its content, when it came, and its answer once it is there."""
+    """A stored request: the hash of its content, its time of arrival, and its answer once there is one."""
 
     content_sha256: bytes
     at: datetime
@@ -15,7 +15,7 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionKey:
-    """Names one request. ``digest`` : of who sends it, where to, and its token. ``seal`` : 32 bytes for its answer."""
+    """The key of one request. ``digest`` : of sender, route and token. ``seal`` : 32 bytes that encrypt its answer."""
 
     digest: bytes
     content_sha256: bytes

@@ -25,7 +25,7 @@ class Entry:
     heard_at: datetime
     fields: Mapping[str, bytes]
 
-    def told(self, field: str) -> str:
+    def decode(self, field: str) -> str:
         """A field as text for people, whatever stands there."""
         return self.fields.get(field, b"").decode(errors="replace")
 

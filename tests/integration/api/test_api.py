@@ -72,7 +72,7 @@ def test_a_change_of_endpoints_is_heard_of_by_other_processes(
         return tenant.parts.client.pubsub_numsub(CHANNEL)[0][1]
 
     def is_heard() -> bool:
-        return other.snapshots.held(tenant.id) is None
+        return other.snapshots.get_fresh(tenant.id) is None
 
     before = listening()
     with (

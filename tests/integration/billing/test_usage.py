@@ -174,7 +174,7 @@ def test_who_was_offered_the_price_pays_though_a_key_of_the_provider_brings_the_
     assert [line["transfers"] for line in customer.billed()] == [1]
 
 
-def test_an_agreement_that_was_missed_stands_beside_the_bill(customer: Customer, learned: Tenant) -> None:
+def test_missed_sla_is_shown_with_the_bill(customer: Customer, learned: Tenant) -> None:
     made = quoted(customer.client)
     whole = logged(customer.client, made)
     with psycopg.connect(learned.database_url) as connection:

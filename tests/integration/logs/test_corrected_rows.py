@@ -126,7 +126,7 @@ def test_no_more_rows_are_tried_again_than_memory_is_for(
     assert (retried.stored, retried.left) == (2, 1)
 
 
-def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenant) -> None:
+def test_corrected_row_stays_with_the_key_that_uploaded_it(api: str, tenant: Tenant) -> None:
     first, second, third = refused(api, tenant, *(of_the_future() for _ in range(3)))
     with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
         retry_row(third.id, str(third.raw), uow=uow, clock=Later(2))

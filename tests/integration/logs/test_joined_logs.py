@@ -69,7 +69,7 @@ def test_an_upload_and_the_tasks_that_learn_it_are_joined_by_one_name(
     assert {(line["request_id"], line["tenant_id"]) for line in tasks + facts} == {(GIVEN, str(tenant.id))}
 
 
-def test_the_end_of_a_transfer_is_told_once_with_its_tenant_and_its_name(
+def test_end_of_a_transfer_is_logged_once_with_tenant_and_id(
     parts: Container, tenant: Tenant, output: io.StringIO
 ) -> None:
     with serving(parts) as address, tenant.client(address) as client:

@@ -63,7 +63,7 @@ def test_a_day_counts_each_transfer_once(api: str, tenant: Tenant) -> None:
     assert roll_up(tenant) == 0
 
 
-def test_energy_that_was_measured_is_told_apart_from_what_a_model_says(api: str, tenant: Tenant) -> None:
+def test_measured_energy_is_distinguished_from_modelled(api: str, tenant: Tenant) -> None:
     rapl = {"host": "source", "total_j": 300.0, "method": "rapl", "quality": "measured"}
     model = {"host": "destination", "total_j": 70.0, "method": "cpu_model", "quality": "assumed"}
     records = [moved("2026-03-01", energy=[rapl, model]), moved("2026-03-01", energy=[rapl])]
@@ -91,7 +91,7 @@ def test_energy_is_summed_by_the_ends_that_were_metered(api: str, tenant: Tenant
     assert row["tuned_energy_j"] == 500
 
 
-def test_logs_that_come_late_make_their_own_day_anew_and_no_other(api: str, tenant: Tenant) -> None:
+def test_late_logs_rebuild_their_own_day_only(api: str, tenant: Tenant) -> None:
     upload(api, tenant, *(moved(f"2026-03-0{day}") for day in range(1, 6)))
     assert roll_up(tenant) == 5
     before = rollups(tenant)
@@ -115,7 +115,7 @@ def test_rows_that_are_changed_or_removed_change_what_they_were_added_to(
     assert {day: row["bytes_moved"] for day, row in rollups(tenant).items()} == {"2026-03-01": 14}
 
 
-def test_a_row_that_is_mended_in_the_quarantine_is_counted(api: str, tenant: Tenant) -> None:
+def test_row_corrected_in_quarantine_is_counted(api: str, tenant: Tenant) -> None:
     good, bad = moved("2026-03-01"), moved("2026-03-02", protocol=None)
     upload(api, tenant, good, bad)
     roll_up(tenant)

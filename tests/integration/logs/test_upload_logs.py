@@ -330,7 +330,7 @@ def test_a_job_is_published_once_rows_are_stored(api: str, tenant: Tenant) -> No
     assert queued() == 1
 
 
-def test_no_row_is_seen_before_its_batch_is_whole(api: str, tenant: Tenant, admin_database_url: str) -> None:
+def test_no_row_is_visible_before_its_batch_is_complete(api: str, tenant: Tenant, admin_database_url: str) -> None:
     """A batch that fails in its last block leaves nothing, though blocks before were copied."""
     body = gzip.compress(ndjson(record(n) for n in range(4500)))
     with tenant.client(api) as client:

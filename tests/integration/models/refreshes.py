@@ -46,8 +46,8 @@ class Refreshes:
     def send(self, event: Any) -> None:
         self.sent.append(event)
 
-    def report(self, fact: WorkEvent) -> None:
-        self.facts.append(fact)
+    def report(self, event: WorkEvent) -> None:
+        self.facts.append(event)
 
     def fits(self) -> list[FitLink]:
         return [event for event in self.sent if isinstance(event, FitLink)]
@@ -60,7 +60,7 @@ class Refreshes:
     def run(self) -> int | None:
         """Begin, and do every fit that was asked for; the release in force afterwards."""
         self.sent.clear()
-        self.refresh.begin(RefreshModels(self.tenant.id))
+        self.refresh.start(RefreshModels(self.tenant.id))
         for job in self.fits():
             self.refresh.fit(job)
         with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:

@@ -90,7 +90,7 @@ def test_a_model_that_is_carried_from_release_to_release_outlives_the_one_it_was
         assert client.get(f"/v1/clusters/{cluster['id']}/surface").status_code == 200
 
 
-def test_one_returns_to_a_kept_release_and_not_to_a_removed_one(api: str, tenant: Tenant) -> None:
+def test_rollback_reaches_stored_releases_and_not_removed_ones(api: str, tenant: Tenant) -> None:
     removed, *kept = release_a_minute(api, tenant, KEPT + 1)
     remove(tenant)
     with tenant.client(api) as client:

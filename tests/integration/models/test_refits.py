@@ -48,7 +48,7 @@ def tiers(api: str, tenant: Tenant) -> dict[str, str]:
     return {p["kind"]: p["id"] for p in surface["partitions"] if p["confidence"] == 0.9}
 
 
-def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
+def test_refit_is_compared_with_the_current_model_on_rows_new_to_both(
     api: str, tenant: Tenant, logs: LogReader
 ) -> None:
     fixture = Refreshes(tenant, logs)
@@ -65,7 +65,7 @@ def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
     assert verdict["error_in_force"] == pytest.approx(0.05, abs=0.03)
 
 
-def test_a_refit_that_is_worse_than_the_model_in_force_leaves_it_there_and_says_so(
+def test_refit_worse_than_the_current_model_leaves_it_and_says_so(
     api: str, tenant: Tenant, logs: LogReader, admin_database_url: str
 ) -> None:
     fixture = Refreshes(tenant, logs)

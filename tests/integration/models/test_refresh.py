@@ -16,7 +16,7 @@ from tests.records import record
 from tests.stack import Tenant
 
 
-def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant, logs: LogReader) -> None:
+def test_uploaded_logs_become_the_current_release(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows(200))
     release = Refreshes(tenant, logs).run()
     assert release is not None
@@ -112,11 +112,11 @@ def test_a_release_without_models_makes_new_logs_wait_for_nothing(api: str, tena
 def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
     fixture = Refreshes(tenant, logs)
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     assert len(fixture.fits()) == 1
     fixture.sent.clear()  # lost on the way
     assert tenant.id in tenant.parts.store.registry.tenants_with_work()
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     assert fixture.fits() == []
     fixture.time += STALE_AFTER
     assert fixture.run() is not None
@@ -128,7 +128,7 @@ def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
 ) -> None:
     upload(api, tenant, rows())
     fixture = Refreshes(tenant, logs)
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     (job,) = fixture.fits()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         started = uow.release_work.start_attempt
@@ -140,7 +140,7 @@ def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
         assert uow.release_work.last_activity(job.release_id) == fixture.time
         uow.commit()
     fixture.sent.clear()
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     assert fixture.fits() == []
     fixture.refresh.fit(job, goes_on=True)
     assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
@@ -149,7 +149,7 @@ def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
 def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
     fixture = Refreshes(tenant, logs)
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     deadly, harmless = fixture.fits()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         for _ in range(MAX_ATTEMPTS):
@@ -193,7 +193,7 @@ def test_links_that_share_a_busy_end_are_fitted_one_after_the_other(api: str, te
     ]
     upload(api, tenant, [row | {"id": str(UUID(int=n + 1))} for n, row in enumerate(made)])
     fixture = Refreshes(tenant, logs)
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         keys = {link.id: link.key for link in uow.links.all()}
     hubs = [keys[job.link_id].source == "hub" for job in fixture.fits()]
@@ -231,7 +231,7 @@ def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, te
     assert read == {"psi": 1, "omega": 2}
 
 
-def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Tenant, logs: LogReader) -> None:
+def test_rollback_under_way_restarts_the_refresh(api: str, tenant: Tenant, logs: LogReader) -> None:
     fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows())
     first = fixture.run()
@@ -239,7 +239,7 @@ def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Te
     fixture.run()
     upload(api, tenant, rows(20, seed=4, first_minute=200))
     fixture.sent.clear()
-    fixture.refresh.begin(RefreshModels(tenant.id))
+    fixture.refresh.start(RefreshModels(tenant.id))
     with tenant.client(api) as client:
         assert client.post(f"/v1/releases/{first}/rollback").status_code == 200
     for job in fixture.fits():
@@ -251,7 +251,7 @@ def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Te
 
 
 @pytest.mark.parametrize("whole_too", [False, True])
-def test_the_whole_of_a_chunked_transfer_is_not_learned_beside_its_chunks(
+def test_total_of_a_chunked_transfer_is_not_learned_with_its_chunks(
     api: str, tenant: Tenant, logs: LogReader, *, whole_too: bool
 ) -> None:
     made = rows(40)

@@ -81,7 +81,7 @@ def test_a_model_is_read_back_as_it_was_written(api: str, tenant: Tenant) -> Non
     assert [tier.needs_review for tier in stored.leaves[0].tiers] == [False, True]
 
 
-def test_pages_are_told_the_same_of_a_model_as_a_whole_one_says(api: str, tenant: Tenant) -> None:
+def test_model_outline_agrees_with_the_full_model(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     release_id = refresh(tenant)
     with opened(tenant) as uow:
@@ -160,7 +160,7 @@ def test_logs_that_come_while_the_work_list_is_made_do_not_drop_their_link(
         assert uow.links.get(waiting).key.destination == "omega"
 
 
-def test_beginning_twice_gives_the_same_release(api: str, tenant: Tenant) -> None:
+def test_starting_twice_gives_the_same_release(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     assert begin(tenant) == begin(tenant)
 
@@ -197,7 +197,7 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
         assert uow.models.reasons(second) == uow.models.reasons(third) == {link_id: "too few rows"}
 
 
-def test_why_a_link_has_no_model_is_told_until_it_gets_one(api: str, tenant: Tenant) -> None:
+def test_reason_for_a_missing_model_is_shown_until_there_is_one(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     first = begin(tenant)
     assert first is not None

@@ -58,7 +58,7 @@ def some_quote(number: int) -> StoredQuote:
     )
 
 
-def test_the_first_draft_is_tried_on_what_was_asked_for_before_any_book_and_charged_to_nobody(
+def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
     made = quoted(provider)
@@ -126,7 +126,7 @@ def test_an_entry_that_comes_again_is_stored_once(
         {"tenant": str(uuid4()), "quotes": "no JSON"},
     ],
 )
-def test_an_entry_that_cannot_be_read_is_dropped_and_holds_up_nothing(
+def test_unreadable_entry_is_dropped_and_blocks_nothing(
     fields: dict[str, str], parts: Container, store: redis.Redis
 ) -> None:
     store.xadd(QUOTES, fields)
@@ -134,7 +134,7 @@ def test_an_entry_that_cannot_be_read_is_dropped_and_holds_up_nothing(
     assert store.xlen(QUOTES) == 0
 
 
-def test_quotes_wait_in_the_process_while_redis_is_away(redis_url: str, store: redis.Redis) -> None:
+def test_quotes_wait_in_the_process_while_redis_is_unreachable(redis_url: str, store: redis.Redis) -> None:
     failures: list[Exception] = []
 
     async def story() -> None:

@@ -13,7 +13,8 @@ import pytest
 from benchmarks.api.cases import AGREEMENTS, FAMILIES, PATH, SOURCE, log_lines, requests
 from services.application.access.authenticate import Keyring, Scope
 from services.application.models.learned_model import StoredModel
-from services.application.recommend.snapshot import Index, Snapshots
+from services.application.recommend.lookup import Snapshots
+from services.application.recommend.snapshot import Index
 from services.application.shared.jobs import ReleaseChanged
 from services.bootstrap import Container, build_container
 from services.persistence.log_reader import LogReader
@@ -61,7 +62,7 @@ def recommended(client: httpx.Client, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dataset", [SMALL, MIXED], ids=["alike", "mixed"])
 @pytest.mark.parametrize("sla", AGREEMENTS, ids=str)
-def test_every_kind_of_agreement_is_answered_from_the_release(
+def test_every_kind_of_sla_is_answered_from_the_release(
     client: httpx.Client, sla: dict[str, Any], dataset: dict[str, Any]
 ) -> None:
     made = recommended(client, sla=sla, dataset=dataset)
@@ -97,7 +98,7 @@ def test_each_answer_is_a_transfer_of_its_own(client: httpx.Client) -> None:
     assert recommended(client)["transfer_id"] != recommended(client)["transfer_id"]
 
 
-def test_an_unseen_path_like_a_known_one_is_answered_by_its_neighbours(client: httpx.Client) -> None:
+def test_unknown_path_is_answered_by_its_neighbours(client: httpx.Client) -> None:
     made = recommended(client, destination="faraway", path={"bandwidth_bps": 8e8, "rtt_s": 0.05})
     assert made["source"] == "neighbour"
     assert not made["sla"]["feasible"]
@@ -117,7 +118,7 @@ def test_another_mover_borrows_from_the_one_with_logs_of_the_path(client: httpx.
     assert f"{SOURCE} → {DESTINATION} by tradewind" in made["rationale"]
 
 
-def test_another_tenants_links_are_unseen(api: str, learned: Tenant, tenant: Tenant) -> None:
+def test_links_of_another_tenant_are_unknown(api: str, learned: Tenant, tenant: Tenant) -> None:
     with tenant.client(api) as stranger:
         assert recommended(stranger)["source"] == "heuristic"
 
@@ -134,7 +135,7 @@ def test_caps_are_kept(client: httpx.Client, dataset: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("dataset", [SMALL, MIXED], ids=["alike", "mixed"])
-def test_an_impossible_agreement_gets_the_likeliest_setting_and_says_so(
+def test_impossible_sla_gets_the_likeliest_setting_and_the_rationale_says_so(
     client: httpx.Client, dataset: dict[str, Any]
 ) -> None:
     made = recommended(client, sla={"kind": "throughput_at_least", "target": 9e9}, dataset=dataset)
@@ -216,7 +217,7 @@ REQUEST = (
     ],
     ids=range(14),
 )
-def test_what_is_no_request_gets_a_problem(client: httpx.Client, content: bytes) -> None:
+def test_malformed_request_gets_a_problem(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/v1/recommend", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code in {400, 422}, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -226,7 +227,7 @@ def test_a_body_that_is_too_large_is_refused(client: httpx.Client) -> None:
     assert client.post("/v1/recommend", json=body(network="x" * 2**21)).status_code == 413
 
 
-def test_without_a_valid_key_nobody_is_answered(api: str, learned: Tenant) -> None:
+def test_request_without_a_valid_key_is_refused(api: str, learned: Tenant) -> None:
     for headers in ({}, {"Authorization": "Bearer tw_wrong"}, {"Authorization": "Basic YTpi"}):
         answer = httpx.post(f"{api}/v1/recommend", json=body(), headers=headers)
         assert answer.status_code == 401

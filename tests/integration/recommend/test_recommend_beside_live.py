@@ -55,7 +55,7 @@ def streams_of(told: dict[str, Any]) -> int:
 SHARED = "shared with 1 live transfer"
 
 
-def test_beside_a_live_transfer_a_fair_part_is_recommended_until_it_ends(client: httpx.Client, live: Transfer) -> None:
+def test_fair_part_is_recommended_while_another_transfer_is_live(client: httpx.Client, live: Transfer) -> None:
     beside = eventually(lambda: told if SHARED in (told := recommended(client))["rationale"] else None)
     assert streams_of(beside) <= CAP // 2
     complete(live)
@@ -70,7 +70,7 @@ def test_a_path_without_history_is_recommended_a_fair_part_too(client: httpx.Cli
 
 
 @pytest.mark.usefixtures("live")
-def test_where_the_store_of_sessions_is_away_the_whole_cap_is_recommended(learned: Tenant, database_url: str) -> None:
+def test_entire_cap_is_recommended_while_sessions_are_unreachable(learned: Tenant, database_url: str) -> None:
     with ExitStack() as stack:
         lonely = stack.enter_context(build_container(database_url=database_url, redis_url="redis://127.0.0.1:1"))
         there = stack.enter_context(learned.client(stack.enter_context(serving(lonely)), Scope.AGENT))

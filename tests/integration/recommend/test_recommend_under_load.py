@@ -90,13 +90,13 @@ def mean_bps(made: dict[str, Any]) -> float:
     return mean
 
 
-def test_less_is_predicted_the_more_others_take(client: httpx.Client) -> None:
+def test_prediction_falls_with_load(client: httpx.Client) -> None:
     rates = [mean_bps(recommended(client, load)) for load in (0.1, 0.35, 0.6)]
     assert rates == sorted(rates, reverse=True)
     assert rates[2] / rates[0] == pytest.approx(0.4 / 0.9, rel=0.2)
 
 
-def test_an_agreement_is_likely_on_an_idle_path_and_not_on_a_busy_one(client: httpx.Client) -> None:
+def test_sla_is_likely_on_an_idle_path_and_not_on_a_busy_one(client: httpx.Client) -> None:
     agreed = {"kind": "throughput_at_least", "target": 6e8}
     idle, busy = (recommended(client, load, **agreed)["sla"] for load in (0.1, 0.6))
     assert idle["feasible"]
@@ -113,7 +113,7 @@ def test_a_busy_path_costs_more_energy_for_the_same_bytes(client: httpx.Client, 
     assert busy > 1.2 * idle  # either may be up to 5 % above the least
 
 
-def test_the_table_that_goes_along_is_that_of_the_load(client: httpx.Client) -> None:
+def test_answer_has_the_table_of_the_load(client: httpx.Client) -> None:
     idle, busy = (recommended(client, load)["table"] for load in (0.1, 0.6))
     fastest = [
         max(each["log_throughput_mean"] for table in tables.values() for each in table["settings"])
@@ -122,7 +122,7 @@ def test_the_table_that_goes_along_is_that_of_the_load(client: httpx.Client) -> 
     assert fastest[1] - fastest[0] == pytest.approx(math.log(0.4 / 0.9), abs=0.2)
 
 
-def test_who_asks_without_a_load_gets_that_of_the_last_transfers(client: httpx.Client) -> None:
+def test_request_without_a_load_gets_that_of_the_last_transfers(client: httpx.Client) -> None:
     made = recommended(client, None)
     assert "(last known)" in made["rationale"]
     assert mean_bps(made) == pytest.approx(BANDWIDTH_BPS * (1 - LEVELS[-1]), rel=0.15)

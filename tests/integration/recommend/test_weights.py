@@ -80,7 +80,7 @@ def test_a_weight_changed_meanwhile_holds_from_the_next_heartbeat_on(weighted: A
     assert settled(light, heavy) == (4, 4)
 
 
-def test_a_key_weighs_one_unless_told_otherwise(operator: httpx.Client) -> None:
+def test_weight_of_a_key_defaults_to_one(operator: httpx.Client) -> None:
     created = operator.post("/v1/keys", json={"name": "usual", "scopes": ["agent"]}).json()
     assert created["weight"] == 1
     assert {each["id"]: each["weight"] for each in operator.get("/v1/keys").json()}[created["id"]] == 1

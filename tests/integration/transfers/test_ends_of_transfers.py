@@ -41,9 +41,7 @@ def test_only_the_first_end_of_a_transfer_counts(transfer: Transfer, client: htt
         assert timeline(client, transfer)["transfer"] == as_told
 
 
-def test_an_end_that_tells_otherwise_than_the_stored_row_brings_no_figures(
-    transfer: Transfer, client: httpx.Client
-) -> None:
+def test_end_that_contradicts_the_stored_row_brings_no_metrics(transfer: Transfer, client: httpx.Client) -> None:
     told = completion(transfer.id)
     client.post("/v1/logs", content=ndjson(told["records"])).raise_for_status()
     assert complete(client, transfer.id, faster(told))["accepted"] == 0
@@ -85,7 +83,7 @@ def test_a_heartbeat_of_another_key_is_refused_by_a_process_that_does_not_know_t
     complete(client, transfer.id, completion(transfer.id))
 
 
-def test_a_new_key_of_the_same_name_ends_what_a_revoked_one_began(
+def test_new_key_of_the_same_name_ends_transfers_of_a_revoked_one(
     api: str, other: httpx.Client, learned: Tenant, parts: Container
 ) -> None:
     with parts.store.unit_of_work(learned.id) as uow:

@@ -86,7 +86,7 @@ def test_a_number_far_ahead_of_all_others_locks_no_transfer(
         assert [transfer.beat(sequence, client=client)["sequence"] for sequence in (3, 4)] == [3, 4]
 
 
-def test_another_process_goes_on_where_the_first_was(
+def test_another_process_continues_the_transfer(
     transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
 ) -> None:
     first = [transfer.beat(sequence, 5e6) for sequence in range(5)][-1]
@@ -109,7 +109,7 @@ def test_a_session_that_was_lost_is_made_again_from_the_heartbeat(
         assert transfer.beat(3, client=client)["granted"] is True
 
 
-def test_a_transfer_that_nobody_knows_is_asked_for_its_enquiry(transfer: Transfer) -> None:
+def test_unknown_transfer_has_to_send_its_request(transfer: Transfer) -> None:
     answer = transfer.send(transfer.body(4, enquiry=None))
     assert answer.status_code == 409
     assert "enquiry" in answer.json()["detail"]
@@ -160,9 +160,7 @@ def test_a_clock_that_jumps_back_changes_nothing(transfer: Transfer) -> None:
     assert transfer.beat(2, at="2001-01-01T00:00:00Z")["sequence"] == 2
 
 
-def test_a_store_of_sessions_that_is_away_stops_no_transfer(
-    transfer: Transfer, database_url: str, learned: Tenant
-) -> None:
+def test_unreachable_sessions_stop_no_transfer(transfer: Transfer, database_url: str, learned: Tenant) -> None:
     with another_process(transfer.client, database_url, "redis://127.0.0.1:1") as client:
         told = [transfer.beat(sequence, 5e6, client=client) for sequence in range(8)]
     assert all(each["granted"] for each in told)
@@ -206,7 +204,7 @@ def test_a_heartbeat_of_long_names_and_many_bins_is_refused_beyond_its_bound(
     assert (refused.status_code, "enquiry" in refused.json()["detail"]) == (413, True)
 
 
-def test_one_live_transfer_more_than_is_permitted_is_told_when_to_come_again(
+def test_live_transfer_beyond_the_maximum_learns_when_to_retry(
     client: httpx.Client, database_url: str, redis_url: str
 ) -> None:
     options = Options(session_limits=SessionLimits(1, 1_000))

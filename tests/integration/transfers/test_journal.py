@@ -94,7 +94,7 @@ def sequences(told: dict[str, Any]) -> list[int]:
     return [each["sequence"] for each in told["samples"]]
 
 
-def test_what_is_stored_is_told_from_the_next_heartbeat_on(transfer: Transfer, journal: Journal) -> None:
+def test_stored_sequence_is_reported_from_the_next_heartbeat_on(transfer: Transfer, journal: Journal) -> None:
     assert [transfer.beat(sequence)["journalled_sequence"] for sequence in range(3)] == [-1, -1, -1]
     assert journal.run() == Run(stored=3)
     assert transfer.beat(3)["journalled_sequence"] == 2
@@ -114,7 +114,7 @@ def test_samples_that_come_with_an_end_without_records_join_those_of_a_known_tra
     assert told["transfer"]["journalled_sequence"] == 2
 
 
-def test_samples_and_decisions_are_shown_as_they_were_told_and_answered(
+def test_samples_and_decisions_are_shown_as_sent_and_answered(
     transfer: Transfer, journal: Journal, client: httpx.Client
 ) -> None:
     answers = [transfer.beat(sequence, 5e6) for sequence in range(8)]
@@ -170,14 +170,14 @@ def test_entries_that_the_database_could_not_take_are_taken_by_the_next_run(
     assert journal.run(JournalStream(store)) == Run(stored=1)
 
 
-def test_a_gap_stops_what_is_told_as_journalled(transfer: Transfer, journal: Journal) -> None:
+def test_gap_stops_the_journalled_sequence(transfer: Transfer, journal: Journal) -> None:
     for sequence in (0, 1, 4, 5):
         transfer.beat(sequence)
     journal.run()
     assert transfer.beat(6)["journalled_sequence"] == 1
 
 
-def test_a_lost_store_of_sessions_leaves_a_gap_and_what_was_told_stays(
+def test_lost_sessions_leave_a_gap_and_reported_samples_stay(
     transfer: Transfer, journal: Journal, store: redis.Redis
 ) -> None:
     transfer.beat(0)
@@ -201,7 +201,7 @@ def test_no_session_that_has_run_out_is_made_again(
 
 
 @pytest.mark.parametrize(("at", "files"), [("2026-11-21T10:00:09Z", 7), ("2026-11-21T09:00:00Z", FILES)], ids=str)
-def test_of_a_sequence_told_twice_the_later_stands(
+def test_later_sample_of_the_same_sequence_replaces_the_earlier(
     transfer: Transfer, journal: Journal, client: httpx.Client, at: str, files: int
 ) -> None:
     transfer.beat(0)
@@ -241,7 +241,7 @@ def journal_tenant(journal: Journal, transfer: Transfer) -> UUID:
     ],
     ids=str,
 )
-def test_an_entry_that_cannot_be_stored_is_dropped_with_its_reason_and_holds_up_no_other(
+def test_entry_that_cannot_be_stored_is_dropped_with_its_reason_and_blocks_no_other(
     transfer: Transfer, journal: Journal, changes: dict[str, Any], reason: str
 ) -> None:
     transfer.beat(0)
@@ -258,7 +258,7 @@ def test_an_entry_without_fields_of_ours_is_dropped(transfer: Transfer, journal:
     assert journal.run() == Run(dropped=1)
 
 
-def test_a_stream_that_is_away_is_told_as_such(journal: Journal) -> None:
+def test_unreachable_stream_is_reported(journal: Journal) -> None:
     with redis.Redis.from_url("redis://127.0.0.1:1") as away, pytest.raises(Unavailable):
         journal.run(JournalStream(away))
 

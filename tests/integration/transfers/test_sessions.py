@@ -78,7 +78,7 @@ def run(redis_url: str) -> Callable[[Callable[[RedisSessions], Coroutine[Any, An
     return runner
 
 
-def test_a_state_that_another_process_has_left_comes_back_instead_of_being_overwritten(run: Any) -> None:
+def test_state_of_another_process_is_returned_instead_of_overwritten(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
         assert (await sessions.exchange(key, tick(0))).outcome is ExchangeOutcome.STORED
@@ -91,7 +91,7 @@ def test_a_state_that_another_process_has_left_comes_back_instead_of_being_overw
     run(story)
 
 
-def test_a_process_that_is_ahead_of_the_store_goes_on(run: Any) -> None:
+def test_process_with_a_newer_state_than_the_store_continues(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
@@ -129,7 +129,7 @@ def test_the_tick_is_handed_to_the_journal_as_it_came(run: Any) -> None:
     )
 
 
-def test_each_entry_of_the_journal_has_the_enquiry(run: Any) -> None:
+def test_each_journal_entry_has_the_request(run: Any) -> None:
     async def story(sessions: RedisSessions) -> list[bool]:
         key = new_transfer()
         await sessions.exchange(key, tick(0, heartbeat=b"{}"))
@@ -237,7 +237,7 @@ def test_what_is_granted_and_in_use_never_exceeds_a_cap(run: Any, seed: int) -> 
     run(story)
 
 
-def test_a_store_that_is_away_is_told_as_such() -> None:
+def test_unreachable_store_is_reported() -> None:
     async def story() -> None:
         client = redis.asyncio.Redis.from_url("redis://127.0.0.1:1", socket_connect_timeout=1)
         try:

@@ -76,7 +76,7 @@ def test_two_transfers_share_a_limit_and_it_is_never_exceeded(limited: httpx.Cli
     assert told["granted"] is True
 
 
-def test_a_transfer_without_a_share_waits_and_is_told_why(limited: httpx.Client, client: httpx.Client) -> None:
+def test_transfer_without_a_share_waits_and_learns_why(limited: httpx.Client, client: httpx.Client) -> None:
     cap(limited, scope="tenant", concurrency=1)
     first, second = Transfer(client), Transfer(client)
     first.beat(0)
@@ -127,7 +127,7 @@ def test_what_a_user_has_set_is_claimed_and_cut_to_what_is_left(limited: httpx.C
     assert second.beat(0, **wanted)["share"]["concurrency"] == 3
 
 
-def test_no_more_is_claimed_than_the_caps_of_the_enquiry_allow(limited: httpx.Client, client: httpx.Client) -> None:
+def test_claims_stay_within_the_caps_of_the_request(limited: httpx.Client, client: httpx.Client) -> None:
     cap(limited, scope="endpoint", endpoint=DESTINATION, concurrency=6)
     small = Transfer(client, limits={"concurrency": 3})
     small.beat(0)
@@ -135,7 +135,7 @@ def test_no_more_is_claimed_than_the_caps_of_the_enquiry_allow(limited: httpx.Cl
     assert Transfer(client).beat(0)["share"]["concurrency"] == 3
 
 
-def test_a_share_is_not_held_for_ever_by_a_tick_that_is_told_to_be_long(
+def test_long_tick_does_not_hold_a_share_for_ever(
     limited: httpx.Client, transfer: Transfer, learned: Tenant, redis_url: str
 ) -> None:
     cap(limited, scope="tenant", concurrency=6)

@@ -255,7 +255,7 @@ def test_transfers_are_chosen_by_their_ends(alone: httpx.Client) -> None:
     assert found(source="nowhere") == []
 
 
-def test_live_silent_and_ended_transfers_are_told_apart(
+def test_live_silent_and_ended_transfers_are_distinguished(
     client: httpx.Client, journal: Journal, admin_database_url: str
 ) -> None:
     live, silent, ended = (Transfer(client) for _ in range(3))

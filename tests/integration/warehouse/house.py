@@ -27,8 +27,8 @@ class At:
 
 
 class Facts(list[WorkEvent]):
-    def report(self, fact: WorkEvent) -> None:
-        self.append(fact)
+    def report(self, event: WorkEvent) -> None:
+        self.append(event)
 
 
 @dataclass(frozen=True)

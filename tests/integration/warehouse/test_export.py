@@ -265,7 +265,7 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
         assert pq.read_table(file).num_rows == 2
 
 
-def test_exports_are_listed_and_asked_for(database_url: str, redis_url: str, logs: LogReader, tmp_path: Path) -> None:
+def test_exports_are_listed_and_requested(database_url: str, redis_url: str, logs: LogReader, tmp_path: Path) -> None:
     with build_container(
         database_url=database_url, redis_url=redis_url, options=Options(export_place=str(tmp_path))
     ) as parts:

@@ -22,7 +22,7 @@ from tradewind.errors import Unavailable
 PAGES = ("/admin/logs", "/admin/logs/exports")
 
 
-def test_the_last_failure_is_told_on_pages_and_by_the_api_until_a_file_is_written(
+def test_last_failure_is_shown_until_a_file_is_written(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:
     place = tmp_path / "exports"

@@ -34,7 +34,7 @@ def id_of(somebody: Person) -> UUID:
         return next(user.id for user in uow.users.all() if user.login == somebody.login)
 
 
-def test_a_person_makes_replaces_and_revokes_a_login_of_their_own(
+def test_user_creates_replaces_and_revokes_an_own_database_account(
     provider: Tenant, api: str, postgres: EmbeddedPostgres
 ) -> None:
     with signed_in(api, person(provider.parts, provider, "analyst")) as visitor:

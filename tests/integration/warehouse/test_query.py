@@ -199,7 +199,7 @@ TWICE = f"""SELECT count(*), count(*) + 1, 3 AS count_2, 'x' AS {LONG}, 5 AS {LO
 NAMES = ["count", "?column?", "count_2", LONG, f"{LONG[:61]}_2"]
 
 
-def test_columns_of_one_name_are_told_apart_in_every_format(analyst: httpx.Client) -> None:
+def test_columns_of_one_name_are_distinguished_in_every_format(analyst: httpx.Client) -> None:
     assert list(rows(ask(analyst, TWICE))[0].items()) == list(zip(NAMES, [5, 6, 3, "x", 5], strict=True))
     header, line = ask(analyst, TWICE, format="csv").text.splitlines()
     assert (header.split(","), line) == (NAMES, "5,6,3,x,5")
@@ -225,7 +225,7 @@ def test_another_tenant_is_not_read_whatever_is_set(provider: Tenant, api: str, 
             assert ask(client, sql).status_code == 422
 
 
-def test_the_scope_is_asked_for(provider: Tenant, api: str) -> None:
+def test_query_requires_the_scope(provider: Tenant, api: str) -> None:
     with provider.client(api, Scope.AGENT, Scope.PROVIDER) as client:
         assert ask(client, "SELECT 1").status_code == 403
         assert client.get("/v1/warehouse/schema").status_code == 403

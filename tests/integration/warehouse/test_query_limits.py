@@ -113,7 +113,7 @@ def test_a_statement_ends_as_it_may(client: Client, ending: str) -> None:
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
-def test_the_size_of_a_row_is_told_whatever_its_columns_are_called(client: Client, format_: str) -> None:
+def test_row_size_is_reported_whatever_the_column_names(client: Client, format_: str) -> None:
     name = ") AS sized -- ' \\ $1 %s"
     with pytest.raises(BodyTooLarge, match="more than the 1048576"):
         answer(client, f"""SELECT repeat('x', 20000000) AS "{name}" """, format_)

@@ -91,7 +91,7 @@ def test_an_answer_of_too_many_bytes_is_broken_off(analyst: httpx.Client, format
     assert ask(analyst, "SELECT repeat('x', 1000) AS x FROM generate_series(1, 5000)", format_).status_code == 200
 
 
-def test_a_login_that_is_asked_too_much_keeps_its_password(
+def test_account_with_too_large_a_query_keeps_its_password(
     analyst: httpx.Client, provider: Tenant, parts: Container, admin_database_url: str
 ) -> None:
     def password() -> str:
@@ -115,7 +115,7 @@ def test_a_login_that_is_asked_too_much_keeps_its_password(
     assert ask(analyst, "SELECT 1", "json").status_code == 200
 
 
-def test_each_query_has_one_connection_and_other_tenants_have_turns(
+def test_each_query_has_one_connection_and_other_tenants_get_slots(
     analyst: httpx.Client, provider: Tenant, parts: Container, api: str, admin_database_url: str, database_url: str
 ) -> None:
     other = new_tenant(parts, database_url)

@@ -99,7 +99,7 @@ def test_making_and_revoking_a_login_is_noted(provider: Tenant, api: str, dsn: s
     assert dsn.split(":")[2].split("@", maxsplit=1)[0] not in str(noted)
 
 
-def test_the_login_goes_with_a_key_to_which_it_may_have_been_told(provider: Tenant, api: str, dsn: str) -> None:
+def test_account_is_removed_with_a_key_that_may_know_it(provider: Tenant, api: str, dsn: str) -> None:
     for scope, stays in ((Scope.AGENT, True), (Scope.ANALYST, False)):
         with provider.client(api) as client:
             key = client.post("/v1/keys", json={"name": "theirs", "scopes": [scope]}).json()

@@ -308,7 +308,7 @@ def test_the_command_says_what_it_would_do_before_it_does(
     assert re.search("2010-01  about .*  dropped", out)
     assert "logs.dropped" in {json.loads(line)["event"] for line in err.splitlines()}
     assert house.logged_months() == set()
-    assert command("--months", "1200")[1] == "no month is due: 1200 beside the current one are kept\n"
+    assert command("--months", "1200")[1] == "no month is due: the current one and the 1200 before it stay\n"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_the_command_says_what_it_would_do_before_it_does(
         ({"DATABASE_URL": ""}, "DATABASE_URL: must be set"),
     ],
 )
-def test_wrong_settings_are_told_in_a_line(
+def test_wrong_settings_are_reported_in_one_line(
     command: Callable[..., tuple[int, str, str]], environment: dict[str, str], said: str
 ) -> None:
     code, out, err = command(**environment)

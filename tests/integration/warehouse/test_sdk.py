@@ -55,7 +55,7 @@ def test_rows_come_as_dictionaries_and_as_a_table(client: Client) -> None:
     assert b"".join(result.csv()).count(b"\n") == 4
 
 
-def test_many_rows_are_read_whole(client: Client) -> None:
+def test_many_rows_are_read_completely(client: Client) -> None:
     table = client.warehouse.query("SELECT n, repeat('x', 50) AS text FROM generate_series(1, 200000) n").arrow()
     assert table.num_rows == 200_000
     assert pa.compute.sum(table["n"]).as_py() == 200_000 * 200_001 // 2
@@ -85,7 +85,7 @@ def test_a_refusal_says_what_postgresql_said(client: Client) -> None:
     assert refused.value.problem["sqlstate"] == "42P01"
 
 
-def test_the_scope_is_told(provider: Tenant, api: str) -> None:
+def test_missing_scope_is_reported(provider: Tenant, api: str) -> None:
     with Client(api, provider.key(Scope.AGENT)) as client, pytest.raises(ScopeMissing, match="analyst or operator"):
         client.warehouse.query("SELECT 1").rows()
 

@@ -23,7 +23,7 @@ def noted() -> set[str]:
     return found
 
 
-def test_each_kind_of_change_can_be_chosen_in_the_log() -> None:
+def test_audit_log_can_be_filtered_by_each_kind_of_change() -> None:
     assert {action.partition(".")[0] for action in noted()} == set(KINDS)
 
 
@@ -35,9 +35,9 @@ def entry(**detail: str) -> AuditEntry:
 
 
 @pytest.mark.parametrize("name", ["0001-01-01T00:00+10:00", "9999-12-31T23:00-10:00", "2026-13-01"])
-def test_a_name_like_a_time_that_utc_does_not_have_is_told_as_it_is(name: str) -> None:
+def test_name_like_an_impossible_time_is_shown_unchanged(name: str) -> None:
     assert detail_in_words(entry(name=name)) == [("name", name)]
 
 
-def test_a_time_is_told_in_utc() -> None:
+def test_time_is_shown_in_utc() -> None:
     assert detail_in_words(entry(until="2026-11-24T12:30:00+02:00")) == [("until", "2026-11-24 10:30 UTC")]

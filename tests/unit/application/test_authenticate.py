@@ -97,7 +97,7 @@ def test_a_forgotten_key_is_looked_up_again() -> None:
     assert keys.ring.recall(other) is None
 
 
-def test_while_the_database_is_away_a_key_that_it_told_is_honoured_on() -> None:
+def test_known_key_stays_valid_while_the_database_is_unreachable() -> None:
     keys = Keys()
     secret, _ = keys.add()
     principal = keys.ring.authenticate(secret)
@@ -112,7 +112,7 @@ def test_while_the_database_is_away_a_key_that_it_told_is_honoured_on() -> None:
         keys.ring.authenticate(secret)
 
 
-def test_while_the_database_is_away_no_key_counts_that_is_unknown_or_was_revoked() -> None:
+def test_unknown_or_revoked_key_is_invalid_while_the_database_is_unreachable() -> None:
     keys = Keys()
     (revoked, key_id), (unknown, _) = keys.add(), keys.add()
     keys.ring.authenticate(revoked)
@@ -123,7 +123,7 @@ def test_while_the_database_is_away_no_key_counts_that_is_unknown_or_was_revoked
             keys.ring.authenticate(secret)
 
 
-def test_a_key_that_is_revoked_while_it_is_honoured_on_does_not_come_back() -> None:
+def test_key_revoked_during_an_outage_does_not_come_back() -> None:
     keys = Keys()
     secret, key_id = keys.add()
     keys.ring.authenticate(secret)
@@ -154,7 +154,7 @@ def test_a_record_that_does_not_match_the_hash_is_not_trusted() -> None:
         keys.ring.authenticate("tw_other")
 
 
-def test_a_scope_is_asked_for() -> None:
+def test_principal_requires_a_scope() -> None:
     principal = Principal(uuid4(), uuid4(), frozenset({Scope.AGENT}))
     principal.require(Scope.AGENT, Scope.OPERATOR)
     with pytest.raises(NotPermitted, match="operator"):

@@ -23,14 +23,14 @@ OF_TENANT, OF_LINK = (limit.claim().scope for limit in (TENANT, LINK))
         ({OF_TENANT: ScopeUsage(3, 3.0, 13, 64), OF_LINK: ScopeUsage(1, 1.0, 1, 1)}, 1.0, (4, 31, 3)),
     ],
 )
-def test_what_is_free_or_a_fair_part_may_be_used(
+def test_newcomer_may_use_the_free_or_a_fair_part(
     held: dict[str, ScopeUsage], weight: float, expected: tuple[int, int, int]
 ) -> None:
     caps, shared_with = LIMITS.permitted("a", "b", held=held, weight=weight)
     assert (caps.concurrency, caps.streams, shared_with) == expected
 
 
-def test_other_paths_are_limited_by_what_holds_for_them_alone() -> None:
+def test_other_paths_fall_under_their_own_limits_only() -> None:
     caps, shared_with = LIMITS.permitted("b", "a", held={OF_LINK: ScopeUsage(1, 1.0, 8, 32)})
     assert (caps.concurrency, caps.streams, shared_with) == (16, None, 0)
 

@@ -20,14 +20,14 @@ REFUSED = "cannot reach"
         "the key AKIAHUSHHUSHHUSHHUSH is not known",
     ],
 )
-def test_a_secret_in_an_address_or_a_setting_is_not_told(secret: str) -> None:
+def test_secret_in_an_address_or_a_setting_is_hidden(secret: str) -> None:
     told = format_reason(f"{REFUSED} {secret}\nnow")
     assert told.startswith(REFUSED)
     assert told.endswith("now")
     assert "hush" not in told.lower()
 
 
-def test_a_reason_is_one_bounded_line_and_else_as_it_is() -> None:
+def test_reason_is_one_bounded_line() -> None:
     reason = "the storage does not answer: [Errno 13] Permission denied: '/exports/transfers/tenant=5/day=2026-01-01'"
     assert format_reason(reason.replace(": [", ":\n\0[")) == reason
     assert len(format_reason("x " * LONGEST_REASON)) == LONGEST_REASON

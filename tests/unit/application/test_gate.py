@@ -57,7 +57,7 @@ def test_an_interval_that_misses_is_refused_unless_few_rows_may_do_so_by_chance(
     assert passed or "90 % band" in verdict.reasons[0]
 
 
-def test_a_model_that_errs_more_than_the_one_in_force_on_the_same_rows_is_refused_with_both_figures():
+def test_model_with_larger_error_than_the_current_one_is_refused_with_both_metrics():
     verdict = judge_fit(model(compared(0.25, 0.10, rows=40)))
     assert verdict.reasons == ("errs by 25% on 40 new rows, the model in force by 10%",)
 

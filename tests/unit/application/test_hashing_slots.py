@@ -98,14 +98,14 @@ def test_the_next_slot_goes_to_the_network_that_was_served_longest_ago(slots: Sl
     other.result(60)
 
 
-def test_of_a_network_with_as_many_as_others_no_more_are_taken(slots: Slots) -> None:
+def test_network_with_as_many_waiting_as_others_gets_no_more(slots: Slots) -> None:
     slots.flood(*(f"10.0.{number}.0/24" for number in range(AT_ONCE + MOST_WAITING)))
     with pytest.raises(Unavailable), slots.slots.slot(Attempt("192.0.2.0/24", "a person")):
         pass
 
 
 @pytest.mark.parametrize("known", [Attempt("10.0.0.0/24", "a person", is_known=True)])
-def test_who_is_known_on_a_network_is_looked_at_beside_strangers_there(slots: Slots, known: Attempt) -> None:
+def test_known_user_has_own_slots_on_a_network_of_strangers(slots: Slots, known: Attempt) -> None:
     slots.flood("10.0.0.0/24")
     with slots.slots.slot(known):
         assert slots.busy() == AT_ONCE + MOST_WAITING
@@ -144,7 +144,7 @@ def fail(clock: Clock) -> Callable[[FailedAttempts, str, int], None]:
     return fail_times
 
 
-def test_a_network_of_which_many_passwords_were_wrong_waits(clock: Clock, fail: Callable[..., None]) -> None:
+def test_network_with_many_wrong_passwords_has_to_wait(clock: Clock, fail: Callable[..., None]) -> None:
     attempts = FailedAttempts(clock)
     fail(attempts, "10.0.0.0/24", FAILURES_AT_ONCE)
     with pytest.raises(TooManyAttempts):

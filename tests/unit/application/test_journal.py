@@ -33,17 +33,17 @@ def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -
     )
 
 
-def test_a_transfer_began_with_the_first_heard_and_was_heard_last_with_the_last_whatever_their_order() -> None:
+def test_start_and_last_heartbeat_do_not_depend_on_order() -> None:
     (news,) = to_news([answered(2, 5.0), answered(3, 0.0), answered(0, 15.0), answered(1, 10.0)], NOW)
     assert (news.started_at, news.heard_at) == (NOW - timedelta(seconds=15), NOW)
     assert sorted(news.beats) == [0, 1, 2, 3]
 
 
-def test_of_a_number_that_came_twice_the_one_heard_last_stands() -> None:
+def test_later_heartbeat_of_the_same_sequence_replaces_the_earlier() -> None:
     (news,) = to_news([answered(1, 1.0, interval_s=7.0), answered(1, 9.0)], NOW)
     assert news.beats[1].heartbeat.interval_s == 7.0
 
 
-def test_it_is_silent_after_several_ticks_as_long_as_the_last_one_told() -> None:
+def test_transfer_is_silent_after_several_of_its_latest_ticks() -> None:
     (news,) = to_news([answered(1, 0.0, interval_s=60.0), answered(0, 60.0)], NOW)
     assert news.silent_at == NOW + timedelta(seconds=180)

@@ -50,15 +50,15 @@ def after(*looks: Exception | None, on_failure: Callable[[Exception], None]) -> 
     return held
 
 
-def test_what_is_held_is_known_after_a_look() -> None:
+def test_live_usage_is_known_after_one_read() -> None:
     assert after(None, on_failure=_none).now == {SCOPE: ALL_OF_IT}
 
 
-def test_while_the_store_is_away_nothing_counts_as_held() -> None:
+def test_no_usage_counts_while_the_store_is_unreachable() -> None:
     assert after(None, SessionsUnreachable(), on_failure=_none).now == {}
 
 
-def test_a_look_that_fails_as_none_should_is_told_and_the_next_one_made() -> None:
+def test_unexpected_failure_is_reported_and_reading_continues() -> None:
     failures: list[Exception] = []
     defect = RuntimeError("of the one who wrote it")
     assert after(defect, None, on_failure=failures.append).now == {SCOPE: ALL_OF_IT}

@@ -57,7 +57,7 @@ def test_lines_do_not_depend_on_how_the_stream_is_cut(lines: list[bytes], places
     assert whole == expected
 
 
-def test_a_line_that_is_too_long_keeps_its_beginning_and_the_next_one_is_whole() -> None:
+def test_too_long_line_keeps_its_beginning_and_the_next_line_is_complete() -> None:
     limits = BodyLimits(line_bytes=3000)
     pieces = [b"a" * 2000, b"b" * 2000, b"c" * 2000 + b"\nnext\n"]
     long, following = split_lines(pieces, limits)
@@ -66,7 +66,7 @@ def test_a_line_that_is_too_long_keeps_its_beginning_and_the_next_one_is_whole()
 
 
 @given(st.binary(max_size=3000), st.sampled_from(Encoding), st.lists(st.integers(0, 10_000), max_size=8))
-def test_what_was_compressed_comes_out_again(data: bytes, encoding: Encoding, places: list[int]) -> None:
+def test_compressed_stream_is_restored(data: bytes, encoding: Encoding, places: list[int]) -> None:
     pieces = cut(packed(data, encoding), places)
     assert b"".join(decompress(pieces, encoding, BodyLimits())) == data
 
@@ -80,14 +80,14 @@ def test_a_stream_that_is_cut_off_is_noticed(data: bytes, encoding: Encoding, dr
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
-def test_members_one_after_the_other_are_one_stream(encoding: Encoding) -> None:
+def test_consecutive_gzip_members_are_one_stream(encoding: Encoding) -> None:
     body = packed(b"one ", encoding) + packed(b"two", encoding)
     assert b"".join(decompress([body], encoding, LIMITS)) == b"one two"
 
 
 @pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
 @pytest.mark.parametrize("content", [b"", b"a"])
-def test_a_body_of_nothing_but_beginnings_is_refused(content: bytes, encoding: Encoding) -> None:
+def test_body_of_empty_members_is_rejected(content: bytes, encoding: Encoding) -> None:
     limits = BodyLimits(members_per_mib=1000)
     member = packed(content, encoding)
     assert b"".join(decompress([member * 1000], encoding, limits)) == content * 1000
@@ -104,7 +104,7 @@ def test_a_log_that_was_compressed_line_by_line_is_read(encoding: Encoding) -> N
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
-def test_more_than_the_limit_is_too_large(encoding: Encoding) -> None:
+def test_body_beyond_the_limit_is_too_large(encoding: Encoding) -> None:
     data = bytes(range(256)) * 5000
     with pytest.raises(TooLarge, match="larger than"):
         list(decompress([packed(data, encoding)], encoding, BodyLimits(decompressed_bytes=1 << 20)))
@@ -124,7 +124,7 @@ def test_a_bomb_is_stopped_long_before_its_end(encoding: Encoding) -> None:
     assert sum(pieces) < 64 << 20
 
 
-def test_the_hash_is_of_the_content_and_needs_no_second_reading() -> None:
+def test_hash_covers_the_content_without_a_second_reading() -> None:
     class CountedReads(io.BytesIO):
         starts = 0
 

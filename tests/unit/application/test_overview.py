@@ -84,6 +84,6 @@ def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, sav
     assert bool(why) == bool(gain.not_comparable)
 
 
-def test_a_share_is_of_what_could_be_judged():
+def test_share_counts_judged_transfers_only():
     assert SlaOutcomes(3, 1, 2, 10).share == 0.75
     assert SlaOutcomes(0, 0, 2, 10).share is None

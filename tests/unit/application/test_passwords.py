@@ -9,7 +9,7 @@ from tradewind.errors import Unavailable
 CROWD = 10 * (AT_ONCE + MOST_WAITING)
 
 
-def test_a_crowd_is_refused_before_it_takes_every_thread():
+def test_hashing_slots_refuse_before_every_thread_is_taken():
     passwords = Passwords()
     kept = passwords.hashed("a password of my own")
     together = Barrier(CROWD)

@@ -71,7 +71,7 @@ def test_a_full_bucket_is_spent_and_fills_again() -> None:
     assert process.calls(100) == 6
 
 
-def test_who_is_refused_is_told_when_to_come_again() -> None:
+def test_refusal_says_when_to_call_again() -> None:
     process = Process(SharedStore(), per_s=0.1)
     process.calls(1)
     with pytest.raises(TooOften) as refused:
@@ -141,7 +141,7 @@ def test_in_the_long_run_all_processes_together_permit_what_one_may(asked: list[
     assert permitted <= per_s * (store.now_s + BURST_S) + overdrawn
 
 
-def test_without_the_store_each_process_counts_alone_and_asks_for_nothing_afterwards() -> None:
+def test_each_process_counts_alone_while_the_store_is_unreachable() -> None:
     store = SharedStore()
     first, second = Process(store, 1.0), Process(store, 1.0)
     store.away = True
@@ -201,12 +201,12 @@ def test_a_tenant_may_call_as_often_as_four_keys_unless_it_is_said_otherwise(tmp
 @pytest.mark.parametrize(
     "text", ["query", "query=", "query=0", "query=-1", "query=inf", "everything=3", "5", "query=1 query=off query=2"]
 )
-def test_what_is_no_limit_is_refused(text: str) -> None:
+def test_invalid_limit_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         parse_call_rates(text)
 
 
-def test_a_fault_ends_one_turn_of_sharing_and_not_all():
+def test_fault_ends_one_round_of_sharing_only():
     failed = []
 
     class Broken:

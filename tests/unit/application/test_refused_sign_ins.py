@@ -5,7 +5,7 @@ from services.application.access.refused_sign_ins import MOST_ADDRESSES, OTHERS,
 PATH, WRONG = "/admin/sign-in", "login or password is wrong"
 
 
-def test_a_flood_from_one_address_is_told_in_one_line_with_its_count() -> None:
+def test_flood_from_one_address_is_one_log_line_with_its_count() -> None:
     told: list[RefusedSignIn] = []
     refused = RefusedSignIns(told.append)
     for _ in range(500):
@@ -15,7 +15,7 @@ def test_a_flood_from_one_address_is_told_in_one_line_with_its_count() -> None:
     assert [(each.visitor, each.attempts) for each in told] == [("192.0.2.1", 500), ("192.0.2.2", 1)]
 
 
-def test_what_was_told_is_not_told_again() -> None:
+def test_reported_sign_in_is_not_reported_again() -> None:
     told: list[RefusedSignIn] = []
     refused = RefusedSignIns(told.append)
     refused.add("192.0.2.1", path=PATH, reason=WRONG)
@@ -24,7 +24,7 @@ def test_what_was_told_is_not_told_again() -> None:
     assert told == [RefusedSignIn("192.0.2.1", PATH, WRONG, 1)]
 
 
-def test_more_addresses_than_are_told_apart_are_counted_together() -> None:
+def test_addresses_beyond_the_maximum_are_counted_together() -> None:
     told: list[RefusedSignIn] = []
     refused = RefusedSignIns(told.append)
     for number in range(3 * MOST_ADDRESSES):

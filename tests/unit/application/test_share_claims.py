@@ -20,12 +20,12 @@ def beat() -> Heartbeat:
     return Story(None).run(1).tuning.ticks[-1].heartbeat
 
 
-def test_a_chunk_that_is_done_holds_nothing_of_a_cap(beat: Heartbeat) -> None:
+def test_finished_chunk_uses_no_share_of_a_cap(beat: Heartbeat) -> None:
     chunks = (sample("small", 4, 1, 10**6), sample("large", 1, 4, 0))
     assert count_used(beat.model_copy(update={"chunks": chunks})) == (4, 4)
 
 
-def test_what_runs_is_told_as_a_whole_where_no_chunk_has_anything_left(beat: Heartbeat) -> None:
+def test_usage_counts_the_entire_setting_where_no_chunk_has_bytes_left(beat: Heartbeat) -> None:
     whole = WireParameters(concurrency=2, parallelism=3)
     done = beat.model_copy(update={"chunks": (sample("large", 1, 4, 0),), "parameters": whole})
     assert count_used(done) == (2, 6)

@@ -6,7 +6,7 @@ import pytest
 from services.application.shared.single_flight import SingleFlight
 
 
-def test_whoever_asks_meanwhile_gets_the_same_answer() -> None:
+def test_concurrent_callers_share_one_lookup() -> None:
     go_on = threading.Event()
     made: list[int] = []
 
@@ -27,7 +27,7 @@ def test_whoever_asks_meanwhile_gets_the_same_answer() -> None:
     assert asyncio.run(ask()) == [0, 0, 1]
 
 
-def test_a_failure_reaches_everybody_and_is_not_kept() -> None:
+def test_failure_reaches_every_caller_and_is_not_cached() -> None:
     answers = [lambda: 1 / 0, lambda: 7]
 
     async def ask() -> int:
@@ -40,7 +40,7 @@ def test_a_failure_reaches_everybody_and_is_not_kept() -> None:
     assert asyncio.run(ask()) == 7
 
 
-def test_a_look_up_that_nobody_waits_for_is_made_and_may_fail() -> None:
+def test_lookup_without_waiting_callers_runs_and_may_fail() -> None:
     made: list[str] = []
 
     def look_up() -> None:
@@ -49,15 +49,15 @@ def test_a_look_up_that_nobody_waits_for_is_made_and_may_fail() -> None:
 
     async def ask() -> None:
         flights = SingleFlight()
-        under_way = flights.begin("key", look_up)
-        flights.begin("key", look_up)
+        under_way = flights.start("key", look_up)
+        flights.start("key", look_up)
         await asyncio.wait([under_way])
 
     asyncio.run(ask())
     assert made == ["once"]
 
 
-def test_an_answer_or_a_failure_that_is_kept_serves_whoever_asks_within_that_time() -> None:
+def test_cached_answer_or_failure_serves_callers_until_it_expires() -> None:
     made: list[int] = []
 
     def look_up() -> int:
@@ -67,13 +67,13 @@ def test_an_answer_or_a_failure_that_is_kept_serves_whoever_asks_within_that_tim
     async def ask(flights: SingleFlight) -> None:
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
-                await flights.begin("key", look_up, kept_s=60)
+                await flights.start("key", look_up, keep_s=60)
         assert made == [0]
 
     asyncio.run(ask(SingleFlight()))
 
 
-def test_an_answer_is_kept_no_longer() -> None:
+def test_cached_answer_expires() -> None:
     made: list[int] = []
 
     def look_up() -> int:
@@ -82,9 +82,9 @@ def test_an_answer_is_kept_no_longer() -> None:
 
     async def ask() -> None:
         flights, is_over = SingleFlight(), asyncio.Event()
-        assert await flights.begin("key", look_up, kept_s=0.001) == 0
+        assert await flights.start("key", look_up, keep_s=0.001) == 0
         asyncio.get_running_loop().call_later(0.002, is_over.set)
         await is_over.wait()
-        assert await flights.begin("key", look_up, kept_s=0.001) == 1
+        assert await flights.start("key", look_up, keep_s=0.001) == 1
 
     asyncio.run(ask())

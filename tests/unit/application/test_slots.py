@@ -8,13 +8,13 @@ from services.application.shared.slots import Slots
 from tradewind.errors import Unavailable
 
 
-def test_so_many_at_once_and_the_next_when_one_is_done():
+def test_slots_bound_concurrent_work():
     async def story():
-        turns, at_work, most = Slots("uploads", at_once=2), 0, 0
+        slots, at_work, most = Slots("uploads", at_once=2), 0, 0
 
         async def work():
             nonlocal at_work, most
-            async with turns.turn():
+            async with slots.hold():
                 at_work += 1
                 most = max(most, at_work)
                 await asyncio.sleep(0)
@@ -26,36 +26,36 @@ def test_so_many_at_once_and_the_next_when_one_is_done():
     assert asyncio.run(story()) == 2
 
 
-def test_what_is_not_stored_says_what_becomes_of_it():
+def test_refusal_names_the_work_that_was_not_done():
     async def story():
-        turns = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
-        async with turns.turn():
+        slots = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        async with slots.hold():
             with pytest.raises(Unavailable, match="queues of jobs come faster than they are planned"):
-                async with turns.turn():
+                async with slots.hold():
                     pass
 
     asyncio.run(story())
 
 
-def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
+def test_waiting_too_long_is_refused_and_holds_no_slot():
     async def story():
-        turns = Slots("uploads", at_once=1, patience_s=0.01)
-        async with turns.turn():
+        slots = Slots("uploads", at_once=1, patience_s=0.01)
+        async with slots.hold():
             with pytest.raises(Unavailable, match="uploads come faster than they are stored"):
-                async with turns.turn():
+                async with slots.hold():
                     pass
-        async with turns.turn():
+        async with slots.hold():
             pass
 
     asyncio.run(story())
 
 
-def test_the_many_pieces_of_one_wait_behind_the_first_of_another():
+def test_pieces_of_one_group_wait_behind_the_first_of_another():
     async def story():
-        turns, done = Slots("logs", at_once=1), []
+        slots, done = Slots("logs", at_once=1), []
 
         async def work(of):
-            async with turns.turn(of):
+            async with slots.hold(of):
                 await asyncio.sleep(0)
                 done.append(of)
 
@@ -65,15 +65,15 @@ def test_the_many_pieces_of_one_wait_behind_the_first_of_another():
     assert asyncio.run(story()) == ["many", "one", "many", "many", "many", "many"]
 
 
-def test_whoever_waits_too_long_behind_pieces_of_its_own_holds_nothing():
+def test_waiting_too_long_behind_the_own_group_holds_no_slot():
     async def story():
-        turns = Slots("logs", at_once=1, patience_s=0.01)
-        async with turns.turn("many"):
+        slots = Slots("logs", at_once=1, patience_s=0.01)
+        async with slots.hold("many"):
             with pytest.raises(Unavailable):
-                async with turns.turn("many"):
+                async with slots.hold("many"):
                     pass
         for of in ("many", "one"):
-            async with turns.turn(of):
+            async with slots.hold(of):
                 pass
 
     asyncio.run(story())

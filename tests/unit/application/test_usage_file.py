@@ -72,7 +72,7 @@ def file_of(store: Store) -> UsageFile:
 
 
 @pytest.mark.parametrize("count", [0, 1, LINES_AT_ONCE, 2 * LINES_AT_ONCE + 1])
-def test_it_has_one_header_and_every_transfer_once(count: int) -> None:
+def test_usage_file_has_one_header_and_each_transfer_once(count: int) -> None:
     store = Store(transfers(count))
     pieces = list(file_of(store).chunks())
     header, *rows = csv.reader(b"".join(pieces).decode().splitlines())
@@ -83,7 +83,7 @@ def test_it_has_one_header_and_every_transfer_once(count: int) -> None:
     assert not store.is_open
 
 
-def test_whoever_takes_no_more_of_it_leaves_nothing_open() -> None:
+def test_abandoned_usage_file_leaves_no_transaction_open() -> None:
     store = Store(transfers(3 * LINES_AT_ONCE))
     pieces = file_of(store).chunks()
     next(pieces)
@@ -92,7 +92,7 @@ def test_whoever_takes_no_more_of_it_leaves_nothing_open() -> None:
     assert not store.is_open
 
 
-def test_what_is_refused_is_refused_before_the_first_piece() -> None:
+def test_refusal_comes_before_the_first_piece() -> None:
     def dropped() -> Iterator[UsageTransfer]:
         raise Conflict("dropped")
         yield

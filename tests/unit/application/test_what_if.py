@@ -63,7 +63,7 @@ def test_energy_on_another_basis_than_the_books_is_not_taken_for_its_cost() -> N
     assert (told.revenue, told.energy_cost, told.energy_unknown) == (4, 0, 4)
 
 
-def test_both_books_of_one_currency_are_told_the_drafts_cost_of_energy() -> None:
+def test_both_books_of_one_currency_use_the_drafts_cost_of_energy() -> None:
     now, draft = book({TIER: MODEL}), replace(book({TIER: MODEL}), energy_cost_per_kwh=Decimal("0.18"))
     told = what_if([DEMAND], draft=draft, in_force=now)
     assert (told.in_force.energy_cost, told.draft.energy_cost) == (Decimal("0.36"), Decimal("0.36"))
@@ -73,14 +73,14 @@ def test_both_books_of_one_currency_are_told_the_drafts_cost_of_energy() -> None
     assert what_if([DEMAND], draft=draft, in_force=dollars).in_force.energy_cost == Decimal("0.4")
 
 
-def test_energy_that_is_charged_and_not_known_is_not_priced() -> None:
+def test_charged_energy_that_is_unknown_is_not_priced() -> None:
     assert compute_earnings(DEMAND, MODEL, EnergyBasis.TOTAL).unpriced == 1
     assert compute_earnings(DEMAND, MODEL, EnergyBasis.DYNAMIC) == replace(NO_EARNINGS, unpriced=4, energy_cost=None)
     assert compute_earnings(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC).revenue == 4
     assert compute_earnings(DEMAND, None, EnergyBasis.TOTAL, Decimal(1)) == replace(NO_EARNINGS, unpriced=4)
 
 
-def test_two_books_stand_side_by_side_and_the_tier_that_earns_most_comes_first() -> None:
+def test_tiers_are_sorted_by_earnings_in_the_draft() -> None:
     demand = [DEMAND, replace(DEMAND, tier_id=OTHER, requests=10)]
     now, draft = book({TIER: PriceModel(base=Decimal(1))}), book({OTHER: PriceModel(base=Decimal(2))})
     told = what_if(demand, draft=draft, in_force=now)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tradewind.parameters import AXES
-from workers.learner import link_log
+from workers.learner import to_link_log
 
 NUMBERS = (
     *("start_s", "end_s", "received_s", "bytes_moved", "throughput_bps", "bandwidth_bps", "rtt_s", "min_rtt_s"),
@@ -18,7 +18,7 @@ NUMBERS = (
 def test_a_block_size_tells_something_only_where_the_storage_was_waited_for(disk, told):
     row = dict.fromkeys(NUMBERS, 1.0) | {"end_s": 2.0, "io_block_bytes": 65_536.0, "usage_disk": disk, "usage_cpu": 0.5}
     columns = {name: pa.array([value], pa.float64()) for name, value in row.items()}
-    log = link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))
+    log = to_link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))
     assert log.settings[0, AXES.index("io_block_bytes")] == pytest.approx(told, nan_ok=True)
     assert log.settings[0, AXES.index("concurrency")] == 1.0
     assert log.utilisation[0] == max(disk or 0.0, 0.5)

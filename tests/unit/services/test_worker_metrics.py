@@ -6,11 +6,11 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from tests.conditions import eventually
-from workers.metrics import SumsBelow, WorkerMetrics, begin_counting
+from workers.metrics import SumsBelow, WorkerMetrics, reset_counts
 
 
 def test_files_that_a_worker_removes_while_they_are_read_are_left_out(tmp_path: Path) -> None:
-    begin_counting(tmp_path)
+    reset_counts(tmp_path)
     removed_after_the_list = tmp_path / "counter_1.db"
     removed_after_the_list.symlink_to(tmp_path / "gone")  # listed, but not there when it is opened
     (tmp_path / "counter_2.db").touch()  # just made, nothing counted yet

@@ -40,15 +40,15 @@ def test_a_known_link_is_answered_from_the_release():
     assert made.nearest_data_distance == pytest.approx(0)
 
 
-def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
+def test_missing_model_is_requested_by_id():
     cold = replace(LEARNED, model_cache=ModelCache())
     with pytest.raises(NotInMemory) as missing:
         answer(enquiry(), cold)
     assert missing.value.model_ids == (LEARNED.index.models[LINK].id,)
 
 
-def test_the_shelf_gives_up_what_was_not_used_for_longest():
-    model = LEARNED.model(LEARNED.index.models[LINK])
+def test_cache_evicts_the_least_recently_used_model():
+    model = LEARNED.get_model(LEARNED.index.models[LINK])
     model_cache = ModelCache(capacity=2 * len(model.leaves))
     first, second, third = uuid4(), uuid4(), uuid4()
     model_cache.put(first, model)
@@ -60,8 +60,8 @@ def test_the_shelf_gives_up_what_was_not_used_for_longest():
         model_cache.get(second)
 
 
-def test_a_model_that_is_put_again_takes_no_more_of_the_shelf():
-    model = LEARNED.model(LEARNED.index.models[LINK])
+def test_model_added_twice_takes_space_once():
+    model = LEARNED.get_model(LEARNED.index.models[LINK])
     model_cache = ModelCache(capacity=2 * len(model.leaves))
     first, second = uuid4(), uuid4()
     for each in (first, second, second, second):
@@ -69,8 +69,8 @@ def test_a_model_that_is_put_again_takes_no_more_of_the_shelf():
     assert model_cache.get(first) is model_cache.get(second) is model
 
 
-def test_a_model_with_more_leaves_than_the_shelf_has_room_for_is_there_alone():
-    model = LEARNED.model(LEARNED.index.models[LINK])
+def test_model_larger_than_the_cache_is_cached_alone():
+    model = LEARNED.get_model(LEARNED.index.models[LINK])
     model_cache = ModelCache(capacity=1)
     first, second = uuid4(), uuid4()
     model_cache.put(first, model)
@@ -98,7 +98,7 @@ def test_small_and_large_files_get_plans_of_their_own():
     assert offer.recommendation.predicted.throughput_bps.mean <= PATH.bandwidth_bps
 
 
-def test_the_table_that_goes_out_can_be_read_back():
+def test_sent_table_can_be_read_back():
     offer = answer(enquiry())
     table = WireTable.model_validate(json.loads(offer.table_json[ChunkKind.SMALL])).to_table()
     assert 10 <= len(table.predicted.settings) <= 48
@@ -146,14 +146,14 @@ def test_a_capped_request_is_solved_again_not_clamped():
     assert made.sla.tier == "max throughput at 90%"  # its promise is the same: the most of what is permitted
 
 
-def test_an_impossible_agreement_gets_the_likeliest_setting_and_says_so():
+def test_impossible_sla_gets_the_likeliest_setting_and_the_rationale_says_so():
     made = answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=1e9)).recommendation
     assert not made.sla.feasible
     assert made.sla.probability < 0.01
     assert "cannot be certified" in made.rationale
 
 
-def test_a_deadline_is_kept_with_the_probability_told():
+def test_deadline_is_met_with_the_stated_probability():
     loose = answer(enquiry(kind=SlaKind.DEADLINE, target=60)).recommendation
     tight = answer(enquiry(kind=SlaKind.DEADLINE, target=3.0)).recommendation
     assert loose.sla.feasible
@@ -161,7 +161,7 @@ def test_a_deadline_is_kept_with_the_probability_told():
     assert loose.plan[0].parameters.streams <= tight.plan[0].parameters.streams
 
 
-def test_an_unseen_path_like_a_known_one_borrows_from_it():
+def test_unknown_path_borrows_from_a_similar_known_one():
     asked = enquiry(link=LinkKey("elsewhere", "laptop", None, "tradewind"), path=replace(PATH, rtt_s=0.07))
     made = answer(asked).recommendation
     assert made.source is AnswerSource.NEIGHBOUR
@@ -174,7 +174,7 @@ def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_o
     other = answer(enquiry(link=LINK._replace(mover="rclone"))).recommendation
     assert other.source is AnswerSource.NEIGHBOUR
     assert not other.sla.feasible
-    assert "there is one for mover tradewind: ask with that mover" in other.rationale
+    assert "there is one for mover tradewind: use that mover" in other.rationale
     assert "nearest links (origin → laptop by tradewind)" in other.rationale
     assert "assuming" not in other.rationale
     own = answer(enquiry(link=LINK._replace(destination="elsewhere"), path=PATH)).recommendation
@@ -201,7 +201,7 @@ def _by_two_movers() -> tuple[LinkKey, Snapshot]:
     both = Snapshot(Index(7, {**theirs.index.models, **LEARNED.index.models}, {}))
     for each in (theirs, LEARNED):
         for indexed in each.index.models.values():
-            both.model_cache.put(indexed.id, each.model(indexed))
+            both.model_cache.put(indexed.id, each.get_model(indexed))
     return silent, both
 
 
@@ -212,19 +212,19 @@ MIXED = {
 """Pages and videos, each like those of the logs; together like none of them."""
 
 
-def test_a_mover_whose_logs_do_not_tell_of_the_path_is_answered_by_what_other_movers_tell_of_it():
+def test_path_missing_in_a_movers_logs_is_taken_from_other_movers():
     silent, both = _by_two_movers()
     made = answer(enquiry(link=silent, **MIXED), both).recommendation
     assert made.source is AnswerSource.RELEASE
     assert [each.chunk for each in made.plan] == [ChunkKind.SMALL, ChunkKind.LARGE]
 
 
-def test_files_that_were_weighed_as_one_whole_are_told_to_be_far_as_one():
+def test_distance_is_that_of_the_chunks_of_the_own_history():
     silent = LINK._replace(mover="rclone")
     learned = snapshot(HTML, VIDEO, key=silent, path=Path())
     made = answer(enquiry(link=silent, **MIXED), learned).recommendation
     assert made.source is not AnswerSource.RELEASE
-    told = re.search(r"the data set is ([\d.]+) octaves away", made.rationale)
+    told = re.search(r"the data set is ([\d.]+) doublings away", made.rationale)
     assert told is not None
     assert float(told[1]) > MAX_DOUBLINGS
 
@@ -234,7 +234,7 @@ def test_another_mover_on_another_path_says_nothing():
     assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
 
 
-def test_another_mover_without_energy_does_not_answer_an_agreement_on_it():
+def test_mover_without_energy_does_not_answer_an_energy_sla():
     unmetered = snapshot(leaf_model(300, 100_000, powered=False))
     asked = enquiry(kind=SlaKind.MIN_ENERGY, link=LINK._replace(mover="rclone"))
     made = answer(asked, unmetered).recommendation
@@ -254,7 +254,7 @@ def test_caps_below_every_setting_seen_are_named_as_the_reason():
 
 
 @pytest.mark.parametrize("load", [None, 0.5])
-def test_no_more_is_expected_than_an_unseen_path_carries(load):
+def test_prediction_does_not_exceed_an_unknown_paths_bandwidth(load):
     made = answer(enquiry(path=Path(rtt_s=0.02), load=load), EMPTY_SNAPSHOT).recommendation
     rate = made.predicted.throughput_bps
     assert rate.low < rate.mean <= rate.high <= 1e9
@@ -285,13 +285,13 @@ def test_targets_without_history_are_never_promised(kind, target):
     assert 0 <= made.sla.probability < 1
 
 
-def test_what_is_assumed_of_an_unknown_path_is_told():
+def test_rationale_names_what_is_assumed_of_an_unknown_path():
     made = answer(enquiry(path=Path(rtt_s=0.02)), EMPTY_SNAPSHOT).recommendation
     assert "assuming bandwidth 1 Gbit/s" in made.rationale
     assert "RTT" not in made.rationale
 
 
-def test_energy_agreements_on_a_link_without_energy_fall_back_to_the_rule():
+def test_energy_sla_on_a_link_without_energy_falls_back_to_the_rule():
     unmetered = snapshot(leaf_model(300, 100_000, powered=False))
     made = answer(enquiry(kind=SlaKind.MIN_ENERGY), unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
@@ -338,6 +338,6 @@ def test_chunks_share_the_pipe_as_if_watched_step_by_step(chunks, ceiling_bps):
 
 def test_a_data_set_of_one_size_class_is_its_own_chunk():
     asked = enquiry()
-    (chunk,) = asked.chunks(PATH)
+    (chunk,) = asked.split_into_chunks(PATH)
     assert chunk.dataset is asked.dataset
     assert (chunk,) == split_by_bdp(asked.bins, PATH.bdp_bytes)

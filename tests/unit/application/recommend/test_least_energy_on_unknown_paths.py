@@ -6,10 +6,10 @@ from uuid import uuid4
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.application.recommend.answer import recommend
 from services.application.recommend.request import TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from tests.unit.application.recommend.models import leaf_model, snapshot
+from tests.unit.application.recommend.requests import recommend
 from tradewind.dataset import DataSet, bins_of_sizes, split_by_bdp
 from tradewind.energy.ends import EndPower
 from tradewind.energy.measured import Host

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.models.learned_model import IndexedModel, StoredLeaf, StoredModel, Tier
-from services.application.recommend.lookup import answer_request
+from services.application.recommend.lookup import Snapshots, answer_request
 from services.application.recommend.request import PricedRecommendation, TransferRequest
-from services.application.recommend.snapshot import Index, Snapshots
+from services.application.recommend.snapshot import Index
 from services.application.shared.single_flight import SingleFlight
 from tests.link_models import FITTED_AT
 from tests.unit.application.recommend.models import LINK, PATH, leaf_model
@@ -99,7 +99,7 @@ class Tenant:
         return answered
 
 
-def test_an_unseen_path_fetches_all_its_neighbours_in_one_round():
+def test_unknown_path_fetches_all_neighbours_in_one_round():
     tenant = Tenant(unpowered=0, powered=8, capacity=100)
     (offer,) = tenant.answers(UNSEEN)
     assert offer.recommendation.source is AnswerSource.NEIGHBOUR
@@ -108,7 +108,7 @@ def test_an_unseen_path_fetches_all_its_neighbours_in_one_round():
     assert len(tenant.fetched) == 3
 
 
-def test_models_without_power_are_not_fetched_for_an_agreement_on_energy():
+def test_models_without_power_are_not_fetched_for_an_energy_sla():
     tenant = Tenant(unpowered=12, powered=2, capacity=4)
     (offer,) = tenant.answers(ON_ENERGY)
     assert offer.recommendation.source is AnswerSource.NEIGHBOUR
@@ -117,7 +117,7 @@ def test_models_without_power_are_not_fetched_for_an_agreement_on_energy():
     assert fetched == [True, True]
 
 
-def test_more_links_without_power_than_fit_in_memory_do_not_keep_an_agreement_on_energy_waiting():
+def test_many_links_without_power_do_not_delay_an_energy_sla():
     tenant = Tenant(unpowered=12, powered=0, capacity=4)
     (offer,) = tenant.answers(ON_ENERGY)
     assert offer.recommendation.source is AnswerSource.HEURISTIC
@@ -125,14 +125,14 @@ def test_more_links_without_power_than_fit_in_memory_do_not_keep_an_agreement_on
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
-def test_requests_that_drive_each_others_models_out_of_memory_all_end(capacity):
+def test_requests_that_evict_each_others_models_all_finish(capacity):
     tenant = Tenant(unpowered=0, powered=8, capacity=capacity)
     far = replace(UNSEEN, path=replace(PATH, rtt_s=0.06 * 1.07))
     offers = tenant.answers(UNSEEN, far, ON_ENERGY, replace(UNSEEN, link=LINK._replace(destination="end0")))
     assert [offer.recommendation.source for offer in offers] == [AnswerSource.NEIGHBOUR] * 3 + [AnswerSource.RELEASE]
 
 
-def test_a_burst_of_unseen_requests_leaves_the_others_their_turn():
+def test_burst_on_unknown_paths_lets_other_requests_through():
     tenant = Tenant(unpowered=0, powered=4, capacity=100)
     known = replace(UNSEEN, link=LINK._replace(destination="end0"))
     tenant.answers(UNSEEN, known)
@@ -156,9 +156,9 @@ def test_a_release_serves_once_the_models_of_the_links_in_use_are_there():
     assert len(tenant.fetched) == 1
 
 
-def test_a_release_of_which_nothing_is_in_use_is_read_when_somebody_asks():
+def test_release_without_links_in_use_is_read_on_the_next_request():
     tenant = Tenant(unpowered=0, powered=1, capacity=100)
     tenant.snapshots.load(UUID(int=1))
     tenant.snapshots.renew(UUID(int=1))
-    assert tenant.snapshots.held(UUID(int=1)) is None
+    assert tenant.snapshots.get_fresh(UUID(int=1)) is None
     assert tenant.fetched == []

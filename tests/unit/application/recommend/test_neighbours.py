@@ -28,7 +28,7 @@ def indexed(n: int, path: Path, *powered: bool) -> tuple[LinkKey, IndexedModel]:
 
 
 @given(st.lists(st.tuples(paths, st.lists(st.booleans(), min_size=1, max_size=3)), max_size=30), paths, st.booleans())
-def test_what_is_found_is_what_looking_at_every_leaf_would_find(links, path, powered):
+def test_search_finds_the_same_leaves_as_a_full_scan(links, path, powered):
     models = [indexed(n, there, *metered) for n, (there, metered) in enumerate(links)]
     here = locate(path, MEAN_BYTES)
     found = Neighbourhood(models).nearest(here, powered=powered)
@@ -41,7 +41,7 @@ def test_what_is_found_is_what_looking_at_every_leaf_would_find(links, path, pow
     assert all(nearer.distance <= farther.distance for nearer, farther in pairwise(found))
 
 
-def test_a_link_of_unknown_path_is_nobodys_neighbour():
+def test_link_of_unknown_path_is_no_neighbour():
     here = locate(PATH, MEAN_BYTES)
     assert Neighbourhood([indexed(1, UNKNOWN_PATH, True)]).nearest(here, powered=False) == []
     assert Neighbourhood([]).nearest(here, powered=False) == []

@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from services.application.billing.price_list import PriceList, PublishedBook
-from services.application.recommend.snapshot import Index, Snapshots
+from services.application.recommend.lookup import Snapshots
+from services.application.recommend.snapshot import Index
 from tests.unit.application.recommend.models import leaf_model, snapshot
 from tests.unit.application.recommend.requests import LEARNED, answer, enquiry
 from tradewind.errors import Unavailable
@@ -29,14 +30,14 @@ def offered(price_book, asked=None, learned=LEARNED):
     return answer(asked or enquiry(), replace(learned, book=price_book)).recommendation
 
 
-def test_an_offer_quotes_its_tiers_price():
+def test_recommendation_quotes_the_price_of_its_tier():
     model = PriceModel(base=Decimal("0.1"), per_gb=Decimal(2), per_kwh=Decimal(30), margin=Decimal("0.5"))
     made = offered(book(model))
     assert made.sla.price.amount == amount_of(model, moved_bytes=30_000_000, energy_j=made.predicted.energy_j.mean)
     assert (made.sla.price.currency, made.sla.price.basis) == ("EUR", EnergyBasis.TOTAL)
 
 
-def test_without_a_book_in_force_nothing_is_quoted():
+def test_nothing_is_quoted_without_a_current_book():
     assert offered(None).sla.price is None
 
 
@@ -46,7 +47,7 @@ def test_a_tier_without_price_is_not_quoted_and_the_rationale_says_so():
     assert "no price for this tier" in made.rationale
 
 
-def test_energy_that_is_charged_but_not_known_is_never_taken_for_zero():
+def test_charged_energy_that_is_unknown_never_counts_as_zero():
     learned = snapshot(leaf_model(300, 100_000, powered=False))
     made = offered(book(PriceModel(base=Decimal(1), per_kwh=Decimal("0.3"))), learned=learned)
     assert made.sla.price is None
@@ -54,14 +55,14 @@ def test_energy_that_is_charged_but_not_known_is_never_taken_for_zero():
     assert offered(book(PriceModel(base=Decimal(1))), learned=learned).sla.price.amount == 1
 
 
-def test_a_book_charges_energy_on_its_own_basis_whatever_the_agreement_is_on():
+def test_book_charges_energy_on_its_own_basis_whatever_the_sla():
     model = PriceModel(per_kwh=Decimal(1000))
     by_total = offered(book(model)).sla.price.amount
     by_dynamic = offered(book(model, EnergyBasis.DYNAMIC)).sla.price.amount
     assert 0 < by_dynamic < by_total
 
 
-def test_an_agreement_that_cannot_be_kept_is_not_quoted():
+def test_infeasible_sla_is_not_quoted():
     made = offered(book(PriceModel(base=Decimal(1))), enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=1e12))
     assert (made.sla.feasible, made.sla.price) == (False, None)
 
@@ -83,7 +84,7 @@ class Turned:
         return Index(1, {}, {}, prices=PriceList(tuple(self.books), now))
 
     def in_force(self) -> int | None:
-        held = self.snapshots.held(UUID(int=0)) or self.snapshots.load(UUID(int=0))
+        held = self.snapshots.get_fresh(UUID(int=0)) or self.snapshots.load(UUID(int=0))
         return None if held.book is None else held.book.id.int
 
 
@@ -98,7 +99,7 @@ def test_a_date_that_passes_takes_effect_by_itself(away):
     assert store.in_force() == 2
 
 
-def test_before_the_first_date_nothing_is_in_force():
+def test_no_book_is_current_before_the_first_date():
     store = Turned()
     store.read_at = DAY - timedelta(seconds=10)
     assert store.in_force() is None

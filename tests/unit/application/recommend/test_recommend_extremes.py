@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.api.routes.recommend import encode_answer, to_transfer_request
-from services.application.recommend.answer import recommend
 from tests.unit.application.recommend.models import EMPTY_SNAPSHOT, LINK, leaf_model, snapshot
+from tests.unit.application.recommend.requests import recommend
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, SlaKind
 from tradewind.wire.base import BIGINT_MAX

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from services.application.recommend.assumed_load import AssumedLoad, LoadOrigin
 from services.application.recommend.model_cache import ModelCache
+from services.application.recommend.served_model import AssumedLoad, LoadOrigin
 from tests.unit.application.recommend.models import LINK, PATH, snapshot
 from tests.unit.application.recommend.requests import HTML, LEARNED, VIDEO, answer, enquiry
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
@@ -28,13 +28,13 @@ def mean_bps(load, learned=LOADED, **changes):
 
 
 @pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY])
-def test_less_is_predicted_where_others_take_more(kind):
+def test_more_load_predicts_less_throughput(kind):
     assert mean_bps(0.6, kind=kind) / mean_bps(0.1, kind=kind) == pytest.approx(
         math.exp(EFFECT.at(0.6).log_throughput), rel=1e-6
     )
 
 
-def test_all_chunks_together_are_held_below_what_the_load_leaves():
+def test_all_chunks_together_stay_below_what_the_load_leaves():
     learned = snapshot(*LOADED_LEAVES, path=replace(PATH, bandwidth_bps=2e8))
     loads = (0.1, 0.3, 0.5, 0.7)
     rates = [mean_bps(load, learned, **MIXED) for load in loads]
@@ -45,7 +45,7 @@ def test_all_chunks_together_are_held_below_what_the_load_leaves():
         assert rate <= ceiling * (1 + 1e-9)
 
 
-def test_an_agreement_that_an_idle_path_keeps_is_doubtful_on_a_busy_one():
+def test_sla_met_on_an_idle_path_is_doubtful_on_a_busy_one():
     target = 0.8 * mean_bps(0.1)
     idle, busy = (
         answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target, load=load), LOADED).recommendation.sla
@@ -85,7 +85,7 @@ def test_dynamic_energy_under_another_load_stays_in_its_tier():
     assert (busy.tier_id, busy.tier) == (idle.tier_id, idle.tier)
 
 
-def test_the_table_that_goes_out_is_that_of_the_load():
+def test_sent_table_is_shifted_to_the_load():
     def sent(load):
         made = answer(enquiry(load=load), LOADED).table_json[ChunkKind.SMALL]
         return WireTable.model_validate(json.loads(made)).to_table().predicted.settings
@@ -96,7 +96,7 @@ def test_the_table_that_goes_out_is_that_of_the_load():
         assert busy.log_throughput_mean - idle.log_throughput_mean == pytest.approx(shift.log_throughput, abs=1e-3)
 
 
-def test_without_a_load_the_last_known_one_counts_and_then_the_median():
+def test_load_defaults_to_the_last_known_and_then_to_the_median():
     def served(**known):
         learned = snapshot(*LOADED_LEAVES)
         model_id = learned.index.models[LINK].id
@@ -109,18 +109,18 @@ def test_without_a_load_the_last_known_one_counts_and_then_the_median():
     assert served(load_median=0.2).predicted.throughput_bps.mean == pytest.approx(mean_bps(0.2))
 
 
-def test_the_rationale_tells_whose_load_it_is_and_what_no_log_knows_of_it():
+def test_rationale_names_the_origin_of_the_load_and_what_logs_lack():
     assert "at load 0.30 (as asked);" in answer(enquiry(load=0.3), LOADED).recommendation.rationale
     assert "(as asked; no log saw more than 0.70)" in answer(enquiry(load=0.9), LOADED).recommendation.rationale
-    assert "(as asked; no log tells its effect)" in answer(enquiry(load=0.3), LEARNED).recommendation.rationale
+    assert "(as asked; its effect is in no log)" in answer(enquiry(load=0.3), LEARNED).recommendation.rationale
 
 
-def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
+def test_shifted_leaves_are_cached_and_the_least_recently_used_evicted():
     model_cache = ModelCache(shifted=2)
-    leaf, other = LOADED.model(LOADED.index.models[LINK]).leaves
+    leaf, other = LOADED.get_model(LOADED.index.models[LINK]).leaves
 
     def under(each, share):
-        return model_cache.under_load(each, AssumedLoad(share, LoadOrigin.ASKED))
+        return model_cache.under_load(each, AssumedLoad(share, LoadOrigin.REQUESTED))
 
     first, second = under(leaf, 0.301), under(other, 0.3)
     assert first is not second
@@ -130,19 +130,19 @@ def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
     assert under(other, 0.3) is not second, "given up for the third"
 
 
-def test_leaves_under_a_load_go_with_their_model():
-    model_cache, load = ModelCache(), AssumedLoad(0.3, LoadOrigin.ASKED)
+def test_shifted_leaves_are_evicted_with_their_model():
+    model_cache, load = ModelCache(), AssumedLoad(0.3, LoadOrigin.REQUESTED)
     learned = (snapshot(*LOADED_LEAVES) for _ in range(2))
-    models = {UUID(int=number): each.model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
+    models = {UUID(int=number): each.get_model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
     for model_id, model in models.items():
         model_cache.put(model_id, model)
     shifted = {model_id: model_cache.under_load(model.leaves[0], load) for model_id, model in models.items()}
-    model_cache.give_up({UUID(int=1), UUID(int=3)})
+    model_cache.evict({UUID(int=1), UUID(int=3)})
     assert not model_cache.has(UUID(int=1))
     assert model_cache.under_load(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
     assert model_cache.under_load(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
 
 
-def test_a_leaf_whose_logs_know_nothing_of_load_is_the_same_under_any():
-    leaf = LEARNED.model(LEARNED.index.models[LINK]).leaves[0]
-    assert ModelCache().under_load(leaf, AssumedLoad(0.8, LoadOrigin.ASKED)) is leaf
+def test_leaf_without_a_load_effect_is_the_same_under_any_load():
+    leaf = LEARNED.get_model(LEARNED.index.models[LINK]).leaves[0]
+    assert ModelCache().under_load(leaf, AssumedLoad(0.8, LoadOrigin.REQUESTED)) is leaf

@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.models.learned_model import IndexedModel, StoredModel
+from services.application.recommend.lookup import RENEW_BEFORE_S, Snapshots
 from services.application.recommend.model_cache import NotInMemory
-from services.application.recommend.snapshot import AHEAD_S, Index, Snapshots
+from services.application.recommend.snapshot import Index
 from tradewind.errors import Unavailable
 from tradewind.path import UNKNOWN_PATH
 from tradewind.transfer import LinkKey
@@ -52,7 +53,7 @@ class Source:
         )
 
     def current(self) -> int | None:
-        return (self.snapshots.held(TENANT) or self.snapshots.load(TENANT)).release
+        return (self.snapshots.get_fresh(TENANT) or self.snapshots.load(TENANT)).release
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def source() -> Source:
     return Source()
 
 
-def test_a_snapshot_is_read_once_and_held(source: Source) -> None:
+def test_snapshot_is_read_once_and_cached(source: Source) -> None:
     assert [source.current() for _ in range(3)] == [1, 1, 1]
     assert source.reads == 1
 
@@ -74,14 +75,14 @@ def test_a_release_is_noticed_within_30_s_without_notice(source: Source) -> None
     assert source.current() == 2
 
 
-def test_a_snapshot_is_due_for_a_look_while_it_still_holds(source: Source) -> None:
+def test_snapshot_is_due_before_it_expires(source: Source) -> None:
     assert not source.snapshots.is_due(TENANT)
     source.current()
-    source.now_s = 30.0 - AHEAD_S - 0.1
+    source.now_s = 30.0 - RENEW_BEFORE_S - 0.1
     assert not source.snapshots.is_due(TENANT)
-    source.now_s = 30.0 - AHEAD_S
+    source.now_s = 30.0 - RENEW_BEFORE_S
     assert source.snapshots.is_due(TENANT)
-    assert source.snapshots.held(TENANT) is not None
+    assert source.snapshots.get_fresh(TENANT) is not None
     source.snapshots.load(TENANT)
     assert not source.snapshots.is_due(TENANT)
 
@@ -96,7 +97,7 @@ def test_a_notice_counts_at_once(source: Source) -> None:
     assert source.current() == 3
 
 
-def test_what_was_read_before_a_notice_is_not_held_after_it(source: Source) -> None:
+def test_index_read_before_a_notice_is_not_stored_after_it(source: Source) -> None:
     def publish() -> None:
         source.release = 2
         source.meanwhile = lambda: None
@@ -107,7 +108,7 @@ def test_what_was_read_before_a_notice_is_not_held_after_it(source: Source) -> N
     assert source.current() == 2
 
 
-def test_while_the_store_is_away_the_snapshot_from_before_serves_on(source: Source) -> None:
+def test_previous_snapshot_serves_while_the_store_is_unreachable(source: Source) -> None:
     source.current()
     source.release, source.away = 2, True
     source.now_s = 1000.0
@@ -120,13 +121,13 @@ def test_while_the_store_is_away_the_snapshot_from_before_serves_on(source: Sour
     assert source.current() == 2
 
 
-def test_without_a_snapshot_from_before_a_store_that_is_away_is_told_as_such(source: Source) -> None:
+def test_unreachable_store_is_an_error_without_a_previous_snapshot(source: Source) -> None:
     source.away = True
     with pytest.raises(Unavailable):
         source.current()
 
 
-def test_models_that_a_newer_release_has_replaced_are_given_up(source: Source) -> None:
+def test_replaced_models_are_evicted(source: Source) -> None:
     kept, replaced, new = (IndexedModel(uuid4(), UNKNOWN_PATH, (), (), uuid4()) for _ in range(3))
     links = [LinkKey("a", destination, None, "tradewind") for destination in "bc"]
     source.models = dict(zip(links, (kept, replaced), strict=True))
@@ -135,15 +136,15 @@ def test_models_that_a_newer_release_has_replaced_are_given_up(source: Source) -
         source.snapshots.fetch(TENANT, each.id)
     source.release, source.models = 2, dict(zip(links, (kept, new), strict=True))
     source.snapshots.renew(TENANT)
-    now = source.snapshots.held(TENANT)
+    now = source.snapshots.get_fresh(TENANT)
     assert now is not None
-    assert set(now.require([kept, new])) == {kept.id, new.id}
+    assert set(now.get_models([kept, new])) == {kept.id, new.id}
     with pytest.raises(NotInMemory):
-        before.require([replaced])
+        before.get_models([replaced])
     assert source.fetched == [kept.id, replaced.id, new.id]
 
 
-def test_what_was_begun_to_be_read_before_a_release_is_not_held_after_it(source: Source) -> None:
+def test_read_started_before_a_release_is_not_stored_after_it(source: Source) -> None:
     link = LinkKey("a", "b", None, "tradewind")
     old, new = (IndexedModel(uuid4(), UNKNOWN_PATH, (), (), uuid4()) for _ in range(2))
     source.models = {link: old}
@@ -157,7 +158,7 @@ def test_what_was_begun_to_be_read_before_a_release_is_not_held_after_it(source:
 
     source.meanwhile = publish_and_renew
     source.snapshots.load(TENANT)
-    held = source.snapshots.held(TENANT)
+    held = source.snapshots.get_fresh(TENANT)
     assert held is not None
     assert held.release == 2
-    assert held.model(new) is not None
+    assert held.get_model(new) is not None

@@ -71,13 +71,13 @@ def tier(asked, link):
     ids=["caps", "a user's limit", "one stream"],
 )
 @pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY])
-def test_what_is_solved_anew_within_limits_is_promised_in_its_tier(kind, changes):
+def test_setting_solved_within_limits_is_promised_in_its_tier(kind, changes):
     link = learned(HTML)
     assert tier(enquiry(kind=kind, **changes), link) == tier(enquiry(kind=kind), link)
 
 
 @pytest.mark.parametrize("changes", [{}, {"caps": Caps(streams=2)}, {"rate_limit_bps": 4e7}, {"load": 0.05}])
-def test_a_target_is_in_the_tier_of_its_range_however_it_is_kept(changes):
+def test_target_is_in_the_tier_of_its_range_however_it_is_met(changes):
     link = learned(replace(HTML, load_effect=EFFECT))
     first = len(HTML.partitions)
     for n, (lower, upper) in enumerate(pairwise(edges(HTML)[:3])):
@@ -88,7 +88,7 @@ def test_a_target_is_in_the_tier_of_its_range_however_it_is_kept(changes):
             assert n > 0
 
 
-def test_the_tier_of_several_chunks_is_that_of_the_target_on_the_whole():
+def test_tier_of_several_chunks_is_that_of_the_entire_target():
     link = learned(HTML, VIDEO)
     target_bps = 1.02 * edges(VIDEO)[2]  # most bytes are those of videos; their chunk alone has to keep less
     asked = enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target_bps, **MIXED)
@@ -104,7 +104,7 @@ def test_several_chunks_within_caps_are_quoted(kind, caps):
     assert tier(enquiry(kind=kind, caps=caps, **MIXED), learned(HTML, VIDEO)) >= 10
 
 
-def test_what_the_usual_load_would_not_let_promise_is_in_the_outermost_tier():
+def test_target_beyond_the_usual_load_is_in_the_outermost_tier():
     link = learned(replace(HTML, load_effect=replace(EFFECT, log_throughput=(0.4, -0.25, -1.1))))
     asked = enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=1.1 * edges(HTML)[-1], load=0.1)
     assert tier(asked, link) == len(HTML.partitions) + 2

@@ -1,4 +1,4 @@
-"""One chunk's share of an agreement, the setting chosen for it, and what all chunks give together."""
+"""Settings of chunks: each chunk's share of the SLA, the best setting for it, and what all chunks reach together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from tradewind.units import BITS_PER_BYTE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """A setting for a chunk's share of an agreement, what it does to a byte, and how likely the share is kept.
+    """A setting for a chunk's share of an SLA, its prediction for one byte, and how likely it meets the share.
 
-    ``base_power_w`` : of the hosts that are metered, where it is known.
+    ``base_power_w`` : base power of the metered hosts, where it is known.
     """
 
     setting: PredictedSetting
@@ -32,7 +32,7 @@ class Solution:
 
 
 def plan_chunk(chunk: Chunk, solution: Solution) -> ChunkPlan:
-    """What to do with a chunk: the setting, with no more channels than files, since they would stand idle."""
+    """Return the plan of a chunk: the setting, with no more channels than files, since others would be idle."""
     parameters = solution.setting.parameters
     files = chunk.dataset.file_count
     if (parameters.concurrency or 1) > files:
@@ -41,21 +41,21 @@ def plan_chunk(chunk: Chunk, solution: Solution) -> ChunkPlan:
 
 
 def needs_power(sla: Sla) -> bool:
-    """Whether an agreement can be solved only where the logs tell power."""
+    """Return whether the SLA can be solved only where the logs have power."""
     return sla.kind in ENERGY_KINDS
 
 
 def scale_sla(sla: Sla, share: float, base_power_w: float | None) -> Sla:
-    """A chunk's part of an agreement on the whole, see `scale_target`."""
+    """Return a chunk's share of the SLA on the entire transfer, see `scale_target`."""
     target = scale_target(sla, share, base_power_w)
     return sla if target is None else sla.with_target(target)
 
 
 def scale_target(sla: Sla, share: float, base_power_w: float | None) -> float | None:
-    """A chunk's part of the target: of rates and energies by bytes, of power above the base by bytes.
+    """Return a chunk's part of the target: rates and energies by bytes, power above the base by bytes.
 
-    ``None`` where the agreement holds for each chunk as it stands: deadlines and fractions, because all chunks start
-    together, and kinds without a target.
+    ``None`` where the SLA holds for each chunk unchanged: deadlines and fractions, because all chunks start together,
+    and kinds without a target.
     """
     if sla.target is None or sla.kind is SlaKind.DEADLINE or not 0 < share < 1:
         return None
@@ -66,14 +66,14 @@ def scale_target(sla: Sla, share: float, base_power_w: float | None) -> float | 
 
 
 def fits_caps_together(solutions: Sequence[Solution], caps: Caps) -> bool:
-    """Whether the chunks' files and streams, added up, keep the caps."""
+    """Return whether the chunks' files and streams, added up, stay within the caps."""
     files = sum(solution.setting.parameters.concurrency or 1 for solution in solutions)
     streams = sum(solution.setting.parameters.streams for solution in solutions)
     return (caps.concurrency is None or files <= caps.concurrency) and (caps.streams is None or streams <= caps.streams)
 
 
 def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> Solution | None:
-    """The best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
+    """Return the best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
     choice = choose(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
     if choice is None:
         return None
@@ -89,21 +89,21 @@ def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> 
 def predict_together(
     chunks: Sequence[Chunk], solutions: Sequence[Solution], dataset: DataSet, sla: Sla, ceiling_bps: float
 ) -> Prediction:
-    """Prediction for the whole data set while all chunks run together.
+    """Predict the transfer of the entire data set while all chunks run together.
 
-    One chunk is predicted as it is. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
-    Relative widths are the byte-weighted means of the chunks', as if all errors were one (which is the wider
-    assumption).
+    One chunk is predicted alone. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
+    Relative widths are the byte-weighted means of the chunks', as if all errors were fully correlated, which is
+    the wider assumption.
     """
     if len(solutions) == 1:
         return solutions[0].per_byte.for_bytes(dataset.total_bytes)
     rates, energies, powers = zip(*[solution.per_byte for solution in solutions], strict=True)
-    sizes, whole = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
-    weights = [size / whole for size in sizes]
+    sizes, total_bytes = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
+    weights = [size / total_bytes for size in sizes]
     rates_bps = [rate.mean for rate in rates]
     duration_s = shared_duration_s(sizes, rates_bps, ceiling_bps)
     throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates_bps)
-    throughput_bps = _widened(throughput, rates, weights)
+    throughput_bps = _widen(throughput, rates, weights)
     if None in powers:
         return Prediction(throughput_bps=throughput_bps, energy_j=None, power_w=None)
     base_w = solutions[0].base_power_w or 0.0
@@ -111,8 +111,8 @@ def predict_together(
     power_w = shared_w + sum([max(power.mean - shared_w, 0.0) for power in powers])
     return Prediction(
         throughput_bps=throughput_bps,
-        energy_j=_widened(power_w * duration_s, energies, weights),
-        power_w=_widened(power_w, powers, weights),
+        energy_j=_widen(power_w * duration_s, energies, weights),
+        power_w=_widen(power_w, powers, weights),
     )
 
 
@@ -123,10 +123,10 @@ def assess_together(
     sla: Sla,
     ceiling_bps: float | None = None,
 ) -> tuple[float, bool]:
-    """Probability that the agreement on the whole is kept, and whether it can be promised.
+    """Return the probability that the entire transfer meets the SLA, and whether that can be promised.
 
-    Each chunk keeps its share as if it had the pipe alone; a rate or a deadline must also hold for what is predicted
-    of all of them together. What is above ``ceiling_bps`` cannot be kept at all.
+    Each chunk meets its share as if it had the pipe alone; a rate or a deadline must also hold for the prediction of
+    all chunks together. No target above ``ceiling_bps`` can be met.
     """
     probability, feasible = 1.0, True
     for solution in solutions:
@@ -144,7 +144,7 @@ def assess_together(
 
 
 def bound_by_bandwidth(predicted: Prediction, bandwidth_bps: float | None) -> Prediction:
-    """The prediction with no end of its rate above the path's bandwidth."""
+    """Return the prediction with its rate bounded by the path's bandwidth."""
     if bandwidth_bps is None or predicted.throughput_bps.high <= bandwidth_bps:
         return predicted
     rate = predicted.throughput_bps
@@ -152,8 +152,8 @@ def bound_by_bandwidth(predicted: Prediction, bandwidth_bps: float | None) -> Pr
     return Prediction(throughput_bps=bounded, energy_j=predicted.energy_j, power_w=predicted.power_w)
 
 
-def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
-    """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
+def _widen(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
+    """Return an interval around ``mean`` whose relative ends are the weighted means of the parts'."""
     low = high = 0.0
     for weight, (part_mean, part_low, part_high) in zip(weights, parts, strict=True):
         if part_mean:
@@ -164,12 +164,12 @@ def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -
 
 
 def format_plan(plan: Sequence[ChunkPlan]) -> str:
-    """The settings in words, such as ``small cc=8 p=1 pp=16``."""
-    return ", ".join([f"{each.chunk} {format_parameters(each.parameters)}" for each in plan])
+    """Return the settings as text, such as ``small cc=8 p=1 pp=16``."""
+    return ", ".join([f"{chunk.chunk} {format_parameters(chunk.parameters)}" for chunk in plan])
 
 
 @lru_cache(maxsize=4096)
 def format_parameters(parameters: Parameters) -> str:
-    """A setting in words; there are few and they come again and again, so they are kept."""
+    """Return a setting as text; cached, because there are few and they recur."""
     known = (("cc", parameters.concurrency), ("p", parameters.parallelism), ("pp", parameters.pipelining))
     return " ".join(f"{name}={value}" for name, value in known if value is not None)

@@ -1,0 +1,115 @@
+"""Pricing of an answer: the tier of its target, and what it costs by the current price book."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from uuid import UUID
+
+from services.application.billing.price_list import PublishedBook
+from services.application.recommend.chunks import Solution, predict_together
+from services.application.recommend.served_model import ServedLeaf
+from tradewind.dataset import Chunk, DataSet
+from tradewind.prediction import Prediction, predict
+from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.sla.pricing import Price, amount_of
+from tradewind.tiers.partitions import PartitionKey, serving
+
+NOT_PRICED = "; not priced: the current price book has no price for this tier"
+NO_TIER = "; not priced: its cluster has no tier for such an SLA"
+NO_ENERGY = "; not priced: the price book charges energy, and the energy of this transfer is unknown"
+
+_BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+def find_largest_chunk(chunks: Sequence[Chunk]) -> int:
+    """Return the index of the chunk with the most bytes."""
+    if len(chunks) == 1:
+        return 0
+    sizes = [chunk.dataset.total_bytes for chunk in chunks]
+    return sizes.index(max(sizes))
+
+
+def find_tier(sla: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset: DataSet) -> Solution | None:
+    """Return the tier of the entire transfer's target, as the provider sees the cluster with most of its bytes.
+
+    The tiers are those at the usual load and without the limits of a user or a cap: these change how a promise is met,
+    not what is promised. A target beyond what can be promised then is in the outermost tier.
+
+    Parameters
+    ----------
+    sla : of the entire transfer.
+    leaf : of the cluster.
+    solutions : of all chunks, which meet the SLA.
+
+    Returns
+    -------
+    A solution that names the tier; ``None`` where the cluster has none for this kind, confidence and energy basis.
+    """
+    if leaf.usual is None and len(solutions) == 1 and solutions[0].tier_id is not None:
+        return solutions[0]  # solved in advance for exactly this target
+    tiers = (leaf.usual or leaf).partitions(PartitionKey.of(sla))
+    if not tiers:
+        return None
+    found = serving(tiers, sla, dataset_bytes=dataset.total_bytes)
+    return found or tiers[0 if sla.kind in _BOUNDED_ABOVE else -1]
+
+
+class PriceQuote(NamedTuple):
+    """The price of a recommendation by a book; ``None`` where it has none, with the reason in ``unpriced``.
+
+    ``energy_j`` : expected energy of the transfer on the book's basis; ``None`` where it is unknown.
+    """
+
+    book: PublishedBook
+    price: Price | None
+    energy_j: float | None
+    unpriced: str = ""
+
+
+def quote_price(
+    book: PublishedBook,
+    tier_id: UUID | None,
+    predicted: Prediction,
+    *,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    dataset: DataSet,
+    sla: Sla,
+    room_bps: float,
+) -> PriceQuote:
+    """Return the quote of a transfer in a tier; its price is ``None`` where there is no tier, price or energy."""
+    if tier_id is None:
+        return PriceQuote(book, None, None, NO_TIER)
+    if book.energy_basis is not sla.energy_basis:
+        predicted = _predict_on_basis_of(
+            book, chunks=chunks, solutions=solutions, dataset=dataset, sla=sla, room_bps=room_bps
+        )
+    energy_j = None if predicted.energy_j is None else predicted.energy_j.mean
+    model = book.prices.get(tier_id)
+    if model is None:
+        return PriceQuote(book, None, energy_j, NOT_PRICED)
+    amount = amount_of(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
+    if amount is None:
+        return PriceQuote(book, None, energy_j, NO_ENERGY)
+    return PriceQuote(book, Price(amount, book.currency, book.energy_basis, book.id), energy_j)
+
+
+def _predict_on_basis_of(
+    book: PublishedBook,
+    *,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    dataset: DataSet,
+    sla: Sla,
+    room_bps: float,
+) -> Prediction:
+    """Return the prediction of the same settings where the book counts energy on another basis than the SLA."""
+    basis = book.energy_basis
+    counted = [
+        replace(
+            solution,
+            per_byte=predict(solution.setting, dataset_bytes=1.0, basis=basis, base_power_w=solution.base_power_w),
+        )
+        for solution in solutions
+    ]
+    return predict_together(chunks, counted, dataset, replace(sla, energy_basis=basis), room_bps)
