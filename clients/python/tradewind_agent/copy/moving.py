@@ -21,7 +21,7 @@ from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.session.loaded_path import LoadedPath
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.other_end import OtherEnd, OtherEndReading
+from tradewind_agent.session.other_end import OtherEnd, OtherEndReading, collect_energy
 from tradewind_agent.session.other_end_power import BothEndsMeter, LiveMeter, OtherEndPower
 from tradewind_agent.tuning.loop import Tuning
 
@@ -52,8 +52,7 @@ class Movement:
     @property
     def energy(self) -> tuple[EnergyReading, ...]:
         """A reading for each metered end, this one first."""
-        ends = (self.metered, self.other_end)
-        return tuple(end.energy for end in ends if end is not None and end.energy is not None)
+        return collect_energy(self.metered, self.other_end)
 
     @property
     def usage(self) -> Usage | None:

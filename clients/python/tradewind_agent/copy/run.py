@@ -3,18 +3,16 @@
 import os
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from tradewind.dataset import ChunkKind, DataSet
+from tradewind.dataset import DataSet
 from tradewind.energy.measured import Host
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind.units import format_count
-from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
@@ -27,15 +25,14 @@ from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.errors import AgentError, CopyFailed, FileFault
+from tradewind_agent.errors import CopyFailed, FileFault
 from tradewind_agent.resources.limiter import ResourceLimiter
-from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.session.metering import HostMeter, describe_meter_failure
 from tradewind_agent.session.path_probe import measure_connect_s
 from tradewind_agent.session.planning import Plan, replace_settings
-from tradewind_agent.session.records import MovedChunk, TransferIdentity, build_records
-from tradewind_agent.session.release_share import release_share
+from tradewind_agent.session.records import TransferIdentity
+from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
@@ -160,7 +157,10 @@ def run(
     if not prepared.options.resume:
         _discard_parts(prepared.listing)
     limiter = limiter or ResourceLimiter.of_this_host(os.environ)
-    with closing(_live_ticks(prepared, client, logbook)) as live:
+    with TransferSession(identity=_identity(prepared), client=client, logbook=logbook) as session:
+        live = session.open_ticks(
+            DataSet.of_sizes(prepared.listing.sizes_bytes), prepared.plan.parameters, prepared.path
+        )
         tuning = build_tuning(
             prepared.planned,
             prepared.listing,
@@ -169,27 +169,24 @@ def run(
             live=live,
             say=say or (lambda _: None),
         )
-        status, records = Status.CANCELLED, tuple[TransferRecord, ...]()
-        try:
-            with hold_resources(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
-                movement = move(
-                    prepared.listing.jobs,
-                    prepared.plan.chunks,
-                    held.engine,
-                    meter=meter,
-                    host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
-                    transfer_id=prepared.plan.transfer_id,
-                    other_meter=prepared.listing.meter,
-                    tuning=tuning,
-                    on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
-                )
-            path = _add_measured_rtts(prepared.path, movement, prepared.options)
-            timeline = tuple(tuning.ticks) if tuning is not None else ()
-            records, status = _build_records(prepared, held, movement, path, timeline), _status(movement)
-        finally:
-            if client is not None and tuning is not None and tuning.is_service_answering and not (records and logbook):
-                release_share(client, prepared.plan.transfer_id, live, status)
-        log = store_records(logbook, records, live if tuning is not None else None)
+        session.hold_share(tuning)
+        with hold_resources(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+            movement = move(
+                prepared.listing.jobs,
+                prepared.plan.chunks,
+                held.engine,
+                meter=meter,
+                host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
+                transfer_id=prepared.plan.transfer_id,
+                other_meter=prepared.listing.meter,
+                tuning=tuning,
+                on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
+            )
+        path = _add_measured_rtts(prepared.path, movement, prepared.options)
+        timeline = tuple(tuning.ticks) if tuning is not None else ()
+        records = _build_records(session, prepared, held, movement, path, timeline=timeline)
+        session.status = _status(movement)
+        log = session.finish(records)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
 
@@ -233,23 +230,6 @@ def _report(
     )
 
 
-def _live_ticks(prepared: PreparedCopy, client: "Client | None", logbook: Logbook | None) -> LiveTicks:
-    """Return where ticks wait for the service: on disk, if there is a service to send them to."""
-    nothing_moved = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
-    started_at = datetime.now(UTC)
-    total = MovedChunk(
-        chunk=ChunkKind.WHOLE,
-        dataset=DataSet.of_sizes(prepared.listing.sizes_bytes),
-        parameters=prepared.plan.parameters,
-        started_at=started_at,
-        ended_at=started_at,
-        outcome=nothing_moved,
-    )
-    (beginning,) = build_records(_identity(prepared), total, (), path=prepared.path)
-    folder = logbook.transfers.folder if client is not None and logbook is not None else None
-    return LiveTicks(folder, prepared.plan.transfer_id, WireRecord.of(beginning))
-
-
 def _measure_rtt_s(listing: Listing, options: EngineOptions) -> float | None:
     """Return the RTT that the listing has seen, or else the connect time, s.
 
@@ -282,7 +262,13 @@ def _add_measured_rtts(path: Path, movement: Movement, options: CopyOptions) -> 
 
 
 def _build_records(
-    prepared: PreparedCopy, held: CopyResources, movement: Movement, path: Path, timeline: Sequence[Tick]
+    session: TransferSession,
+    prepared: PreparedCopy,
+    held: CopyResources,
+    movement: Movement,
+    path: Path,
+    *,
+    timeline: Sequence[Tick],
 ) -> tuple[TransferRecord, ...]:
     # Parts of files that all failed do not measure a transfer; those of an interrupted one do.
     is_measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
@@ -290,7 +276,7 @@ def _build_records(
         return ()
     used_plan = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
     total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _status(movement))
-    return build_records(_identity(prepared), total, chunks, path=path, energy=movement.energy, usage=movement.usage)
+    return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
 def _identity(prepared: PreparedCopy) -> TransferIdentity:
@@ -326,22 +312,4 @@ def _notes(movement: Movement) -> tuple[str, ...]:
         f"{origin} permits {format_count(count, 'connection')} at once; it refused more"
         for origin, count in movement.result.permitted.items()
     )
-    if movement.metered is None or movement.metered.failure is None:
-        return permitted
-    return (*permitted, f"energy was not measured to the end: {movement.metered.failure}")
-
-
-def store_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
-    """Store the records and return what became of them; the copy succeeds even if they cannot be stored.
-
-    ``live`` : the ticks of a tuned transfer.
-    """
-    if logbook is None:
-        return "kept in the report"
-    try:
-        result = logbook.store(records, None if live is None else live.pending)
-    except AgentError as failure:
-        return f"lost: {failure}"
-    if live is not None:
-        live.remove()
-    return result
+    return (*permitted, *describe_meter_failure(movement.metered))

@@ -15,6 +15,7 @@ from tradewind_agent.meters import (
     CalibratedMeter,
     HostReader,
     MeterChoice,
+    MeterResult,
     MeterSession,
     PowerProfile,
     choose_meter,
@@ -85,6 +86,13 @@ class HostMeter:
         if meter.method is EnergyMethod.BATTERY and self.base_power_s < GAUGE_BASE_S:
             return None
         return await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
+
+
+def describe_meter_failure(metered: MeterResult | None) -> tuple[str, ...]:
+    """Return a note for the user if the energy was not measured to the end, else nothing."""
+    if metered is None or metered.failure is None:
+        return ()
+    return (f"energy was not measured to the end: {metered.failure}",)
 
 
 def parse_power_profile(text: str) -> PowerProfile:

@@ -14,7 +14,7 @@ from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.meters import CpuWork
+from tradewind_agent.meters import CpuWork, MeterResult
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path, energy_so_far_path
@@ -119,6 +119,11 @@ class OtherEnd:
             ),
             CpuWork(duration_s=duration_s, cpu_s=report.cpu_s, logical_cpus=report.logical_cpus),
         )
+
+
+def collect_energy(metered: MeterResult | None, other_end: OtherEndReading | None = None) -> tuple[EnergyReading, ...]:
+    """Return a reading for each metered end, this one first."""
+    return tuple(end.energy for end in (metered, other_end) if end is not None and end.energy is not None)
 
 
 def _parse(body: bytes, kind: type[_Document]) -> _Document | None:

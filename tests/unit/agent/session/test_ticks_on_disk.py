@@ -10,16 +10,16 @@ import pytest
 
 from tests.unit.agent.records import START, record
 from tests.unit.agent.service.fake_service import answering, problem
+from tests.unit.agent.session.test_transfer_session import IDENTITY, Answering
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.records import WireParameters, WireRecord
-from tradewind_agent.copy.run import store_records
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.retries import NO_RETRIES
 from tradewind_agent.session.live_ticks import LiveTicks, find_abandoned_transfers
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.release_share import release_share
+from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 
 TRANSFER = UUID(int=7)
@@ -106,8 +106,12 @@ def test_ticks_leave_the_disk_only_once_the_service_has_them(tmp_path, live, ans
     live.add(tick(0))
     live.add(tick(1))
     with answering(answer).client(NO_RETRIES) as client:
-        release_share(client, TRANSFER, live, Status.FAILED)
-    store_records(Logbook(spool=Spool(tmp_path, warn=pytest.fail)), (), live)  # as a copy that has nothing to log
+        session = TransferSession(
+            identity=IDENTITY, client=client, logbook=Logbook(spool=Spool(tmp_path, warn=pytest.fail))
+        )
+        session.status, session.live = Status.FAILED, live
+        session.hold_share(Answering())
+        session.finish(())  # as a copy that has nothing to log
     assert [path.name for path in tmp_path.iterdir()] == ([f"{TRANSFER}.live"] if kept else [])
 
 

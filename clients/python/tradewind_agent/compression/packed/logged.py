@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.energy.measured import EnergyReading, Host
+from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
@@ -22,16 +22,17 @@ from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
-from tradewind_agent.copy.run import PreparedCopy, get_agent_version, prepare_listed, store_records
+from tradewind_agent.copy.run import PreparedCopy, get_agent_version, prepare_listed
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault, SpoolFailed
 from tradewind_agent.meters import MeterResult
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.session.other_end import OtherEnd, OtherEndReading
-from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity, build_records
+from tradewind_agent.session.metering import HostMeter, describe_meter_failure
+from tradewind_agent.session.other_end import OtherEnd, OtherEndReading, collect_energy
+from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity
+from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
 
 if TYPE_CHECKING:
@@ -119,10 +120,11 @@ def run_packed_copy(
             on_moved=on_moved,
         )
         movement = asyncio.run(_move(copy, prepared, meter))
-    records = _make_records(prepared, held, movement)
+    session = TransferSession(identity=_make_identity(prepared), logbook=logbook)
+    records = _make_records(session, prepared, held, movement)
     seen = () if logbook is None else copy.observations()
     notes = store_observations(logbook, movement.packed.transfer_id, seen)
-    log = store_records(logbook, records)
+    log = session.finish(records)
     report = _make_report(prepared, held, movement, records=records, notes=notes, log=log)
     return PackedCopyOutcome(copy=report, packed=movement.packed)
 
@@ -156,7 +158,9 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     return _Movement(packed=packed, started_at=started_at, metered=metered, other_end=reading)
 
 
-def _make_records(prepared: PreparedCopy, held: CopyResources, movement: _Movement) -> tuple[TransferRecord, ...]:
+def _make_records(
+    session: TransferSession, prepared: PreparedCopy, held: CopyResources, movement: _Movement
+) -> tuple[TransferRecord, ...]:
     """The row to log; none where nothing was moved that measures a transfer."""
     packed, listing = movement.packed, prepared.listing
     if not packed.files_done and not (packed.cancelled and packed.moved_bytes):
@@ -179,23 +183,23 @@ def _make_records(prepared: PreparedCopy, held: CopyResources, movement: _Moveme
             throughput_bps=throughput_bps(movement.moved_bytes, max(packed.duration_s, LEAST_DURATION.total_seconds())),
         ),
     )
-    identity = TransferIdentity(
+    usage = None if movement.metered is None else movement.metered.usage
+    return session.build_records(
+        moved, path=prepared.path, energy=collect_energy(movement.metered, movement.other_end), usage=usage
+    )
+
+
+def _make_identity(prepared: PreparedCopy) -> TransferIdentity:
+    return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
         mover=Mover(PACKED_MOVER, get_agent_version()),
-        protocol=listing.remote.scheme,
-        direction=listing.direction,
+        protocol=prepared.listing.remote.scheme,
+        direction=prepared.listing.direction,
         network=prepared.options.network,
         sla=format_sla(prepared.options.sla),
     )
-    usage = None if movement.metered is None else movement.metered.usage
-    return build_records(identity, moved, (), path=prepared.path, energy=_collect_energy(movement), usage=usage)
-
-
-def _collect_energy(movement: _Movement) -> tuple[EnergyReading, ...]:
-    ends = (movement.metered, movement.other_end)
-    return tuple(end.energy for end in ends if end is not None and end.energy is not None)
 
 
 def store_observations(
@@ -224,8 +228,6 @@ def _make_report(
     failures = [Failure(file, reason) for file, reason in packed.failures]
     if packed.stopped is not None:
         failures.insert(0, Failure("the transfer", str(packed.stopped)))
-    if metered is not None and metered.failure is not None:
-        notes = (*notes, f"energy was not measured to the end: {metered.failure}")
     return CopyReport(
         plan=replace(prepared.plan, rationale="a file a connection at a time, packed on its way"),
         status=movement.status,
@@ -238,7 +240,7 @@ def _make_report(
         can_resume=prepared.listing.direction is Direction.DOWNLOAD,
         failures=tuple(failures),
         duration_s=packed.duration_s,
-        energy=_collect_energy(movement),
+        energy=collect_energy(movement.metered, movement.other_end),
         usage=None if metered is None else metered.usage,
         work=None if metered is None else metered.work,
         other_work=None if movement.other_end is None else movement.other_end.work,
@@ -246,5 +248,5 @@ def _make_report(
         sla=prepared.options.sla,
         log=log,
         limits=held.verdicts,
-        notes=(*held.notes, *packed.notes(), *notes),
+        notes=(*held.notes, *packed.notes(), *notes, *describe_meter_failure(metered)),
     )

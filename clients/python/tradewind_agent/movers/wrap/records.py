@@ -1,17 +1,17 @@
 """The transfer record of a wrapped tool: one row for the whole."""
 
 from dataclasses import replace
-from datetime import datetime
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.movers.port import ToolResult, Workload
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome
-from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity, build_records
+from tradewind_agent.session.other_end import collect_energy
+from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
+from tradewind_agent.session.transfer_session import TransferSession
 
 
 def get_status(ran: ToolOutcome) -> Status:
@@ -20,21 +20,8 @@ def get_status(ran: ToolOutcome) -> Status:
     return Status.SUCCEEDED if ran.code == 0 else Status.FAILED
 
 
-def make_first_record(
-    identity: TransferIdentity, workload: Workload, parameters: Parameters, path: Path, at: datetime
-) -> TransferRecord:
-    """The row before the first byte."""
-    outcome = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
-    dataset = DataSet.of_sizes(workload.sizes_bytes)
-    whole = MovedChunk(
-        chunk=ChunkKind.WHOLE, dataset=dataset, parameters=parameters, started_at=at, ended_at=at, outcome=outcome
-    )
-    (row,) = build_records(identity, whole, (), path=path)
-    return row
-
-
 def make_records(
-    identity: TransferIdentity,
+    session: TransferSession,
     ran: ToolOutcome,
     result: ToolResult | None,
     *,
@@ -61,14 +48,9 @@ def make_records(
         outcome=outcome,
     )
     metered = ran.metered
-    return build_records(
-        identity, whole, (), path=path, energy=collect_energy(ran), usage=metered.usage if metered is not None else None
+    return session.build_records(
+        whole, path=path, energy=collect_energy(metered), usage=metered.usage if metered is not None else None
     )
-
-
-def collect_energy(ran: ToolOutcome) -> tuple[EnergyReading, ...]:
-    """The reading of this end, if it was metered."""
-    return (ran.metered.energy,) if ran.metered is not None and ran.metered.energy is not None else ()
 
 
 def restrict_to_known(main: Parameters, in_force: Parameters) -> Parameters:

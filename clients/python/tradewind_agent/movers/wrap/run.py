@@ -3,19 +3,18 @@
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path as Folder
 
 from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
-from tradewind_agent.copy.run import store_records
 from tradewind_agent.movers.flag_words import override
 from tradewind_agent.movers.port import ToolResult, ToolRun
 from tradewind_agent.movers.step_down import StepDown
 from tradewind_agent.movers.wrap.prepare import PreparedWrap
-from tradewind_agent.movers.wrap.records import collect_energy, get_status, make_records, restrict_to_known
+from tradewind_agent.movers.wrap.records import get_status, make_records, restrict_to_known
 from tradewind_agent.movers.wrap.report import WrapReport
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome, run_tool
 from tradewind_agent.movers.wrap.tool_loop import make_loop
@@ -23,10 +22,11 @@ from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.metering import HostMeter
+from tradewind_agent.session.metering import HostMeter, describe_meter_failure
+from tradewind_agent.session.other_end import collect_energy
 from tradewind_agent.session.planning import Plan, replace_settings
 from tradewind_agent.session.records import TransferIdentity
-from tradewind_agent.session.release_share import release_share
+from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
@@ -56,10 +56,12 @@ def run_wrap(
     CopyFailed : no share of the path came free in time.
     """
     identity, restarting = _make_identity(prepared), prepared.restarting(say)
+    session = TransferSession(identity=identity, client=client, logbook=logbook, status=Status.FAILED)
     with ExitStack() as stack:
+        stack.enter_context(session)
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
-        loop = make_loop(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
-        live = None if loop is None else stack.enter_context(closing(loop.live))
+        loop = make_loop(prepared.tuned_work(say), session, say=say)
+        session.hold_share(loop)
 
         def make() -> ToolRun:
             granted = None if loop is None else loop.driven.setting
@@ -68,34 +70,29 @@ def run_wrap(
             return prepared.task.run(prepared.tuning(granted, restarting), scratch)
 
         resources = prepared.resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
-        status, records = Status.FAILED, tuple[TransferRecord, ...]()
-        try:
-            ran = run_tool(
-                make,
-                meter=meter,
-                host=Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION,
-                loop=loop,
-                on_tick=on_tick,
-                output_to=output_to,
-                resources=resources,
-                connections=loop.connections if loop is not None else None,
-            )
-            result, status = ran.run.result(), get_status(ran)
-            for line in _get_step_down_notes(ran):
-                say(f"{_make_mover(prepared).name}: {line}")
-            timeline = loop.ticks if loop is not None else ()
-            records = _make_records(prepared, identity, ran, result, timeline=timeline, resources=resources)
-        finally:
-            if client is not None and loop is not None and loop.is_service_answering and not (records and logbook):
-                release_share(client, prepared.plan.transfer_id, loop.live, status)
-        log = store_records(logbook, records, live) if records else "is empty"
+        ran = run_tool(
+            make,
+            meter=meter,
+            host=Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION,
+            loop=loop,
+            on_tick=on_tick,
+            output_to=output_to,
+            resources=resources,
+            connections=loop.connections if loop is not None else None,
+        )
+        result, session.status = ran.run.result(), get_status(ran)
+        for line in _get_step_down_notes(ran):
+            say(f"{_make_mover(prepared).name}: {line}")
+        timeline = loop.ticks if loop is not None else ()
+        records = _make_records(prepared, session, ran, result, timeline=timeline, resources=resources)
+        log = session.finish(records) if records else session.abandon()
     report = _make_report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
     return report if restarting is None else replace(report, restarts=tuple(restarting.made))
 
 
 def _make_records(
     prepared: PreparedWrap,
-    identity: TransferIdentity,
+    session: TransferSession,
     ran: ToolOutcome,
     result: ToolResult | None,
     *,
@@ -105,7 +102,7 @@ def _make_records(
     """Return the records of a run, with the settings and limits that it ran under."""
     settings = _get_parameters_used(prepared.plan, timeline, ran.run.in_force)
     used = override(settings, resources.in_force(settings.concurrency or 1))
-    return make_records(identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
+    return make_records(session, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
 
 
 def _make_report(
@@ -132,7 +129,7 @@ def _make_report(
         destination=prepared.destination,
         result=result,
         duration_s=ran.duration_s,
-        energy=collect_energy(ran),
+        energy=collect_energy(ran.metered),
         usage=ran.metered.usage if ran.metered else None,
         work=ran.metered.work if ran.metered else None,
         records=records,
@@ -155,10 +152,7 @@ def _get_step_down_notes(ran: ToolOutcome) -> tuple[str, ...]:
 
 
 def _collect_notes(ran: ToolOutcome) -> tuple[str, ...]:
-    notes = _get_step_down_notes(ran)
-    if ran.metered is None or ran.metered.failure is None:
-        return notes
-    return (*notes, f"energy was not measured to the end: {ran.metered.failure}")
+    return (*_get_step_down_notes(ran), *describe_meter_failure(ran.metered))
 
 
 def _make_mover(prepared: PreparedWrap) -> Mover:

@@ -2,22 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from tradewind.dataset import DataSet
 from tradewind.path import Path
-from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy
 from tradewind_agent.copy.tuning import build_tuning_for_sizes
 from tradewind_agent.meters import MeterSession
 from tradewind_agent.movers.port import ToolRun, Workload
 from tradewind_agent.movers.wrap.driven_tool import DrivenTool
-from tradewind_agent.movers.wrap.records import make_first_record
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
-from tradewind_agent.service.client import Client
-from tradewind_agent.session.live_ticks import LiveTicks
-from tradewind_agent.session.logbook import Logbook
-from tradewind_agent.session.records import TransferIdentity
+from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.ticks import Tick
 
@@ -39,8 +34,8 @@ class TunedWork:
 class ToolLoop:
     """A loop and the tool that it drives."""
 
-    def __init__(self, tuning: Tuning, driven: DrivenTool, live: LiveTicks, seen: ToolConnections | None) -> None:
-        self.driven, self.live, self.connections = driven, live, seen
+    def __init__(self, tuning: Tuning, driven: DrivenTool, connections: ToolConnections | None) -> None:
+        self.driven, self.connections = driven, connections
         self._tuning = tuning
 
     @property
@@ -66,31 +61,22 @@ class ToolLoop:
         self._tuning.finish(self.driven.snapshot(), meter)
 
 
-def make_loop(
-    work: TunedWork | None,
-    identity: TransferIdentity,
-    *,
-    client: Client | None,
-    logbook: Logbook | None,
-    say: Callable[[str], None],
-) -> ToolLoop | None:
-    """The loop of a run that is about to begin; ``None`` where nothing is to be tuned."""
+def make_loop(work: TunedWork | None, session: TransferSession, *, say: Callable[[str], None]) -> ToolLoop | None:
+    """Return the loop of a run before it starts; ``None`` if nothing is to be tuned."""
     if work is None:
         return None
     plan = work.planned.plan
-    row = make_first_record(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
-    folder = logbook.transfers.folder if client is not None and logbook is not None else None
-    live = LiveTicks(folder, plan.transfer_id, WireRecord.of(row))
+    live = session.open_ticks(DataSet.of_sizes(work.workload.sizes_bytes), plan.parameters, work.path)
     tuning = build_tuning_for_sizes(
         work.planned,
         work.workload.sizes_bytes,
         work.wanted,
         sees_path=work.connections is not None,
-        service=client,
+        service=session.client,
         live=live,
         say=say,
     )
     if tuning is None:
         return None
     driven = DrivenTool(plan.chunks, work.workload.sizes_bytes, work.connections)
-    return ToolLoop(tuning, driven, live, work.connections)
+    return ToolLoop(tuning, driven, work.connections)
