@@ -14,7 +14,7 @@ from statistics import fmean
 
 from benchmarks.support.command import run_command
 from benchmarks.support.report import Value, judge_summary, make_parser, write_report
-from tradewind.energy.power_model import CalibrationSample, FineModel, cross_validated, fit_cpu, fit_fine, fit_line
+from tradewind.energy.power_model import CalibrationSample, FineModel, cross_validate, fit_cpu, fit_fine, fit_line
 
 PATTERN = "compare_cpu_load_and_RAPL-*.csv"
 GOAL = 0.10
@@ -62,7 +62,7 @@ def _measured(path: Path) -> dict[str, Value]:
         CalibrationSample(number, {"cpu": float(row["cpu_load"]) / 100}, float(row["rapl_power"]))
         for number, row in enumerate(rows)
     ]
-    checked, line = cross_validated(samples, fit_cpu), cross_validated(samples, fit_line)
+    checked, line = cross_validate(samples, fit_cpu), cross_validate(samples, fit_line)
     worst = max(range(len(samples)), key=lambda index: _error_w(samples, index))
     load = samples[worst].usage["cpu"]
     return {
@@ -86,7 +86,7 @@ def _recovered(seed: int) -> dict[str, Value]:
     random = Random(seed)
     truth = FineModel(IDLE_W, COMPONENTS_W)
     samples = [_step(random, number, truth) for number in range(STEPS)]
-    checked = cross_validated(samples, fit_fine)
+    checked = cross_validate(samples, fit_fine)
     off = {name: abs(checked.model.component_w[name] / watts - 1) for name, watts in COMPONENTS_W.items()}
     return {
         "case": "recovery from synthetic traces",

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from services.application.models.learned_model import EndpointLoad, KnownLoadCurve, StoredModel
 from services.application.models.refresh import EndCurves
-from tradewind.learning.current_model import InForce
+from tradewind.learning.current_model import CurrentModel
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
@@ -39,10 +39,10 @@ class Learner:
 
     def curve(self, rows: Iterable[pa.RecordBatch]) -> KnownLoadCurve:
         """Return the known load curve of the rows, as breakpoints and steps of the rate."""
-        total = KnownBytesCurve.empty()
+        total = LoadTimeline.empty()
         for batch in rows:
             start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
-            total = total.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
+            total = total.merged(LoadTimeline.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
         return KnownLoadCurve(array("d", total.times_s.tobytes()), array("d", total.rate_steps.tobytes()))
 
     def fit(
@@ -59,7 +59,7 @@ class Learner:
         )
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
         reduced = reduce_log(map(to_link_log, rows), known, unknown_before_bps=before_bps)
-        before = InForce(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
+        before = CurrentModel(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
         return fit_link(reduced, np.random.default_rng(self._seed), before)
 
 
@@ -71,12 +71,12 @@ class _CurveCache:
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._curves: OrderedDict[tuple[UUID, tuple[tuple[datetime, int], ...]], KnownBytesCurve] = OrderedDict()
+        self._curves: OrderedDict[tuple[UUID, tuple[tuple[datetime, int], ...]], LoadTimeline] = OrderedDict()
 
-    def of(self, known: EndpointLoad) -> KnownBytesCurve:
+    def of(self, known: EndpointLoad) -> LoadTimeline:
         key = known.endpoint_id, known.rows_by_month
         if key not in self._curves:
-            total = KnownBytesCurve.empty()
+            total = LoadTimeline.empty()
             for curve in known.read():
                 total = total.merged(_to_bytes_curve(curve))
             self._curves[key] = total
@@ -89,8 +89,8 @@ class _CurveCache:
         return BYTES_A_BREAKPOINT * sum(len(curve.times_s) for curve in self._curves.values())
 
 
-def _to_bytes_curve(curve: KnownLoadCurve) -> KnownBytesCurve:
-    return KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
+def _to_bytes_curve(curve: KnownLoadCurve) -> LoadTimeline:
+    return LoadTimeline(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
 
 
 def _column(batch: pa.RecordBatch, name: str) -> FloatArray:

@@ -26,7 +26,7 @@ from services.application.transfers.sessions import (
 from services.application.transfers.tune import Tuner
 from services.bootstrap import Container
 from services.queue.sessions import RedisSessions
-from tradewind.wire.compression import WholeRecommendRequest
+from tradewind.wire.compression import FullRecommendRequest
 from tradewind.wire.heartbeats import Heartbeat
 
 ECHO = "/v1/echo"
@@ -50,7 +50,7 @@ def app() -> FastAPI:
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
 
-    async def kept_answer(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+    async def kept_answer(asked: FullRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
         case = (asked.destination, asked.sla.kind, asked.sla.fraction, asked.dataset.total_bytes)
         if case not in kept:
             kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)

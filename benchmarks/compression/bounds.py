@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from benchmarks.compression.packing import Made
 from benchmarks.compression.slow_path import LONGEST_BURST_S
-from tradewind.compression.codecs import Setting
+from tradewind.compression.codecs import CodecSetting
 
 TRUST = 0.8
 """Of a measured time of processors: neighbours of a core, and its clock, slow packing by as much. Each transfer that is
@@ -30,7 +30,7 @@ def least_s(made: Made, mb_per_s: float, cores: int) -> float:
     return max(TRUST * made.pack_cpu_s / cores, send_s, TRUST * made.unpack_cpu_s)
 
 
-def contenders(least: Mapping[Setting, float], took_s: Mapping[str, float], most: int) -> list[Setting]:
+def contenders(least: Mapping[CodecSetting, float], took_s: Mapping[str, float], most: int) -> list[CodecSetting]:
     """Settings that might yet be the best, the most promising first.
 
     Parameters
@@ -42,11 +42,11 @@ def contenders(least: Mapping[Setting, float], took_s: Mapping[str, float], most
     return sorted(open_, key=lambda each: least[each])[:most]
 
 
-def best_s(least: Mapping[Setting, float], took_s: Mapping[str, float]) -> float:
+def best_s(least: Mapping[CodecSetting, float], took_s: Mapping[str, float]) -> float:
     """What the best of all settings takes, or less."""
     return min(*took_s.values(), *(least_s for each, least_s in least.items() if str(each) not in took_s))
 
 
-def broken(least: Mapping[Setting, float], took_s: Mapping[str, float]) -> int:
+def broken(least: Mapping[CodecSetting, float], took_s: Mapping[str, float]) -> int:
     """Settings that were quicker than they can be: the bounds are wrong then, and what they ruled out is not proved."""
     return sum(took_s.get(str(each), least_s) < least_s for each, least_s in least.items())

@@ -8,35 +8,35 @@ from typing import Any
 from benchmarks.compression import bounds
 from benchmarks.compression.files import KINDS
 from benchmarks.compression.ways import AUTO, RAW, Cell
-from tradewind.compression.advice import Advice, Question, advise
-from tradewind.compression.codecs import Codec, Setting
-from tradewind.compression.contest import contest
-from tradewind.compression.history import History, Observation
+from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
+from tradewind.compression.codecs import Codec, CodecSetting
+from tradewind.compression.contest import advise_by_trial
+from tradewind.compression.history import CodecObservation, History
 from tradewind.compression.model import Speeds
-from tradewind.compression.prior import packaged_history
+from tradewind.compression.prior import load_packaged_history
 from tradewind_agent.compression.packed.path_probe import estimate_query_s
 
-GZIP_6 = str(Setting(Codec.GZIP, 6))
+GZIP_6 = str(CodecSetting(Codec.GZIP, 6))
 LARGE_BYTES = 10_000_000
 
 
 def without(cell: Cell, cells: Sequence[Cell]) -> History:
     """What is known without the file and all that its maker made: the other contents, as packaged and as made here."""
     others = {other.file.name: other for other in cells if other.content != cell.content}
-    return packaged_history(KINDS[cell.content]).extended(seen for other in others.values() for seen in other.seen())
+    return load_packaged_history(KINDS[cell.content]).extend(seen for other in others.values() for seen in other.seen())
 
 
-def chosen(cell: Cell, cells: Sequence[Cell]) -> Advice:
+def chosen(cell: Cell, cells: Sequence[Cell]) -> CodecAdvice:
     """Among all settings that both ends have, the best of which were tried on the sample."""
     setup_s = estimate_query_s(cell.line) if cell.upload else 0.0
-    question = Question(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
+    question = CompressionQuery(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
     history = without(cell, cells)
 
-    def advised(tried: Mapping[Setting, Speeds]) -> Advice:
-        samples = [Observation(case=cell.case, setting=setting, speeds=made) for setting, made in tried.items()]
+    def advised(tried: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
+        samples = [CodecObservation(case=cell.case, setting=setting, speeds=made) for setting, made in tried.items()]
         return advise(replace(question, samples=samples), history)
 
-    return contest(advised, cell.tried.__getitem__)
+    return advise_by_trial(advised, cell.tried.__getitem__)
 
 
 def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-from tradewind.compression.advice import Question, advise
-from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
-from tradewind.compression.history import Case, History, Observation
-from tradewind.compression.model import Line, Speeds, piped_s, raw_s
+from tradewind.compression.advice import CompressionQuery, advise
+from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSetting
+from tradewind.compression.history import CodecObservation, CompressionCase, History
+from tradewind.compression.model import NetworkLine, Speeds, piped_s, raw_s
 from tradewind.units import BITS_PER_BYTE
 
 RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0)
@@ -40,21 +40,21 @@ class Measured(NamedTuple):
     machine: str
     file: str
     file_bytes: int
-    made: Mapping[Setting, Speeds]
+    made: Mapping[CodecSetting, Speeds]
 
     @property
-    def case(self) -> Case:
+    def case(self) -> CompressionCase:
         architecture = "arm" if self.machine.startswith(_ARM) else "x86-64"
-        return Case(
+        return CompressionCase(
             file_bytes=self.file_bytes,
             kind="file",
             cpu_class=f"{architecture}/{self.machine}/1",
             probe=self.made[PROBE],
         )
 
-    def observations(self) -> Iterator[Observation]:
+    def observations(self) -> Iterator[CodecObservation]:
         case = self.case
-        return (Observation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.made.items())
+        return (CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.made.items())
 
 
 def read(folder: Path) -> list[Measured]:
@@ -65,7 +65,7 @@ def read(folder: Path) -> list[Measured]:
 def _read(table: Path) -> Iterator[Measured]:
     machine = table.stem.removeprefix("squash_")
     sizes: dict[str, int] = {}
-    made: dict[str, dict[Setting, tuple[int, float, float]]] = {}
+    made: dict[str, dict[CodecSetting, tuple[int, float, float]]] = {}
     with table.open(newline="") as lines:
         for row in csv.DictReader(lines):
             if row["codec"] == "copy":
@@ -87,14 +87,16 @@ def _read(table: Path) -> Iterator[Measured]:
         )
 
 
-def _setting(row: Mapping[str, str]) -> Setting | None:
+def _setting(row: Mapping[str, str]) -> CodecSetting | None:
     codec = _CODECS.get((row["plugin"], row["codec"]))
     if codec is None:
         return None
-    level = int(row["level"]) if row["level"] else FACTS[codec].usual
+    level = int(row["level"]) if row["level"] else CODEC_LEVELS[codec].default_level
     if codec is Codec.LZOP:
-        return Setting(codec, _LZOP_LEVEL[level]) if level in _LZOP_LEVEL else None
-    return Setting(codec, level) if FACTS[codec].lowest <= level <= FACTS[codec].highest else None
+        return CodecSetting(codec, _LZOP_LEVEL[level]) if level in _LZOP_LEVEL else None
+    return (
+        CodecSetting(codec, level) if CODEC_LEVELS[codec].min_level <= level <= CODEC_LEVELS[codec].max_level else None
+    )
 
 
 def unseen_machines(
@@ -111,7 +113,7 @@ def unseen_machines(
         for under_test, history in _folds(measured, machine, 1 if quick else FOLDS):
             for each in under_test:
                 for rate in RATES_MB_PER_S:
-                    found[rate].append(_regret(each, history, Line(BITS_PER_BYTE * 1e6 * rate, SETUP_S)))
+                    found[rate].append(_regret(each, history, NetworkLine(BITS_PER_BYTE * 1e6 * rate, SETUP_S)))
                     regrets.append((found[rate][-1], each.file_bytes))
         for rate, lost in found.items():
             case = f"{machine} at {rate:g} MB/s"
@@ -137,10 +139,10 @@ def _folds(measured: Sequence[Measured], machine: str, most: int) -> Iterator[tu
         yield [each for each in measured if each.machine == machine and each.file in left_out], history
 
 
-def _regret(each: Measured, history: History, line: Line) -> float:
+def _regret(each: Measured, history: History, line: NetworkLine) -> float:
     """Throughput lost against the best of all settings measured, the raw transfer among them."""
-    advice = advise(Question(case=each.case, line=line, settings=sorted(each.made)), history)
-    took_s: dict[Setting | None, float] = {
+    advice = advise(CompressionQuery(case=each.case, line=line, settings=sorted(each.made)), history)
+    took_s: dict[CodecSetting | None, float] = {
         setting: piped_s(each.file_bytes, line, speeds) for setting, speeds in each.made.items()
     }
     took_s[None] = raw_s(each.file_bytes, line)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tradewind.compression.codecs import Setting
-from tradewind.compression.history import Case, Observation
+from tradewind.compression.codecs import CodecSetting
+from tradewind.compression.history import CodecObservation, CompressionCase
 from tradewind.compression.model import Speeds
 from tradewind.compression.steering import Steering
 from tradewind.units import BITS_PER_BYTE
@@ -43,13 +43,15 @@ class Made:
     def row(self) -> dict[str, Any]:
         return asdict(self)
 
-    def seen(self, setting: Setting, case: Case) -> Observation:
+    def seen(self, setting: CodecSetting, case: CompressionCase) -> CodecObservation:
         """As an agent tells it of a transfer."""
         compress_bps = self.compress_bps * case.cores_for(setting)
-        return Observation(case=case, setting=setting, speeds=Speeds(self.ratio, compress_bps, self.decompress_bps))
+        return CodecObservation(
+            case=case, setting=setting, speeds=Speeds(self.ratio, compress_bps, self.decompress_bps)
+        )
 
 
-def made(file: Path, setting: Setting) -> Made:
+def made(file: Path, setting: CodecSetting) -> Made:
     """Pack a file whole and unpack it again."""
     found: list[Made] = []
     begun_s = time.perf_counter()
@@ -65,7 +67,7 @@ def made(file: Path, setting: Setting) -> Made:
     )
 
 
-def _once(file: Path, setting: Setting) -> Made:
+def _once(file: Path, setting: CodecSetting) -> Made:
     plain_bytes = file.stat().st_size
     steering = Steering(expected={}, line_bps=None, setting=setting)
     with file.open("rb") as source:

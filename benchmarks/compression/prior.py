@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from benchmarks.compression.files import KINDS, content
-from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
+from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSetting
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
 from tradewind.compression.model import Speeds
 from tradewind.units import KIB, MBIT, MIB
@@ -38,11 +38,11 @@ def main() -> None:
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:
         if codec in available_codecs():
-            for level in FACTS[codec].candidates:
+            for level in CODEC_LEVELS[codec].candidates:
                 print(f'    ("{codec}", {level}): {{')
                 for name, data in contents.items():
                     size = SLOW_BYTES if level >= SLOW_FROM.get(codec, 99) else MEASURED_BYTES
-                    made = measure_setting([data[:size]], Setting(codec, level), cpu_s)
+                    made = measure_setting([data[:size]], CodecSetting(codec, level), cpu_s)
                     print(f'        "{KINDS[name]}": {_row(made)},')
                 print("    },", flush=True)
     print("}")

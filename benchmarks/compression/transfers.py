@@ -20,8 +20,8 @@ from benchmarks.compression.packing import Made, made
 from benchmarks.compression.slow_path import slow_path
 from benchmarks.compression.ways import AUTO, RAW, Cell, TransferFailed, transfer
 from benchmarks.wan.runs import Row
-from tradewind.compression.codecs import Setting, candidates, parse_setting
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.codecs import CodecSetting, candidate_settings, parse_setting
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import available_codecs
@@ -53,9 +53,9 @@ class Extent:
     settings: Sequence[str] = ()
     rounds: int = 2
 
-    def candidates(self) -> Sequence[Setting]:
+    def candidates(self) -> Sequence[CodecSetting]:
         """Return the settings that are compared."""
-        return tuple(map(parse_setting, self.settings)) or candidates(available_codecs())
+        return tuple(map(parse_setting, self.settings)) or candidate_settings(available_codecs())
 
 
 Extent.FULL = Extent((20.0, 5.0, 2.0, 0.5), (12_000_000, 1_000_000), tuple(KINDS))
@@ -74,14 +74,14 @@ class Packed(NamedTuple):
 
     content: str
     file: Path
-    made: Mapping[Setting, Made]
+    made: Mapping[CodecSetting, Made]
 
 
 class Looked(NamedTuple):
     """What a sample tells of a file, and what each setting makes of that."""
 
     sample: FileSample
-    tried: Mapping[Setting, Speeds]
+    tried: Mapping[CodecSetting, Speeds]
 
 
 def transferred(otherwise: Path, kept: Kept, extent: Extent, *, seed: int) -> list[Cell]:
@@ -159,14 +159,14 @@ def _files(folder: Path, served: Path, contents: Sequence[str], size_bytes: int)
         yield name, folder / f"{name}-{size_bytes}"
 
 
-def _packed(name: str, file: Path, settings: Sequence[Setting], kept: Kept) -> Packed:
+def _packed(name: str, file: Path, settings: Sequence[CodecSetting], kept: Kept) -> Packed:
     found = {}
     for each in settings:
         found[each] = Made.read(kept.packed(f"{file.name} packed by {each}", partial(_made, file, each)))
     return Packed(name, file, found)
 
 
-def _made(file: Path, setting: Setting) -> Row:
+def _made(file: Path, setting: CodecSetting) -> Row:
     return made(file, setting).row()
 
 
@@ -180,7 +180,7 @@ def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
     return Looked(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
 
 
-def _sampled(file: Path, line_bps: float, settings: Sequence[Setting]) -> Row:
+def _sampled(file: Path, line_bps: float, settings: Sequence[CodecSetting]) -> Row:
     sample = sample_file(file, line_bps)
     return {"sample": sample.told(), "tried": {str(each): try_setting(each, sample) for each in settings}}
 
@@ -197,7 +197,7 @@ def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> li
             file=each.file,
             upload=upload,
             mb_per_s=mb_per_s,
-            line=Line(line["rate_bps"], line["setup_s"]),
+            line=NetworkLine(line["rate_bps"], line["setup_s"]),
             case=make_case(looked.sample),
             made=each.made,
             tried=looked.tried,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from benchmarks.compression.bounds import least_s
 from benchmarks.compression.packing import Made
-from tradewind.compression.codecs import Setting, parse_setting
-from tradewind.compression.history import Case, History, Observation
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.codecs import CodecSetting, parse_setting
+from tradewind.compression.history import CodecObservation, CompressionCase, History
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
@@ -44,10 +44,10 @@ class Cell:
     file: Path
     upload: bool
     mb_per_s: float
-    line: Line
-    case: Case
-    made: Mapping[Setting, Made]
-    tried: Mapping[Setting, Speeds]
+    line: NetworkLine
+    case: CompressionCase
+    made: Mapping[CodecSetting, Made]
+    tried: Mapping[CodecSetting, Speeds]
     took_s: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -64,11 +64,11 @@ class Cell:
         """Without ``auto``."""
         return {way: took_s for way, took_s in self.took_s.items() if way != AUTO}
 
-    def least_s(self) -> dict[Setting, float]:
+    def least_s(self) -> dict[CodecSetting, float]:
         """What each setting takes at least."""
         return {each: least_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
 
-    def seen(self) -> list[Observation]:
+    def seen(self) -> list[CodecObservation]:
         """What agents would tell of the file, had they sent it in every way."""
         return [made.seen(setting, self.case) for setting, made in self.made.items()]
 

@@ -103,7 +103,7 @@ def _log_row_of_copy(recording: DemoRecording, address: str, parameters: Paramet
         meter=HostMeter.of_this_host(),
     )
     (record,) = report.records
-    return WireRecord.of(record).to_line()
+    return WireRecord.from_domain(record).to_line()
 
 
 if __name__ == "__main__":

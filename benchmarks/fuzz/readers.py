@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from benchmarks.api.cases import live_enquiries, log_lines
 from benchmarks.fuzz import wire
-from tradewind.connections.har import decode_har, page_loads
+from tradewind.connections.har import build_page_loads, decode_har
 from tradewind.errors import TradewindError
 from tradewind.wire.heartbeats import Completion, Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -81,7 +81,7 @@ def targets() -> Mapping[str, Read]:
         **importers,
         **wire.targets(),
         "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
-        "HAR": lambda data: page_loads(decode_har(data)),
+        "HAR": lambda data: build_page_loads(decode_har(data)),
         "record": parse_row,
         "recommendation": RecommendRequest.model_validate_json,
         "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),

@@ -9,7 +9,7 @@ from zlib import crc32
 from benchmarks.api.cases import live_enquiries
 from services.application.transfers.journal_heartbeats import parse_entry as read_heartbeat_entry
 from services.application.transfers.stream_journal import Entry
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.errors import TradewindError
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.frames import Block, encode_block, encode_end
@@ -40,7 +40,7 @@ ENTRY = {
 
 def packed_stream() -> bytes:
     """A whole one, of a packed block and one as it is."""
-    setting = Setting(Codec.GZIP, 6)
+    setting = CodecSetting(Codec.GZIP, 6)
     blocks = (
         Block(setting, len(PLAIN), crc32(PLAIN), pack(PLAIN, setting)),
         Block(None, len(PLAIN), crc32(PLAIN), PLAIN),

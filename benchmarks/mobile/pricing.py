@@ -11,8 +11,8 @@ from math import inf
 
 from benchmarks.wan.runs import Row
 from tradewind.mobile.batching import BatchTerms, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, EnergySplit, TransferWork, modelled_split
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, EnergySplit, TransferWork, model_energy_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.mobile.queue import QueuedJob
 from tradewind.units import BITS_PER_BYTE, throughput_bps
@@ -38,7 +38,7 @@ class Constants:
 
 
 def published_constants(radio: str, phone: str = DEVICE) -> Constants:
-    device = shipped_catalogue().device(phone)
+    device = load_shipped_catalogue().device(phone)
     return Constants("all", 1.0, CORES[phone], device, device.radio(radio))
 
 
@@ -58,7 +58,9 @@ def split_energy(row: Row, constants: Constants) -> EnergySplit:
     moved_bytes = row["bytes_done"]
     busy = min(1.0, PHONE_SLOWDOWN * row["cpu_s"] / (constants.cores * row["duration_s"]))
     work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
-    ran = modelled_split(constants.device, constants.radio, work, screen_on=True).per(PAPER_UNIT_BYTES, moved_bytes)
+    ran = model_energy_split(constants.device, constants.radio, work, screen_on=True).per_unit(
+        PAPER_UNIT_BYTES, moved_bytes
+    )
     return replace(ran, tail_j=_tail_j(row, constants))
 
 
@@ -92,4 +94,4 @@ def price_tail_saving(rows: Sequence[Row], constants: Constants) -> float:
     ]
     plan = plan_batches(jobs, BatchTerms(radio=constants.radio))
     bits_j = BITS_PER_BYTE * sum(job.total_bytes for job in jobs) * constants.radio.receive_j_per_bit.value
-    return plan.saved_j / (plan.apart_active_j + plan.apart_tail_j + bits_j)
+    return plan.saved_j / (plan.separate_active_j + plan.separate_tail_j + bits_j)

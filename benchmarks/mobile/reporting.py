@@ -114,7 +114,7 @@ def _make_result(sort: str, row: Row, radio: str) -> dict[str, Value]:
         "cut": row["cut"],
     }
     if row["bytes_done"]:
-        shown |= split_energy(row, published_constants(radio)).parts()
+        shown |= split_energy(row, published_constants(radio)).to_dict()
     return shown
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from benchmarks.sample.behind import Behind
 from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.transfers import Expected
+from tradewind.wire.transfers import ExpectedOutcome
 
 
 class Offered(NamedTuple):
@@ -37,6 +37,6 @@ def _news(offer: Offered, now: datetime) -> TransferNews:
         silent_at=None,
         beats={},
         begun=TransferStart(
-            expected=Expected.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
+            expected=ExpectedOutcome.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
         ),
     )

@@ -54,7 +54,7 @@ def _moved(recording: Recording, address: str, setting: Setting, received: Path)
     cc, p, pp = setting
     by_hand = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
     (record,) = _copied(recording.site, address, received, MAX_THROUGHPUT, by_hand=by_hand).records
-    return WireRecord.of(record).to_line()
+    return WireRecord.from_domain(record).to_line()
 
 
 def _copied(
@@ -87,7 +87,7 @@ def _moved_by_tool(recording: Recording, address: str, setting: Setting, receive
 def _tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
     report = _copied(transfer.site, address, folder / "received", parse_sla(transfer.sla))
     completion = Completion(
-        records=tuple(WireRecord.of(record) for record in report.records),
+        records=tuple(WireRecord.from_domain(record) for record in report.records),
         heartbeats=tuple(tick.to_spooled() for tick in report.timeline),
         status=report.status,
     )

@@ -23,7 +23,7 @@ from benchmarks.transport.cases import CUBIC, FLD, ShortFlowsCase
 from benchmarks.transport.measuring import FILLING_S
 from benchmarks.transport.pages import FIRST_PORT, run_server, write_page
 from benchmarks.transport.rows import Row, Rows
-from tradewind.connections.advice import MOST_CONNECTIONS
+from tradewind.connections.advice import MAX_CONNECTIONS
 
 Copy = Callable[[str, str, int], float]
 """Returns the seconds of one copy: congestion control of the server, folder below its root, files at once."""
@@ -34,7 +34,7 @@ def measure_engine_copies(
 ) -> list[Row]:
     """Return a row for each size of a flow, and one for a page's files; medians of alternating copies."""
     copies = {f"{size} bytes": (f"{number}/", 1, size) for number, size in enumerate(sizes_bytes)}
-    copies["page"] = ("page/", MOST_CONNECTIONS, sum(page_bytes))
+    copies["page"] = ("page/", MAX_CONNECTIONS, sum(page_bytes))
     common = (
         case.path,
         case.buffers,

@@ -30,7 +30,7 @@ from benchmarks.transport.measuring import FILLING_S
 from benchmarks.transport.proxy import NAME, run_caching_proxy, set_congestion_control
 from tradewind.connections.analysis import PageAnalysis, analyse
 from tradewind.connections.caching import CacheClass
-from tradewind.connections.har import decode_har, page_loads
+from tradewind.connections.har import build_page_loads, decode_har
 
 Row = dict[str, Value]
 
@@ -53,7 +53,7 @@ def draw_typical_sizes(seed: int, count: int = OBJECTS) -> list[int]:
 
 def read_har_sizes(content: bytes) -> list[int]:
     """Return the sizes of the objects of a HAR's first page, in order, bytes; objects without a size are left out."""
-    return [each.wire_bytes for each in page_loads(decode_har(content))[0].objects if each.wire_bytes]
+    return [each.wire_bytes for each in build_page_loads(decode_har(content))[0].objects if each.wire_bytes]
 
 
 def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
@@ -104,7 +104,7 @@ def load_pages(
 
 
 def _analyse_har(har: Path, *, rtt_s: float) -> PageAnalysis:
-    return analyse(page_loads(decode_har(har.read_bytes()))[0], rtt_s=rtt_s, proxy=NAME)
+    return analyse(build_page_loads(decode_har(har.read_bytes()))[0], rtt_s=rtt_s, proxy=NAME)
 
 
 def median_connection_s(*pages: PageAnalysis) -> float:

@@ -17,7 +17,7 @@ import psutil
 
 from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import Tuner, TunerDecision, make_tuner
-from tradewind.tuning import ChunkProgress, Sample
+from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.units import throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
 from tradewind_agent.meters import assumed_profile
@@ -43,11 +43,11 @@ class TickRow(TypedDict):
     step_s: float
 
 
-def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, power_w: float | None) -> Sample:
+def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, power_w: float | None) -> TickSample:
     """Return the sample of the tick between two snapshots."""
     interval_s = now.elapsed_s - before.elapsed_s
     earlier = {chunk.chunk: chunk.moved_bytes for chunk in before.chunks}
-    return Sample(
+    return TickSample(
         sequence=sequence,
         at_s=at_s,
         interval_s=interval_s,
@@ -119,7 +119,7 @@ async def _drive_ticks(
         before, earlier = now, sample
 
 
-def _make_row(sample: Sample, earlier: Sample | None, decision: TunerDecision, step_s: float) -> TickRow:
+def _make_row(sample: TickSample, earlier: TickSample | None, decision: TunerDecision, step_s: float) -> TickRow:
     [chunk] = sample.chunks
     known = chunk.parameters
     return TickRow(
@@ -140,7 +140,7 @@ def _make_row(sample: Sample, earlier: Sample | None, decision: TunerDecision, s
     )
 
 
-def _loss_share(sample: Sample, earlier: Sample | None) -> float | None:
+def _loss_share(sample: TickSample, earlier: TickSample | None) -> float | None:
     """Return the share of the tick's bytes that were sent again, as the tuner saw it."""
     before_sent, before_again = (0, 0) if earlier is None else (earlier.sent_bytes, earlier.retransmitted_bytes)
     sent = (sample.sent_bytes or 0) - (before_sent or 0)

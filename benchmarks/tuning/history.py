@@ -19,10 +19,10 @@ from benchmarks.tuning.transfers import FILE_BYTES, TransferSpec, set_up_transfe
 from benchmarks.wan import runs
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.parameters import AXES
 from tradewind.recommendation import CompactTable
-from tradewind.wire.recommendations import table_json
+from tradewind.wire.recommendations import serialize_table
 
 SETTINGS = (
     *((cc, 1, 4) for cc in (1, 2, 4, 8, 16, 32)),
@@ -76,7 +76,7 @@ def fit_table(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> Compact
     CannotFit : the learner does not trust the rows.
     """
     log = _link_log(path, rows)
-    curve = KnownBytesCurve.of_transfers(log.start_s, log.end_s, log.moved_bytes)
+    curve = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
     reduced = reduce_log([log], EndpointCurves(curve, curve, curve))
     [leaf, *_] = fit_link(reduced, np.random.default_rng(seed)).leaves
     return leaf.compact()
@@ -84,7 +84,7 @@ def fit_table(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> Compact
 
 def write_table(table: CompactTable, folder: Path) -> Path:
     """Store a table under its digest; return the file."""
-    content = table_json(table)
+    content = serialize_table(table)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"table-{hashlib.sha256(content).hexdigest()[:12]}.json"
     file.write_bytes(content)

@@ -12,8 +12,8 @@ from tradewind.errors import InvalidValue
 from tradewind.heuristics import max_throughput
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, CompactTable
-from tradewind.tiers.selection import choose
-from tradewind.tuning import Basis, Sample, begin, opened, step
+from tradewind.tiers.selection import choose_setting
+from tradewind.tuning import Basis, TickSample, begin, prepare_basis, step
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint
 from tradewind.tuning.reference.ee import EE
 from tradewind.tuning.reference.falcon_gradient import FalconGradient
@@ -44,7 +44,7 @@ class Tuner(Protocol):
     @property
     def plan(self) -> Plan: ...
 
-    def decide(self, sample: Sample) -> TunerDecision: ...
+    def decide(self, sample: TickSample) -> TunerDecision: ...
 
 
 class ControllerTuner:
@@ -58,7 +58,7 @@ class ControllerTuner:
     def plan(self) -> Plan:
         return self._state.decision.chunks
 
-    def decide(self, sample: Sample) -> TunerDecision:
+    def decide(self, sample: TickSample) -> TunerDecision:
         self._state, decision = step(self._basis, self._state, sample)
         return TunerDecision(decision.chunks, decision.kind.value, decision.reason)
 
@@ -70,7 +70,7 @@ class ReferenceTuner(Generic[StateT]):
         self._variant = variant
         self._state, self.plan = variant.begin()
 
-    def decide(self, sample: Sample) -> TunerDecision:
+    def decide(self, sample: TickSample) -> TunerDecision:
         self._state, self.plan = self._variant.step(self._state, sample)
         return TunerDecision(self.plan)
 
@@ -81,7 +81,7 @@ class StaticTuner:
 
     plan: Plan
 
-    def decide(self, sample: Sample) -> TunerDecision:  # noqa: ARG002 — the decision does not depend on it
+    def decide(self, sample: TickSample) -> TunerDecision:  # noqa: ARG002 — the decision does not depend on it
         return TunerDecision(self.plan)
 
 
@@ -118,11 +118,13 @@ def _make_controller(task: Task) -> Tuner:
     """Make the controller as in service: no table expects more than the path carries."""
     chunk, table = task.chunk, _require_table(task).below(task.bandwidth_bps)
     dataset = chunk.dataset
-    choice = choose(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
+    choice = choose_setting(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
     start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
     files = SizeBin(task.file_bytes, dataset.file_count, dataset.total_bytes)
     plan = (_chunk_plan(task, start),)
-    return ControllerTuner(opened(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path))
+    return ControllerTuner(
+        prepare_basis(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path)
+    )
 
 
 def _make_algorithms_1_2(task: Task) -> Tuner:

@@ -34,7 +34,7 @@ class Leaf:
     load: float
     row_count: int
 
-    def octaves_from(self, mean_file_bytes: float, file_count: float) -> float:
+    def doublings_from(self, mean_file_bytes: float, file_count: float) -> float:
         """Distance of a data set from the centre, in doublings of mean file size and file count (Euclidean)."""
         return math.hypot(
             log2_of(mean_file_bytes) - self.log2_mean_file_bytes, log2_of(file_count) - self.log2_file_count
@@ -55,7 +55,7 @@ def nearest_leaf(
 
     Returns
     -------
-    Its position among ``leaves``, and how far its data set centre is (see `Leaf.octaves_from`).
+    Its position among ``leaves``, and how far its data set centre is (see `Leaf.doublings_from`).
 
     Raises
     ------

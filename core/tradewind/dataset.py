@@ -80,7 +80,7 @@ class Chunk(NamedTuple):
     """Upper end, inclusive; ``None`` for the last chunk."""
 
 
-def kind_of(file_bytes: float, bdp_bytes: float) -> ChunkKind:
+def classify_file(file_bytes: float, bdp_bytes: float) -> ChunkKind:
     """Size class of a file (or of a mean file size) on a path: small ≤ BDP < medium ≤ 20 · BDP < large."""
     if file_bytes <= bdp_bytes:
         return ChunkKind.SMALL
@@ -115,7 +115,7 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
     sums: dict[ChunkKind, tuple[int, int]] = {}
     for each in bins:
         if each.file_count:
-            kind = kind_of(each.total_bytes / each.file_count, bdp_bytes)
+            kind = classify_file(each.total_bytes / each.file_count, bdp_bytes)
             files, size = sums.get(kind, (0, 0))
             sums[kind] = (files + each.file_count, size + each.total_bytes)
     if not sums:
@@ -134,7 +134,7 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
     return tuple(chunks)
 
 
-def bins_of_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:
+def bin_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:
     """Histogram on powers of two: a summary of any number of files in at most 64 bins."""
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}

@@ -103,7 +103,7 @@ _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {
 }
 
 
-def flags_of(tool: str, parameters: Parameters) -> ToolFlags:
+def flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
     """Flags of one of the known tools.
 
     Raises
@@ -113,7 +113,7 @@ def flags_of(tool: str, parameters: Parameters) -> ToolFlags:
     return _TOOLS[tool](parameters)
 
 
-def tool_flags(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
+def flags_by_tool(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
     """Flags of every known tool by its name, and one phrase for each parameter that a tool cannot express."""
     made = {tool: express(parameters) for tool, express in _TOOLS.items()}
     left_out = tuple(phrase for each in made.values() for phrase in each.not_expressible)

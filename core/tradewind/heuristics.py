@@ -103,11 +103,11 @@ def max_throughput(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHAN
     No chunk gets more channels than it has files to fill them; what it cannot use goes round again.
     """
     _check_channels(channels)
-    dealt = deal(chunks, channels)
+    dealt = deal_channels(chunks, channels)
     return tuple(_plan(chunk, count, path) for chunk, count in zip(chunks, dealt, strict=True))
 
 
-def deal(chunks: Sequence[Chunk], channels: int) -> tuple[int, ...]:
+def deal_channels(chunks: Sequence[Chunk], channels: int) -> tuple[int, ...]:
     """Channels of each chunk when dealt Large–Medium–Small; dealt again by the same rule when a chunk is done."""
     order = sorted(range(len(chunks)), key=lambda i: -_SMALL_FIRST.index(chunks[i].kind))
     room = [chunk.dataset.file_count for chunk in chunks]

@@ -77,7 +77,7 @@ class Caps:
             if value is not None and value < 1:
                 raise InvalidValue(f"limits.{f.name}", f"must be at least 1, got {value}")
 
-    def tightened_by(self, other: Self) -> Self:
+    def tighten(self, other: Self) -> Self:
         """The stricter of both caps, axis by axis."""
         merged = {
             f.name: min((v for v in (getattr(self, f.name), getattr(other, f.name)) if v is not None), default=None)

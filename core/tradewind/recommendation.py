@@ -76,7 +76,7 @@ class Recommendation(NamedTuple):
     nearest_data_distance: float | None = None
 
 
-def whole_setting(settings: Sequence[Parameters]) -> Parameters:
+def combine_settings(settings: Sequence[Parameters]) -> Parameters:
     """One setting for all chunks: their concurrency added up, the widest chunk's other values.
 
     Of the widest chunk's parallelism no more than keeps to the streams of all chunks, which are what caps allow.

@@ -33,7 +33,7 @@ class Mover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TransferOutcome:
     status: Status
     bytes_moved: int
     files_done: int
@@ -43,7 +43,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ResourceUsage:
     """Mean utilisation of the reporting host during the transfer, 0..1 each."""
 
     cpu: float | None = None
@@ -74,11 +74,11 @@ class TransferRecord:
     protocol: str
     direction: Direction
     dataset: DataSet
-    outcome: Outcome
+    outcome: TransferOutcome
     path: Path = UNKNOWN_PATH
     parameters: Parameters = UNKNOWN_PARAMETERS
     network: str | None = None
-    usage: Usage | None = None
+    usage: ResourceUsage | None = None
     energy: tuple[EnergyReading, ...] = ()
     chunk: ChunkKind | None = None
     transfer_id: UUID | None = None

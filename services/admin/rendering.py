@@ -29,7 +29,7 @@ from services.statuses import find_status
 from tradewind.errors import TradewindError
 from tradewind.parameters import Parameters
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 
 ONE_LINE = r"^[^\x00-\x1f]*$"
 """What is typed on one line, perhaps nothing: without control characters, which no name has."""
@@ -209,7 +209,9 @@ def _explained(request: Request, error: TradewindError | RequestValidationError)
         return go_to(request, error.address)
     if isinstance(error, ClusterSuperseded) and request.method == "GET":
         return done(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
-    return refused(request, reason_of(_of_form(error)) if isinstance(error, RequestValidationError) else error)
+    return refused(
+        request, describe_validation_error(_of_form(error)) if isinstance(error, RequestValidationError) else error
+    )
 
 
 async def _settle(request: Request, response: Response | None) -> None:

@@ -15,7 +15,7 @@ from services.application.shared.jobs import REQUEST_ID
 from services.observability.telemetry import Event
 from services.statuses import find_status
 from tradewind import errors
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 2
@@ -134,7 +134,9 @@ def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
         return FieldProblem(field="body", reason="is no JSON by its type; send it with Content-Type: application/json")
     if whole and error["type"] == "model_attributes_type":
         return FieldProblem(field="body", reason="must be a JSON object")
-    wrong = reason_of(ErrorDetails(type=error["type"], loc=tuple(error["loc"][1:]), msg=error["msg"], input=None))
+    wrong = describe_validation_error(
+        ErrorDetails(type=error["type"], loc=tuple(error["loc"][1:]), msg=error["msg"], input=None)
+    )
     return FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason)
 
 

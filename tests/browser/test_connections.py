@@ -24,7 +24,7 @@ from tests.integration.engine.servers.web_servers import nginx
 from tests.ports import free_port
 from tests.stack import Tenant, new_tenant
 from tradewind.connections.analysis import EncryptionClass, PageAnalysis, analyse
-from tradewind.connections.har import page_loads
+from tradewind.connections.har import build_page_loads
 from tradewind_agent.har.file import read_har
 
 SIZES = {"a.css": 3_000, "b.js": 40_000} | {f"{number}.png": 20_000 + 15_000 * number for number in range(10)}
@@ -42,7 +42,7 @@ class Recorded:
     connections: frozenset[str]
 
     def analysed(self) -> PageAnalysis:
-        (load,) = page_loads(read_har(self.path))
+        (load,) = build_page_loads(read_har(self.path))
         return analyse(load, proxy="edge")
 
 

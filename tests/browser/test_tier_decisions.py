@@ -7,7 +7,7 @@ from services.bootstrap import Container
 from tests.browser.accessibility import offences
 from tests.stack import Tenant
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.wire.releases import Change, TierBounds, TierChange
+from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 
 
 def raise_decision(parts: Container, tenant: Tenant) -> int:
@@ -25,7 +25,7 @@ def raise_decision(parts: Container, tenant: Tenant) -> int:
             kind=SlaKind.THROUGHPUT_AT_LEAST,
             confidence=0.9,
             energy_basis=EnergyBasis.TOTAL,
-            change=Change.LOST,
+            change=ChangeKind.LOST,
             before=TierBounds(lower=4e7, upper=8e7),
             after=None,
         )

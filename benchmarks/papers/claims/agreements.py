@@ -10,8 +10,8 @@ from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.partitions import serving
-from tradewind.tiers.selection import SettingTable, choose
+from tradewind.tiers.partitions import find_serving_partition
+from tradewind.tiers.selection import SettingTable, choose_setting
 from tradewind.units import BITS_PER_BYTE
 
 SEED = 11
@@ -53,7 +53,7 @@ def _solved(kind: SlaKind) -> tuple[int, int]:
             joules = [w * BITS_PER_BYTE * DATA_BYTES / bps for bps, w, _ in each]
             target = min(joules) * (1 + share)
             best = max((one for one, j in zip(each, joules, strict=True) if j <= target), key=lambda one: one[0])
-        found = choose(table, Sla(kind=kind, target=target, confidence=CONFIDENCE), dataset_bytes=DATA_BYTES)
+        found = choose_setting(table, Sla(kind=kind, target=target, confidence=CONFIDENCE), dataset_bytes=DATA_BYTES)
         tried += 1
         right += found is not None and found.feasible and found.setting.parameters == best[2]
     return tried, right
@@ -110,7 +110,7 @@ def looked_up(_fact: Fact, _facts: Facts) -> Finding:
     draw = random.Random(SEED)
     targets = [draw.uniform(parts[0].lower, parts[-1].upper) for _ in range(500)]
     found = [
-        serving(
+        find_serving_partition(
             parts, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=each, confidence=CONFIDENCE), dataset_bytes=DATA_BYTES
         )
         for each in targets

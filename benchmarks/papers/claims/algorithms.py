@@ -11,10 +11,10 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.sla.outcome import kept
-from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, Sample, begin, step
-from tradewind.tuning.bank import Bank, bank_limit_bits, credited, goal
-from tradewind.tuning.path.congestion import DEAD_BAND, Loss, Signal, StreamLimit, has_room, signal_of
+from tradewind.sla.outcome import is_met
+from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
+from tradewind.tuning.bank import Bank, bank_limit_bits, credit_bank, set_goal
+from tradewind.tuning.path.congestion import DEAD_BAND, Loss, Signal, StreamLimit, classify_signal, has_room
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 
 TICK_S = 5.0
@@ -24,9 +24,9 @@ TOTAL_BYTES = 10**11
 
 def _sample(
     number: int, streams: Parameters, *, rate_bps: float, rtt_s: float, lost: float, power_w: float = 80.0
-) -> Sample:
+) -> TickSample:
     moved = int(rate_bps * TICK_S * number / 8)
-    return Sample(
+    return TickSample(
         sequence=number,
         at_s=TICK_S * number,
         interval_s=TICK_S,
@@ -54,7 +54,7 @@ def printed_tuning(fact: Fact, _facts: Facts) -> Finding:
         EnergyReading(host=host, total_j=power_w * seconds, method=EnergyMethod.METER, quality=EnergyQuality.MEASURED)
         for host in Host
     ]
-    broken = kept(
+    broken = is_met(
         Sla(kind=SlaKind.ENERGY_AT_MOST, target=agreed_j), throughput_bps=1e8, duration_s=seconds, energy=spent
     )
     compares_power = any("power > SLA" in line for line in fact.values["lines"])
@@ -123,7 +123,7 @@ def _bank_stays_within() -> Comparison:
     limit = bank_limit_bits(basis, target)
     outside = 0
     for number in range(200):
-        bank = credited(
+        bank = credit_bank(
             bank, basis, throughput_bps=target * (2 if number % 40 < 20 else 0.1), power_w=None, interval_s=TICK_S
         )
         outside += abs(bank.bits) > limit
@@ -135,7 +135,7 @@ def fairness(fact: Fact, _facts: Facts) -> Finding:
     expected_s, tolerated = 0.06, 1e-3
     band = fact.values["h_default"]
     cells = {
-        (queue, lost): signal_of(
+        (queue, lost): classify_signal(
             delay_s=queue * expected_s,
             expected_s=expected_s,
             loss=Loss(lost * tolerated, inf),
@@ -172,7 +172,7 @@ _FREE_QUEUES = (0.2, 0.5, 0.7)
 
 def loss_first(_fact: Fact, _facts: Facts) -> Finding:
     """Which signal is answered, and how many streams each leaves of `START`: ours counts those of all files in one."""
-    both = signal_of(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
+    both = classify_signal(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
     files, each = START.concurrency or 1, START.parallelism or 1
     left = {
         signal: StreamLimit().cut(signal, files * each, delay_s=0.1, loss=0.05, throughput_bps=1e9, elapsed_s=0.0)
@@ -197,10 +197,10 @@ def opportunistic(_fact: Fact, _facts: Facts) -> Finding:
     basis, bank, seconds, moved_bits = _agreed(target), Bank(), 0.0, 0.0
     goals = []
     for number in range(240):
-        aim = goal(bank, basis, remaining_bytes=TOTAL_BYTES, elapsed_s=seconds, knows_power=False).floor_bps or 0.0
+        aim = set_goal(bank, basis, remaining_bytes=TOTAL_BYTES, elapsed_s=seconds, knows_power=False).floor_bps or 0.0
         rate = 0.8 * target if number < 12 else aim
         goals.append(aim)
-        bank = credited(bank, basis, throughput_bps=rate, power_w=None, interval_s=TICK_S)
+        bank = credit_bank(bank, basis, throughput_bps=rate, power_w=None, interval_s=TICK_S)
         seconds, moved_bits = seconds + TICK_S, moved_bits + rate * TICK_S
     return compared(
         property_of("the goal is above the agreement after a dip", goals[12] > target),
@@ -216,10 +216,10 @@ def _energy_made_up_for() -> Iterator[Comparison]:
     basis, bank = _agreed(agreed_j, SlaKind.ENERGY_AT_MOST), Bank()
     tick_bytes, left_bytes, aims = TOTAL_BYTES // ticks, TOTAL_BYTES, list[float]()
     for number in range(ticks):
-        aim = goal(bank, basis, remaining_bytes=left_bytes, elapsed_s=number * TICK_S, knows_power=True)
+        aim = set_goal(bank, basis, remaining_bytes=left_bytes, elapsed_s=number * TICK_S, knows_power=True)
         aims.append(aim.ceiling_j_per_byte or 0.0)
         spent_j = tick_bytes * (1.2 * agreed_j / TOTAL_BYTES if number < 12 else aims[-1])
-        bank = credited(
+        bank = credit_bank(
             bank, basis, throughput_bps=8 * tick_bytes / TICK_S, power_w=spent_j / TICK_S, interval_s=TICK_S
         )
         left_bytes -= tick_bytes

@@ -21,20 +21,20 @@ from benchmarks.papers.finding import (
     property_of,
 )
 from benchmarks.papers.printed import Range, printed
-from tradewind.compression.codecs import FACTS, Codec
-from tradewind.compression.model import Line, Mode, Speeds, duration_s, pays_for_long_files
+from tradewind.compression.codecs import CODEC_LEVELS, Codec
+from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, is_worthwhile_for_long_files
 from tradewind.compression.printed import (
-    least_bps,
     line_bps,
-    most_bps,
+    lower_bound_bps,
     overlap_factor,
     overlapped_s,
     piped_bps,
     sequential_s,
     uncompressed_bps,
     uncompressed_s,
+    upper_bound_bps,
 )
-from tradewind.compression.probe import Timed, line_of_two
+from tradewind.compression.probe import TimedTransfer, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE
 
 MB = 10**6
@@ -103,11 +103,11 @@ PRINTED: dict[tuple[int, ...], Form] = {
 
 
 def _least(x: Point) -> float:
-    return least_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
+    return lower_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
 
 
 def _most(x: Point) -> float:
-    return most_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
+    return upper_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
 
 
 def _piped(x: Point) -> float:
@@ -149,8 +149,8 @@ def _bounded(points: list[Point]) -> Iterator[Comparison]:
 
 def probe(fact: Fact, _facts: Facts) -> Finding:
     values = fact.values
-    timed = [Timed(round(us * MB), us / th) for us, th in zip(values["US"], values["Th"], strict=True)]
-    line = line_of_two(*timed)
+    timed = [TimedTransfer(round(us * MB), us / th) for us, th in zip(values["US"], values["Th"], strict=True)]
+    line = solve_line_of_two(*timed)
     return compared(
         computed("rate of the path by two files, MB/s", values["paper_ThUP"], line.rate_bps / MBPS, relative=0.002),
         computed("start-up by two files, s", values["paper_TSC"], line.setup_s, relative=0.002),
@@ -160,8 +160,8 @@ def probe(fact: Fact, _facts: Facts) -> Finding:
 def codecs(fact: Fact, _facts: Facts) -> Finding:
     told = []
     for name, least, most, usual, *_ in fact.values["rows"]:
-        ours = FACTS[Codec(name)]
-        agree = [least == ours.lowest, most == ours.highest, usual == ours.usual]
+        ours = CODEC_LEVELS[Codec(name)]
+        agree = [least == ours.min_level, most == ours.max_level, usual == ours.default_level]
         told.append(holds_for_all(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
     return compared(*told)
 
@@ -171,7 +171,7 @@ def worth_it(_fact: Fact, facts: Facts) -> Finding:
     points = [x._replace(us=LONG_FILE_MB) for x in _points(facts)]
     slower = [x for x in points if x.coder < x.th]
     gains_nothing = sum(_piped(x) <= x.th for x in slower)
-    right = sum(pays_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
+    right = sum(is_worthwhile_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
     return compared(
         holds_for_all("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
         holds_for_all("points: our rule tells what the durations of our model say", len(points), right),
@@ -183,7 +183,7 @@ def _speeds(x: Point) -> Speeds:
 
 
 def _quicker_packed(x: Point) -> bool:
-    size, line = round(x.us * MB), Line(MBPS * x.th, x.tsc)
+    size, line = round(x.us * MB), NetworkLine(MBPS * x.th, x.tsc)
     return duration_s(Mode.PIPED, size, line, _speeds(x)) < duration_s(Mode.RAW, size, line, None)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 from benchmarks.papers.catalogue import Fact, Facts
 from benchmarks.papers.finding import Comparison, Finding, compared, computed, property_of
 from benchmarks.papers.trials.measured_packing import error_pct
-from tradewind.compression.advice import Advice, Question, advise
-from tradewind.compression.codecs import PROBE, Codec, Setting
-from tradewind.compression.history import NO_HISTORY, Case, Observation
-from tradewind.compression.model import Line, Speeds, piped_s
+from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
+from tradewind.compression.codecs import PROBE, Codec, CodecSetting
+from tradewind.compression.history import NO_HISTORY, CodecObservation, CompressionCase
+from tradewind.compression.model import NetworkLine, Speeds, piped_s
 from tradewind.compression.printed import line_bps, piped_bps
 from tradewind.units import BITS_PER_BYTE
 
@@ -47,15 +47,15 @@ def advised(fact: Fact, facts: Facts) -> Iterator[Comparison]:
     yield computed(f"{network}: rate of what we advise, MB/s", best[SLOW], rate, relative=RATE_TOLERANCE)
 
 
-def _setting(row: Row) -> Setting | None:
-    return None if row[0] == "raw" else Setting(Codec(row[0]), row[1])
+def _setting(row: Row) -> CodecSetting | None:
+    return None if row[0] == "raw" else CodecSetting(Codec(row[0]), row[1])
 
 
-def _line(fact: Fact, facts: Facts, column: int) -> Line:
+def _line(fact: Fact, facts: Facts, column: int) -> NetworkLine:
     """The path as sending the file raw had it, with the paper's start-up."""
     setup_s, size = facts["003-tsc"].values["T_SC_s"], MB * fact.values["US_MB"]
     raw = next(row for row in fact.values["rows"] if row[0] == "raw")
-    return Line(line_bps(size, MBPS * raw[column], setup_s), setup_s)
+    return NetworkLine(line_bps(size, MBPS * raw[column], setup_s), setup_s)
 
 
 def _solved(row: Row, column: int, fact: Fact, facts: Facts) -> Speeds:
@@ -69,11 +69,11 @@ def _solved(row: Row, column: int, fact: Fact, facts: Facts) -> Speeds:
     return Speeds(ratio, high, MOST_BPS)
 
 
-def _advice(size: int, line: Line, speeds: Mapping[Setting | None, Speeds]) -> Advice:
-    case = Case(file_bytes=size, kind="table", cpu_class="arm", probe=speeds[PROBE])
+def _advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | None, Speeds]) -> CodecAdvice:
+    case = CompressionCase(file_bytes=size, kind="table", cpu_class="arm", probe=speeds[PROBE])
     told = {setting: each for setting, each in speeds.items() if setting is not None}
-    samples = [Observation(case=case, setting=setting, speeds=each) for setting, each in told.items()]
-    return advise(Question(case=case, line=line, settings=list(told), samples=samples), NO_HISTORY)
+    samples = [CodecObservation(case=case, setting=setting, speeds=each) for setting, each in told.items()]
+    return advise(CompressionQuery(case=case, line=line, settings=list(told), samples=samples), NO_HISTORY)
 
 
 def error_sign(_fact: Fact, facts: Facts) -> Finding:

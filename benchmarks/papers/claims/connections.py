@@ -16,7 +16,7 @@ from benchmarks.papers.finding import (
     recovered,
 )
 from benchmarks.papers.printed import printed
-from tradewind.connections.advice import MOST_CONNECTIONS
+from tradewind.connections.advice import MAX_CONNECTIONS
 from tradewind.connections.analysis import effective_concurrency, idle_s
 from tradewind.connections.caching import cache_class
 from tradewind.connections.page_load import Interval
@@ -27,7 +27,7 @@ from tradewind.connections.rounds import (
     Sender,
     Window,
     WindowGrowth,
-    rounds_of,
+    count_rounds,
     send,
 )
 from tradewind.path import Path
@@ -54,7 +54,7 @@ def windows(fact: Fact, _facts: Facts) -> Finding:
     told: list[Comparison] = []
     for name, growth, rounds in (("reno", RENO, values["rtts_500kB"][0]), ("fld", FLD_TCP, values["rtts_500kB"][1])):
         sender = Sender(initial_window_segments=values["iw"], segment_bytes=values["seg"], growth=growth)
-        told.append(computed(f"{name}: round trips of 500 kB", rounds, rounds_of(FLOW_BYTES, sender)))
+        told.append(computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
         printed_sums = values[f"{name}_cum"]
         ours = _sent(len(printed_sums), sender)
         told.append(
@@ -259,7 +259,7 @@ def introduction(fact: Fact, _facts: Facts) -> Finding:
     least, most = fact.values["conns"]
     return elsewhere(
         "figures of others, quoted",
-        [property_of("connections of a browser to one server, as we assume", least <= MOST_CONNECTIONS <= most)],
+        [property_of("connections of a browser to one server, as we assume", least <= MAX_CONNECTIONS <= most)],
     )
 
 

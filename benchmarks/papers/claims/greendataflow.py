@@ -19,10 +19,10 @@ from benchmarks.papers.finding import (
     property_of,
     recomputed,
 )
-from tradewind.dataset import DataSet, kind_of
+from tradewind.dataset import DataSet, classify_file
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
-from tradewind.flags import flags_of
+from tradewind.flags import flags_for_tool
 from tradewind.heuristics import parallelism
 from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
 from tradewind.learning.clustering.tiered import find_tiers
@@ -30,11 +30,11 @@ from tradewind.learning.load.external import unknown_rate_bps
 from tradewind.learning.validation import random_split
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import TransferRecord, Usage
+from tradewind.transfer import ResourceUsage, TransferRecord
 from tradewind.tuning.reference import htee
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 from tradewind.units import BITS_PER_BYTE, GB, MBIT
-from tradewind.unknown_path.prior import rate
+from tradewind.unknown_path.prior import throughput_model
 
 SEED, MB = 11, 10**6
 DATA_BYTES = 10**10
@@ -53,17 +53,17 @@ FIELD_OF = {
     "nic_alloc": (Parameters, "nic_bps"),
     "bytes": (DataSet, "total_bytes"),
     "files": (DataSet, "file_count"),
-    "u_cpu": (Usage, "cpu"),
-    "u_mem": (Usage, "memory"),
-    "u_nic": (Usage, "nic"),
-    "u_disk": (Usage, "disk"),
+    "u_cpu": (ResourceUsage, "cpu"),
+    "u_mem": (ResourceUsage, "memory"),
+    "u_nic": (ResourceUsage, "nic"),
+    "u_disk": (ResourceUsage, "disk"),
     "energy": (EnergyReading, "total_j"),
     "data": (TransferRecord, "dataset"),
     "net": (TransferRecord, "path"),
-    "mu_cpu": (Usage, "cpu"),
-    "mu_mem": (Usage, "memory"),
-    "mu_disk": (Usage, "disk"),
-    "mu_nic": (Usage, "nic"),
+    "mu_cpu": (ResourceUsage, "cpu"),
+    "mu_mem": (ResourceUsage, "memory"),
+    "mu_disk": (ResourceUsage, "disk"),
+    "mu_nic": (ResourceUsage, "nic"),
 }
 
 
@@ -96,7 +96,7 @@ def headlines(fact: Fact, facts: Facts) -> Finding:
 def parameters(_fact: Fact, _facts: Facts) -> Finding:
     """Without requests ahead each file costs a round trip more: time by our prior less that with many ahead."""
     rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
-    at = rate(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
+    at = throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
 
     def seconds(concurrency: int, pipelining: int) -> float:
         setting = Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
@@ -190,7 +190,7 @@ def data_sets(fact: Fact, facts: Facts) -> Finding:
     bdp = _bdp_bytes(facts["001-table1"].values["XSEDE"])
     units = {"MB": MB, "GB": GB}
     named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in fact.values.items()}
-    right = sum(kind_of(size, bdp).value == name for name, size in named.items())
+    right = sum(classify_file(size, bdp).value == name for name, size in named.items())
     return compared(holds_for_all("classes: ours by their middle", len(named), right))
 
 
@@ -215,10 +215,10 @@ def htee_search(fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def _tick(number: int, channels: int, *, power_w: float) -> Sample:
+def _tick(number: int, channels: int, *, power_w: float) -> TickSample:
     """Of a path that carries as much more as there are channels."""
     rate_bps = 1e7 * channels
-    return Sample(
+    return TickSample(
         sequence=number, at_s=5.0 * number, interval_s=5.0, bytes_moved=10**6 * number, throughput_bps=rate_bps,
         remaining_bytes=10**9, remaining_files=100, power_w=power_w,
     )  # fmt: skip
@@ -233,7 +233,7 @@ def rclone(fact: Fact, _facts: Facts) -> Finding:
     count = fact.values["transfers"]
     flag = next(
         each
-        for each in flags_of("rclone", Parameters(concurrency=count)).flags
+        for each in flags_for_tool("rclone", Parameters(concurrency=count)).flags
         if each.words == ("--transfers", str(count))
     )
     return compared(property_of("rclone's four are streams of one file", flag.parameter == "parallelism"))

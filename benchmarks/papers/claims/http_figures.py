@@ -16,7 +16,7 @@ from tradewind.heuristics import parallelism, pipelining
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.units import MBIT
-from tradewind.unknown_path.prior import rate
+from tradewind.unknown_path.prior import throughput_model
 
 MB = 10**6
 MOST_FILES, PIPELINED, MOST_STREAMS = 16, 32, 8
@@ -54,7 +54,7 @@ def figure_3(fact: Fact, facts: Facts) -> Finding:
 
 
 def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
-    at = rate(Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3), data)
+    at = throughput_model(Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3), data)
     one, many = (Parameters(concurrency=1, parallelism=1, pipelining=n) for n in (1, PIPELINED))
     return at(many) / at(one) - 1
 
@@ -163,7 +163,7 @@ def rules(_fact: Fact, facts: Facts) -> Finding:
 def _gains(path: Path, row: list[Any]) -> list[float]:
     """Rates of a data set by our closed form, over that of one file, stream and request at a time."""
     _, total_mb, files, *_ = row
-    at = rate(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
+    at = throughput_model(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
     one = Parameters(concurrency=1, parallelism=1, pipelining=1)
     more = (
         replace(one, concurrency=MOST_FILES),

@@ -21,14 +21,14 @@ from benchmarks.papers.finding import (
 from benchmarks.papers.grounds import CARRIED_MBPS, CHICAGO, VIRGINIA
 from benchmarks.papers.printed import closest, readings_of_bytes
 from benchmarks.testbed.peers import PEERS
-from tradewind.dataset import Chunk, ChunkKind, DataSet, kind_of
+from tradewind.dataset import Chunk, ChunkKind, DataSet, classify_file
 from tradewind.energy.power_model import CalibrationSample, FineModel, fit_cpu, fit_fine
 from tradewind.errors import InvalidUnit
-from tradewind.flags import flags_of
+from tradewind.flags import flags_for_tool
 from tradewind.heuristics import (
     EFFICIENCY_STEP,
     bits_per_joule,
-    deal,
+    deal_channels,
     efficiency_levels,
     flexible_throughput_concurrency,
     min_energy,
@@ -139,7 +139,7 @@ def power_models(fact: Fact, _facts: Facts) -> Finding:
 def tools(_fact: Fact, _facts: Facts) -> Finding:
     """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
     wget = next(peer for peer in PEERS if peer.name == "wget")
-    asked = flags_of("curl", Parameters(concurrency=SEVERAL)).flags
+    asked = flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
     return elsewhere(
         f"{HOSTS}, and wget and curl of its time",
         [
@@ -195,7 +195,7 @@ def most_throughput(fact: Fact, _facts: Facts) -> Finding:
     told: list[Comparison] = []
     for channels in (5, 7, 32):
         turns = [fact.values["order"][n % len(kinds)].lower() for n in range(channels)]
-        ours = dict(zip(kinds, deal(chunks, channels), strict=True))
+        ours = dict(zip(kinds, deal_channels(chunks, channels), strict=True))
         told.extend(computed(f"{kind} channels of {channels}", turns.count(kind), ours[kind]) for kind in kinds)
     return compared(*told)
 
@@ -248,7 +248,7 @@ def setup(fact: Fact, _facts: Facts) -> Finding:
     for name, words in SETUPS.items():
         gbps, rtt_ms = fact.number_after(words), fact.number_after(f"{words} {fact.number_after(words):g} Gbps")
         bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
-        kinds = [kind_of(1e3 * kb, bdp) for kb in fact.values["file_KB"]]
+        kinds = [classify_file(1e3 * kb, bdp) for kb in fact.values["file_KB"]]
         told.append(
             property_of(
                 f"{name}: its smallest files are small there, its largest are not",

@@ -21,14 +21,14 @@ from tradewind.dataset import DataSet
 from tradewind.energy.measured import base_energy_j, dynamic_energy_j
 from tradewind.heuristics import parallelism
 from tradewind.mobile.batching import BatchTerms, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import EnergySplit, saves_energy, traced_split
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.energy_split import EnergySplit, saves_energy, split_power_trace
 from tradewind.mobile.profiles import DeviceProfile
 from tradewind.mobile.queue import QueuedJob
 from tradewind.parameters import AXES, Parameters
 from tradewind.path import Path
 from tradewind.units import MBIT
-from tradewind.unknown_path.prior import rate
+from tradewind.unknown_path.prior import throughput_model
 
 PHONE_AND_METER = "the paper's phones and its power meter"
 AXIS_OF = {"cc": "concurrency", "p": "parallelism", "io_request_size": "io_block_bytes"}
@@ -44,7 +44,7 @@ ROUNDING = 1e-9
 
 def context(fact: Fact, _facts: Facts) -> Finding:
     low_mw, high_mw = fact.values["smartphone_power_mW"]
-    catalogue = shipped_catalogue()
+    catalogue = load_shipped_catalogue()
     phones = [catalogue.devices[name] for name in DEVICE_OF.values()]
     within = [low_mw <= 1e3 * each.base_w(each.radio("wifi"), screen_on=True) <= high_mw for each in phones]
     return elsewhere(
@@ -76,7 +76,7 @@ def total_energy(_fact: Fact, _facts: Facts) -> Finding:
     """Equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
     time_s, power_w = _trace(60.0)
     base_w = 0.9
-    split = traced_split(time_s, power_w, started_s=time_s[0], ended_s=time_s[-1], base_power_w=base_w)
+    split = split_power_trace(time_s, power_w, started_s=time_s[0], ended_s=time_s[-1], base_power_w=base_w)
     above = sum(
         (t1 - t0) * ((p0 - base_w) + (p1 - base_w)) / 2
         for t0, t1, p0, p1 in zip(time_s, time_s[1:], power_w, power_w[1:], strict=False)
@@ -103,7 +103,7 @@ def power_meter(fact: Fact, _facts: Facts) -> Finding:
         draw = random.Random(f"{SEED} {run}")
         time_s = [n / hz for n in range(int((lead_s + run_s) * hz) + 1)]
         power_w = [base_w + (above_w if at > lead_s else 0.0) + draw.gauss(0, 0.02) for at in time_s]
-        splits.append(traced_split(time_s, power_w, started_s=lead_s, ended_s=lead_s + run_s))
+        splits.append(split_power_trace(time_s, power_w, started_s=lead_s, ended_s=lead_s + run_s))
     base_j, dynamic_j = fmean(each.base_j for each in splits), fmean(each.dynamic_j for each in splits)
     return elsewhere(
         PHONE_AND_METER,
@@ -116,7 +116,7 @@ def power_meter(fact: Fact, _facts: Facts) -> Finding:
 
 def device_table(fact: Fact, _facts: Facts) -> Finding:
     columns = fact.values["columns"]
-    catalogue = shipped_catalogue()
+    catalogue = load_shipped_catalogue()
     comparisons: list[Comparison] = []
     for row in fact.values["rows"]:
         told = dict(zip(columns, row, strict=True))
@@ -142,7 +142,7 @@ def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
 
 def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
     """Tails by our profiles and plans: as long whatever was sent, longer of LTE, paid once by what runs on end."""
-    catalogue = shipped_catalogue()
+    catalogue = load_shipped_catalogue()
     lte, wifi = catalogue.radio("lte"), catalogue.radio("wifi")
     jobs = [
         QueuedJob(name=str(n), total_bytes=size, throughput_bps=20e6) for n, size in enumerate((10**6, 10**7, 10**8))
@@ -163,7 +163,7 @@ def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
             plan.tail_j / whole_j,
             relative=ROUNDING,
         ),
-        recovered("tails of jobs apart", len(jobs), plan.apart_tail_j / whole_j, relative=ROUNDING),
+        recovered("tails of jobs apart", len(jobs), plan.separate_tail_j / whole_j, relative=ROUNDING),
     )
 
 
@@ -185,7 +185,7 @@ def lessons(_fact: Fact, facts: Facts) -> Finding:
     sydney = Path(bandwidth_bps=104 * MBIT, rtt_s=servers["EC2_Sydney"]["rtt_ms"] / 1e3, buffer_bytes=256 * 1024)
     assert sydney.bdp_bytes is not None
     small, large = DataSet(file_count=1500, total_bytes=192 * 10**6), DataSet(file_count=32, total_bytes=32 * 2**30)
-    on_small = rate(sydney, small)
+    on_small = throughput_model(sydney, small)
     rates = [on_small(Parameters(concurrency=n, parallelism=1, pipelining=1)) for n in (1, 2, 4, 8, 16)]
     streams = [parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
     order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])

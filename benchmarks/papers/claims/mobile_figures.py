@@ -18,8 +18,8 @@ from benchmarks.papers.finding import (
     recovered,
 )
 from benchmarks.papers.printed import Range, closest, exact, printed, readings_of_bytes
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, model_energy_split
 from tradewind.path import Path
 from tradewind.units import BITS_PER_BYTE, GB, MBIT, MIB
 
@@ -104,9 +104,9 @@ def radios(fact: Fact, facts: Facts) -> Finding:
 
 
 def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
-    device = shipped_catalogue().device("galaxy-s5")
+    device = load_shipped_catalogue().device("galaxy-s5")
     spent_j = [
-        modelled_split(
+        model_energy_split(
             device,
             device.radio(radio),
             TransferWork(duration_s=BITS_PER_BYTE * PAPER_UNIT_BYTES / (mbps * MBIT), received_bytes=PAPER_UNIT_BYTES),

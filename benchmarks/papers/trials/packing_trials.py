@@ -23,11 +23,11 @@ from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row
-from tradewind.compression.codecs import FACTS, Setting, parse_setting
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting, parse_setting
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.printed import piped_bps
-from tradewind.compression.prior import packaged_history
-from tradewind.compression.probe import Timed, fitted_line, line_of_two
+from tradewind.compression.prior import load_packaged_history
+from tradewind.compression.probe import TimedTransfer, fit_network_line, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE, MBIT
 from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.planning import make_case
@@ -80,14 +80,14 @@ class Packed:
         with _ground(self.mb_per_s, yard) as (ground, told):
             settings = _settings(UP_LEVEL if self.upload else DOWN_LEVEL)
             timed = _probed(ground, upload=self.upload)
-            line = fitted_line(timed).line
+            line = fit_network_line(timed).line
             rows = []
             for kind in KINDS:
                 for size in (LARGE_BYTES, SMALL_BYTES):
                     file = ground.file(kind, size)
                     rows += [_compared(ground, file, each, line, upload=self.upload) for each in settings]
         row: Row = {"line_bps": line.rate_bps, "setup_s": line.setup_s}
-        row["setup_of_two_s"] = line_of_two(*_two(timed)).setup_s
+        row["setup_of_two_s"] = solve_line_of_two(*_two(timed)).setup_s
         return row | {"files": rows, "disturbed": told.disturbance}
 
 
@@ -114,8 +114,8 @@ class Lines:
             with _ground(rate, yard) as (ground, told):
                 for direction, upload in (("up", True), ("down", False)):
                     timed = _probed(ground, upload=upload)
-                    row[f"{direction} {rate:g}"] = fitted_line(timed).line.setup_s
-                    row[f"{direction} {rate:g} of two"] = line_of_two(*_two(timed)).setup_s
+                    row[f"{direction} {rate:g}"] = fit_network_line(timed).line.setup_s
+                    row[f"{direction} {rate:g} of two"] = solve_line_of_two(*_two(timed)).setup_s
             row["disturbed"] = row["disturbed"] or told.disturbance
         return row
 
@@ -147,7 +147,7 @@ class SlowCodec:
         return row
 
 
-def _settings(level: int) -> list[Setting]:
+def _settings(level: int) -> list[CodecSetting]:
     return [parse_setting(f"{codec}:{level}") for codec in CODECS]
 
 
@@ -183,22 +183,24 @@ class _Ground:
         return told
 
 
-def _probed(ground: _Ground, *, upload: bool) -> list[Timed]:
+def _probed(ground: _Ground, *, upload: bool) -> list[TimedTransfer]:
     sizes = PROBE_BYTES * PROBE_REPEATS
-    return [Timed(size, ground.sent(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes]
+    return [
+        TimedTransfer(size, ground.sent(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes
+    ]
 
 
-def _two(timed: Sequence[Timed]) -> tuple[Timed, Timed]:
+def _two(timed: Sequence[TimedTransfer]) -> tuple[TimedTransfer, TimedTransfer]:
     """The quicker transfer of each of the paper's two sizes."""
     small, large = (min((each for each in timed if each.file_bytes == size), key=_seconds) for size in PROBE_BYTES[1:])
     return small, large
 
 
-def _seconds(timed: Timed) -> float:
+def _seconds(timed: TimedTransfer) -> float:
     return timed.duration_s
 
 
-def _compared(ground: _Ground, file: Path, setting: Setting, line: Line, *, upload: bool) -> Row:
+def _compared(ground: _Ground, file: Path, setting: CodecSetting, line: NetworkLine, *, upload: bool) -> Row:
     """One packed transfer beside what equations 20 and 22 and the shipped history expect of it.
 
     The codec of both equations is the slower of its stages, as both run while the file is sent.
@@ -207,7 +209,7 @@ def _compared(ground: _Ground, file: Path, setting: Setting, line: Line, *, uplo
     speeds = _on_all_cores(measure_setting([file.read_bytes()], setting), setting)
     sent = ground.sent(file, str(setting), upload=upload)
     coder_bps = min(speeds.compress_bps, speeds.decompress_bps)
-    expected = packaged_history().expected(setting, make_case(sample_file(file)))
+    expected = load_packaged_history().expected(setting, make_case(sample_file(file)))
     known = None if expected is None else expected.speeds
     return {
         "file": file.name,
@@ -223,9 +225,9 @@ def _compared(ground: _Ground, file: Path, setting: Setting, line: Line, *, uplo
     }
 
 
-def _on_all_cores(speeds: Speeds, setting: Setting) -> Speeds:
+def _on_all_cores(speeds: Speeds, setting: CodecSetting) -> Speeds:
     """As fast as packed copies pack: blocks side by side where the codec is not one for one core."""
-    cores = usable_cores() if FACTS[setting.codec].side_by_side else 1
+    cores = usable_cores() if CODEC_LEVELS[setting.codec].is_parallel else 1
     return speeds._replace(compress_bps=cores * speeds.compress_bps)
 
 

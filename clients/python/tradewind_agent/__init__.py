@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tradewind.public_names import loaded_when_used
+from tradewind.public_names import load_lazily
 
 if TYPE_CHECKING:
     from tradewind_agent.copy.options import CopyOptions
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Client", "CopyOptions", "CopyReport", "RetryPolicy", "Spool", "UploadReport", "copy_files"]
 
 # The command line starts in a fraction of the time.
-__getattr__ = loaded_when_used(
+__getattr__ = load_lazily(
     __name__,
     {
         "service.client": ("Client", "UploadReport"),

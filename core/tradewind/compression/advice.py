@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from tradewind.compression.codecs import Setting
+from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.content import INCOMPRESSIBLE_RATIO, Content
-from tradewind.compression.history import Case, Expected, History, Observation
-from tradewind.compression.model import Line, Mode, Speeds, duration_s, raw_s, stages
+from tradewind.compression.history import CodecObservation, CompressionCase, ExpectedSpeeds, History
+from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, raw_s, stage_times
 from tradewind.units import BITS_PER_BYTE, format_bps
 
 CAUTION_SD = 0.5
 """Standard deviations by which ratio and speeds are taken worse (better) than expected, for the band of the answer."""
 
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 """Packing is advised where it promises this much more throughput than sending raw: less is lost in noise."""
 
-USUAL_LINE_BPS = 50e6
+DEFAULT_LINE_BPS = 50e6
 """Believed of a path of which nothing is known, until the first blocks tell: the choice it leads to can be mended on
 the way, where that of a fast path, to pack nothing, cannot."""
 
@@ -32,7 +32,7 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CompressionQuery:
     """What advice is asked for.
 
     ``sampled`` : whether the case's probe is of a sample of the file, not the usual one of its kind.
@@ -43,14 +43,14 @@ class Question:
     ``cpu_w``, ``network_w`` : power above idle of each core that packs or unpacks, and of the network while it sends.
     """
 
-    case: Case
-    line: Line
-    settings: Sequence[Setting]
+    case: CompressionCase
+    line: NetworkLine
+    settings: Sequence[CodecSetting]
     packing_setup_s: float = 0.0
     raw_bps: float | None = None
     sampled: bool = True
     content: Content | None = None
-    samples: Sequence[Observation] = ()
+    samples: Sequence[CodecObservation] = ()
     objective: Objective = Objective.MAX_THROUGHPUT
     modes: Sequence[Mode] = (Mode.PIPED,)
     cpu_w: float = DEFAULT_CPU_W
@@ -64,14 +64,14 @@ class Band(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class CompressionOption:
     """One way to send the file and what to expect of it; ``energy_j`` is modelled, above idle, of both ends.
 
     ``speeds`` : what the setting is expected to make of the content; ``None`` of the raw one.
     """
 
     mode: Mode
-    setting: Setting | None
+    setting: CodecSetting | None
     speeds: Speeds | None
     ratio: float
     duration_s: float
@@ -81,21 +81,21 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class CodecAdvice:
     """The best option and all others, best first."""
 
-    best: Option
-    options: tuple[Option, ...]
+    best: CompressionOption
+    options: tuple[CompressionOption, ...]
     incompressible: bool
     rationale: str
 
 
-def believed_bps(predicted_bps: float, *, path_is_known: bool) -> float:
+def discount_assumed_rate(predicted_bps: float, *, path_is_known: bool) -> float:
     """What a recommended setting is taken to reach; a prediction for an assumed path promises too much."""
-    return predicted_bps if path_is_known else min(predicted_bps, USUAL_LINE_BPS)
+    return predicted_bps if path_is_known else min(predicted_bps, DEFAULT_LINE_BPS)
 
 
-def advise(question: Question, history: History) -> Advice:
+def advise(question: CompressionQuery, history: History) -> CodecAdvice:
     """The option with the highest lower bound of throughput, or with the least energy."""
     raw = _raw(question)
     incompressible = _is_incompressible(question)
@@ -109,9 +109,9 @@ def advise(question: Question, history: History) -> Advice:
     best = raw if _is_taken_not_to_pack(question) else ranked[0]
     if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
         gain = best.throughput_bps.mean / raw.throughput_bps.mean - 1
-        best = best if gain >= LEAST_GAIN else raw
+        best = best if gain >= MIN_GAIN else raw
     ordered = (best, *(each for each in ranked if each is not best))
-    return Advice(
+    return CodecAdvice(
         best=best,
         options=ordered,
         incompressible=incompressible,
@@ -121,23 +121,23 @@ def advise(question: Question, history: History) -> Advice:
     )
 
 
-def _is_incompressible(question: Question) -> bool:
+def _is_incompressible(question: CompressionQuery) -> bool:
     """By what a sample packed to; where it was not packed, by the entropy of its bytes."""
     if question.sampled:
         return question.case.probe.ratio < INCOMPRESSIBLE_RATIO
     return question.content is not None and question.content.looks_random
 
 
-def _is_taken_not_to_pack(question: Question) -> bool:
+def _is_taken_not_to_pack(question: CompressionQuery) -> bool:
     """By its kind, where nobody has tried: what history tells of content that packs is not hoped for."""
     return not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
 
 
-def _raw(question: Question) -> Option:
+def _raw(question: CompressionQuery) -> CompressionOption:
     file_bytes, line = question.case.file_bytes, question.line
     took_s = raw_s(file_bytes, line) if question.raw_bps is None else BITS_PER_BYTE * file_bytes / question.raw_bps
     rate_bps = BITS_PER_BYTE * file_bytes / took_s
-    return Option(
+    return CompressionOption(
         mode=Mode.RAW,
         setting=None,
         speeds=None,
@@ -149,19 +149,21 @@ def _raw(question: Question) -> Option:
     )
 
 
-def _option(question: Question, setting: Setting, expected: Expected, mode: Mode) -> Option:
+def _option(
+    question: CompressionQuery, setting: CodecSetting, expected: ExpectedSpeeds, mode: Mode
+) -> CompressionOption:
     file_bytes = question.case.file_bytes
-    line = Line(question.line.rate_bps, question.line.setup_s + question.packing_setup_s)
+    line = NetworkLine(question.line.rate_bps, question.line.setup_s + question.packing_setup_s)
     means = expected.speeds
     low, mean, high = (
         BITS_PER_BYTE * file_bytes / duration_s(mode, file_bytes, line, _moved(expected, sds))
         for sds in (-CAUTION_SD, 0.0, CAUTION_SD)
     )
     took_s = duration_s(mode, file_bytes, line, means)
-    each = stages(file_bytes, line, means)
+    each = stage_times(file_bytes, line, means)
     sending_s = line.setup_s + each.send_s if mode is Mode.SEQUENTIAL else took_s
     core_s = each.compress_s * question.case.cores_for(setting) + each.decompress_s
-    return Option(
+    return CompressionOption(
         mode=mode,
         setting=setting,
         speeds=means,
@@ -173,18 +175,18 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
     )
 
 
-def _moved(expected: Expected, sds: float) -> Speeds:
+def _moved(expected: ExpectedSpeeds, sds: float) -> Speeds:
     """The expected figures, all of them ``sds`` standard deviations better."""
     return Speeds(*(mean * math.exp(sds * sd) for mean, sd in zip(expected.speeds, expected.log_sd, strict=True)))
 
 
-def _merit(objective: Objective) -> Callable[[Option], float]:
+def _merit(objective: Objective) -> Callable[[CompressionOption], float]:
     if objective is Objective.MIN_ENERGY:
         return lambda option: option.energy_j
     return lambda option: -option.throughput_bps.low
 
 
-def _why_raw(question: Question, options: Sequence[Option], *, incompressible: bool) -> str:
+def _why_raw(question: CompressionQuery, options: Sequence[CompressionOption], *, incompressible: bool) -> str:
     if incompressible:
         return ("a sample hardly packs" if question.sampled else "its bytes look random") + ": sent as it is"
     if len(options) == 1:
@@ -195,7 +197,7 @@ def _why_raw(question: Question, options: Sequence[Option], *, incompressible: b
     return f"no codec is expected {better}: sent as it is"
 
 
-def _why(best: Option, raw: Option, question: Question) -> str:
+def _why(best: CompressionOption, raw: CompressionOption, question: CompressionQuery) -> str:
     packs = f"{best.setting} {best.mode}: packs {best.ratio:.1f} to 1"
     if question.objective is Objective.MIN_ENERGY:
         return f"{packs}, takes {best.energy_j:.3g} J above idle, sent raw {raw.energy_j:.3g} J (modelled)"

@@ -21,7 +21,7 @@ class Codec(StrEnum):
     BROTLI = "brotli"
 
 
-class Setting(NamedTuple):
+class CodecSetting(NamedTuple):
     """A codec at a level."""
 
     codec: Codec
@@ -32,36 +32,36 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CodecFacts:
+class CodecLevels:
     """What a codec can be asked for.
 
-    ``candidates`` : the levels worth comparing; those between differ by less than a prediction errs.
-    ``side_by_side`` : packs blocks on several cores at once.
+    ``candidate_settings`` : the levels worth comparing; those between differ by less than a prediction errs.
+    ``is_parallel`` : packs blocks on several cores at once.
     """
 
-    lowest: int
-    highest: int
-    usual: int
+    min_level: int
+    max_level: int
+    default_level: int
     candidates: tuple[int, ...]
-    side_by_side: bool = True
+    is_parallel: bool = True
 
 
-FACTS: Mapping[Codec, CodecFacts] = MappingProxyType(
+CODEC_LEVELS: Mapping[Codec, CodecLevels] = MappingProxyType(
     {
-        Codec.GZIP: CodecFacts(1, 9, 6, (1, 6, 9), side_by_side=False),
-        Codec.PIGZ: CodecFacts(1, 9, 6, (1, 6, 9)),
-        Codec.BZIP2: CodecFacts(1, 9, 9, (1, 9), side_by_side=False),
-        Codec.PBZIP2: CodecFacts(1, 9, 9, (1, 9)),
-        Codec.XZ: CodecFacts(0, 9, 6, (0, 1, 3, 6, 9)),
-        Codec.LZOP: CodecFacts(1, 9, 3, (1, 3, 9)),
-        Codec.ZSTD: CodecFacts(1, 19, 3, (1, 3, 6, 9, 12, 15, 19)),
-        Codec.LZ4: CodecFacts(1, 12, 1, (1, 9)),
-        Codec.BROTLI: CodecFacts(0, 11, 6, (1, 4, 6, 9, 11)),
+        Codec.GZIP: CodecLevels(1, 9, 6, (1, 6, 9), is_parallel=False),
+        Codec.PIGZ: CodecLevels(1, 9, 6, (1, 6, 9)),
+        Codec.BZIP2: CodecLevels(1, 9, 9, (1, 9), is_parallel=False),
+        Codec.PBZIP2: CodecLevels(1, 9, 9, (1, 9)),
+        Codec.XZ: CodecLevels(0, 9, 6, (0, 1, 3, 6, 9)),
+        Codec.LZOP: CodecLevels(1, 9, 3, (1, 3, 9)),
+        Codec.ZSTD: CodecLevels(1, 19, 3, (1, 3, 6, 9, 12, 15, 19)),
+        Codec.LZ4: CodecLevels(1, 12, 1, (1, 9)),
+        Codec.BROTLI: CodecLevels(0, 11, 6, (1, 4, 6, 9, 11)),
     }
 )
 """Levels of gzip, lzop, bzip2, xz, pigz and pbzip2: the paper's table I. The others: their own documentation."""
 
-PROBE = Setting(Codec.GZIP, 1)
+PROBE = CodecSetting(Codec.GZIP, 1)
 """What a sample of any file is packed with: quick, everywhere, and what all history is relative to."""
 
 
@@ -69,13 +69,13 @@ _MOST_DIGITS = 2
 """Of any level; reading more takes time, and of some thousands is an error of another kind."""
 
 
-def candidates(codecs: frozenset[Codec] | None = None) -> tuple[Setting, ...]:
+def candidate_settings(codecs: frozenset[Codec] | None = None) -> tuple[CodecSetting, ...]:
     """Settings worth comparing, of these codecs alone where they are given."""
     chosen = [codec for codec in Codec if codecs is None or codec in codecs]
-    return tuple(Setting(codec, level) for codec in chosen for level in FACTS[codec].candidates)
+    return tuple(CodecSetting(codec, level) for codec in chosen for level in CODEC_LEVELS[codec].candidates)
 
 
-def parse_setting(text: str) -> Setting:
+def parse_setting(text: str) -> CodecSetting:
     """``zstd``, ``zstd:6`` or ``xz:0``; without a level the codec's usual one.
 
     Raises
@@ -86,13 +86,15 @@ def parse_setting(text: str) -> Setting:
     if name not in set(Codec):
         raise InvalidValue("codec", f"{name!r} is unknown; one of {', '.join(Codec)}")
     codec = Codec(name)
-    facts = FACTS[codec]
+    facts = CODEC_LEVELS[codec]
     if not colon:
-        return Setting(codec, facts.usual)
+        return CodecSetting(codec, facts.default_level)
     if (
         not level_text.isdecimal()
         or len(level_text) > _MOST_DIGITS
-        or not facts.lowest <= int(level_text) <= facts.highest
+        or not facts.min_level <= int(level_text) <= facts.max_level
     ):
-        raise InvalidValue("codec", f"{codec} has levels {facts.lowest} to {facts.highest}, not {level_text[:20]!r}")
-    return Setting(codec, int(level_text))
+        raise InvalidValue(
+            "codec", f"{codec} has levels {facts.min_level} to {facts.max_level}, not {level_text[:20]!r}"
+        )
+    return CodecSetting(codec, int(level_text))

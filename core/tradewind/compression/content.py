@@ -78,7 +78,7 @@ class Content(NamedTuple):
         return self.entropy_bits_per_byte > INCOMPRESSIBLE_BITS_PER_BYTE
 
 
-def kind_of(head: bytes) -> Kind:
+def detect_kind(head: bytes) -> Kind:
     """The kind of a file that begins with ``head``."""
     for offset, magic, kind in _MAGIC:
         if head.startswith(magic, offset):
@@ -102,15 +102,15 @@ def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
     return -sum(n / total * math.log2(n / total) for n in counts.values()) if total else 0.0
 
 
-def content_of(blocks: Sequence[bytes]) -> Content:
+def inspect_content(blocks: Sequence[bytes]) -> Content:
     """Content of a file from sampled blocks, the first of which is its beginning."""
-    return Content(kind_of(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
+    return Content(detect_kind(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
 
 
-AT_THE_ENDS = (1.0,) * (SAMPLE_BLOCKS - 1)
+END_PLACES = (1.0,) * (SAMPLE_BLOCKS - 1)
 
 
-def sample_offsets(file_bytes: int, places: Sequence[float] = AT_THE_ENDS) -> tuple[int, ...]:
+def sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tuple[int, ...]:
     """Where the blocks of a sample begin: at the beginning, and in each of as many equal parts of what follows.
 
     Of a small file the whole of it is one sample.

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from tradewind.compression.codecs import Setting
+from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.model import Speeds
 
-FINALISTS = 3
+LEADERS = 3
 """Settings that are tried before the first of them is advised, and at most at a time of those that may yet beat it."""
 
-MOST_TRIED = 8
+MAX_TRIALS = 8
 """After which the best so far has to do."""
 
 
@@ -32,7 +32,7 @@ class Way(Protocol):
     """To send the file; without a setting as it is."""
 
     @property
-    def setting(self) -> Setting | None: ...
+    def setting(self) -> CodecSetting | None: ...
     @property
     def throughput_bps(self) -> Promise: ...
 
@@ -46,20 +46,20 @@ class Ranked(Protocol):
     def options(self) -> Sequence[Way]: ...
 
 
-A = TypeVar("A", bound=Ranked)
+AdviceT = TypeVar("AdviceT", bound=Ranked)
 
 
-def always(_advice: object, _setting: Setting) -> bool:
+def try_every_setting(_advice: object, _setting: CodecSetting) -> bool:
     return True
 
 
-def contest(
-    advised: Callable[[Mapping[Setting, Speeds]], A],
-    tried: Callable[[Setting], Speeds],
-    worth_it: Callable[[A, Setting], bool] = always,
+def advise_by_trial(
+    advised: Callable[[Mapping[CodecSetting, Speeds]], AdviceT],
+    tried: Callable[[CodecSetting], Speeds],
+    worth_it: Callable[[AdviceT, CodecSetting], bool] = try_every_setting,
     *,
     for_throughput: bool = True,
-) -> A:
+) -> AdviceT:
     """The advice that stands when its best settings have been tried.
 
     Parameters
@@ -68,12 +68,12 @@ def contest(
     tried : packs the sample. ``worth_it`` : whether to try one that is, or may be, ahead by that advice.
     for_throughput : whether that is what the advice is the best for, so that a promise of more of it may win.
     """
-    made: dict[Setting, Speeds] = {}
+    made: dict[CodecSetting, Speeds] = {}
     while True:
         advice, before = advised(made), len(made)
-        for settings in (finalists(advice), hopeful(advice) if for_throughput else ()):
+        for settings in (find_leaders(advice), find_challengers(advice) if for_throughput else ()):
             for setting in settings:
-                is_due = setting not in made and len(made) < min(before + FINALISTS, MOST_TRIED)
+                is_due = setting not in made and len(made) < min(before + LEADERS, MAX_TRIALS)
                 if is_due and worth_it(advice, setting):
                     made[setting] = tried(setting)
             if len(made) > before:
@@ -82,13 +82,13 @@ def contest(
             return advice
 
 
-def finalists(advice: Ranked) -> Sequence[Setting]:
+def find_leaders(advice: Ranked) -> Sequence[CodecSetting]:
     """The settings that are ahead, the best first; one for all its modes."""
     ahead = dict.fromkeys(each.setting for each in advice.options if each.setting is not None)
-    return tuple(islice(ahead, FINALISTS))
+    return tuple(islice(ahead, LEADERS))
 
 
-def hopeful(advice: Ranked) -> Iterator[Setting]:
+def find_challengers(advice: Ranked) -> Iterator[CodecSetting]:
     """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
     may = [each for each in advice.options if each.throughput_bps.high > advice.best.throughput_bps.mean]
     may.sort(key=lambda each: -each.throughput_bps.high)

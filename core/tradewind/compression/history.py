@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from tradewind.compression.codecs import FACTS, Setting
+from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
 from tradewind.compression.content import ratio_bin, size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
@@ -25,14 +25,14 @@ MEMORY = 20
 PARENT_WEIGHT = 2.0
 """Observations that the parent's mean stands for, beside a key's own."""
 
-LIKENESS = 0.5
+SIMILARITY = 0.5
 """What an observation counts for with every key, from the most special one on, that it does not share with a case. An
 assumption."""
 
-MOST_CORES = 4096
+MAX_CORES = 4096
 """That a CPU class may tell of: what it says is multiplied into speeds."""
 
-LEAST_LOG_SD = 0.03
+MIN_LOG_SD = 0.03
 """Below which nothing is believed to be known: repeats of one file on one host differ by as much. An assumption."""
 
 SD_WITHOUT_HISTORY = 0.35
@@ -50,7 +50,7 @@ all. On 22 files of the squash benchmark, each against the others: 0.07, where o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class CompressionCase:
     """What is to be packed where.
 
     ``probe`` : what gzip -1 makes of a sample. ``cpu_class`` : ``architecture/model/cores`` of the packing end, or any
@@ -65,19 +65,19 @@ class Case:
     @property
     def cores(self) -> int:
         """Of the packing end; 1 where that is not known."""
-        return min(max(told_cores(self.cpu_class), 1), MOST_CORES)
+        return min(max(parse_core_count(self.cpu_class), 1), MAX_CORES)
 
-    def cores_for(self, setting: Setting) -> int:
+    def cores_for(self, setting: CodecSetting) -> int:
         """Those that pack at the same time."""
-        return self.cores if FACTS[setting.codec].side_by_side else 1
+        return self.cores if CODEC_LEVELS[setting.codec].is_parallel else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class CodecObservation:
     """What a codec made of a file, or of a sample of it."""
 
-    case: Case
-    setting: Setting
+    case: CompressionCase
+    setting: CodecSetting
     speeds: Speeds
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class Estimate(NamedTuple):
     mean: Logs = (0.0, 0.0, 0.0)
     variance: Logs = (0.0, 0.0, 0.0)
 
-    def seen(self, x: Logs) -> "Estimate":
+    def update(self, x: Logs) -> "Estimate":
         """With one more observation; the first ``MEMORY`` count alike."""
         gain = 1 / min(self.observations + 1, MEMORY)
         return Estimate(
@@ -111,30 +111,30 @@ class Estimate(NamedTuple):
         )
 
 
-class Belief(NamedTuple):
+class WeightedEstimate(NamedTuple):
     """Mean and variance of x for a case, of observations that together count for ``weight`` of that very case."""
 
     weight: float = 0.0
     mean: Logs = (0.0, 0.0, 0.0)
     variance: Logs = (0.0, 0.0, 0.0)
 
-    def drawn_to(self, own: Estimate, likeness: float) -> "Belief":
+    def combine_with(self, own: Estimate, likeness: float) -> "WeightedEstimate":
         """By the estimate of a more special key, as far as it has observations; each counts ``likeness`` more."""
         weight = self.weight + likeness * own.observations
         if not self.weight:
-            return Belief(weight, own.mean, own.variance)
+            return WeightedEstimate(weight, own.mean, own.variance)
         few = min(own.observations, MEMORY)
         share = few / (few + PARENT_WEIGHT)
         off = _each(float.__sub__, own.mean, self.mean)
         around = _each(lambda v, d: v + share * d * d, self.variance, off)
-        return Belief(
+        return WeightedEstimate(
             weight,
             _each(lambda its, d: its + share * d, self.mean, off),
             _each(lambda its, mine: share * mine + (1 - share) * its, around, own.variance),
         )
 
 
-class Expected(NamedTuple):
+class ExpectedSpeeds(NamedTuple):
     """What a setting is expected to make of a case; ``log_sd`` of each figure; ``weight`` as of a belief."""
 
     speeds: Speeds
@@ -145,7 +145,7 @@ class Expected(NamedTuple):
 Key = tuple[object, ...]
 
 _LEVELS = 6
-_SHARED = tuple(LIKENESS ** (_LEVELS - 1 - level) for level in range(_LEVELS))
+_SHARED = tuple(SIMILARITY ** (_LEVELS - 1 - level) for level in range(_LEVELS))
 _LIKENESSES = tuple(shared - less for less, shared in pairwise((0.0, *_SHARED)))
 """By level of key, what each adds to what an observation counts for: one that shares them all counts for 1."""
 
@@ -157,20 +157,22 @@ class History:
     _estimates: Mapping[Key, Estimate] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observations: Iterable[Observation]) -> "History":
+    def of(cls, observations: Iterable[CodecObservation]) -> "History":
         """In order of time: the last counts most."""
-        return cls().extended(observations)
+        return cls().extend(observations)
 
-    def extended(self, observations: Iterable[Observation]) -> "History":
+    def extend(self, observations: Iterable[CodecObservation]) -> "History":
         """The same with what was observed since."""
         estimates = dict(self._estimates)
         for each in observations:
             x = each.relative
             for key in _keys(each.setting, each.case):
-                estimates[key] = estimates.get(key, Estimate()).seen(x)
+                estimates[key] = estimates.get(key, Estimate()).update(x)
         return History(estimates)
 
-    def expected(self, setting: Setting, case: Case, samples: Sequence[Observation] = ()) -> Expected | None:
+    def expected(
+        self, setting: CodecSetting, case: CompressionCase, samples: Sequence[CodecObservation] = ()
+    ) -> ExpectedSpeeds | None:
         """What to expect of a setting; ``None`` where nothing is known of it.
 
         Parameters
@@ -183,7 +185,7 @@ class History:
         if not found.weight and told is None:
             return None
         doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight) if found.weight else math.inf
-        mean, variance = found.mean, _each(lambda v, _: max(v, LEAST_LOG_SD**2) + doubt, found.variance, found.mean)
+        mean, variance = found.mean, _each(lambda v, _: max(v, MIN_LOG_SD**2) + doubt, found.variance, found.mean)
         if told is not None:
             x, spread = told
             variance = _each(lambda v, sd: 1 / (1 / v + 1 / sd**2), variance, spread)
@@ -191,10 +193,12 @@ class History:
             mean = _each(float.__add__, mean, _each(float.__mul__, gain, _each(float.__sub__, x, mean)))
         ratio, compress, decompress = (math.exp(log) * its for log, its in zip(mean, case.probe, strict=True))
         speeds = Speeds(ratio, compress * case.cores_for(setting), decompress)
-        sd = _each(lambda v, _: max(math.sqrt(v), LEAST_LOG_SD), variance, mean)
-        return Expected(speeds, sd, found.weight + (told is not None))
+        sd = _each(lambda v, _: max(math.sqrt(v), MIN_LOG_SD), variance, mean)
+        return ExpectedSpeeds(speeds, sd, found.weight + (told is not None))
 
-    def _told(self, setting: Setting, found: Belief, samples: Sequence[Observation]) -> tuple[Logs, Logs] | None:
+    def _told(
+        self, setting: CodecSetting, found: WeightedEstimate, samples: Sequence[CodecObservation]
+    ) -> tuple[Logs, Logs] | None:
         """What the sample packed by the setting tells of it, or else by other levels of its codec, and its spread."""
         for sample in samples:
             if sample.setting == setting:
@@ -208,20 +212,20 @@ class History:
         ratio_sd = SIBLING_LOG_SD * math.sqrt((1 + 1 / len(off)) / 2)
         return (found.mean[0] + fmean(off), *found.mean[1:]), (ratio_sd, math.inf, math.inf)
 
-    def _believed(self, setting: Setting, case: Case) -> Belief:
+    def _believed(self, setting: CodecSetting, case: CompressionCase) -> WeightedEstimate:
         """By all keys that are known, from the broadest on; of weight 0 where none is."""
-        found = Belief()
+        found = WeightedEstimate()
         for key, likeness in zip(_keys(setting, case), _LIKENESSES, strict=True):
             own = self._estimates.get(key)
             if own is not None:
-                found = found.drawn_to(own, likeness)
+                found = found.combine_with(own, likeness)
         return found
 
 
 NO_HISTORY = History()
 
 
-def told_cores(cpu_class: str) -> int:
+def parse_core_count(cpu_class: str) -> int:
     """That a CPU class of the form ``architecture/model/cores`` tells; 1 of any other name."""
     match cpu_class.split("/"):
         case [_, _, cores] if cores.isdecimal():
@@ -229,7 +233,7 @@ def told_cores(cpu_class: str) -> int:
     return 1
 
 
-def _keys(setting: Setting, case: Case) -> Iterator[Key]:
+def _keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
     """From the broadest to the most special."""
     architecture = case.cpu_class.partition("/")[0]
     key: Key = (setting,)

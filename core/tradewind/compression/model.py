@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from tradewind.units import BITS_PER_BYTE, KIB, MIB
 
-SMALLEST_BLOCK_BYTES = 256 * KIB
-LARGEST_BLOCK_BYTES = 4 * MIB
-BLOCKS_WANTED = 8
+MIN_BLOCK_BYTES = 256 * KIB
+MAX_BLOCK_BYTES = 4 * MIB
+TARGET_BLOCKS = 8
 """A pipe of fewer blocks hardly overlaps; smaller blocks pack worse."""
 
 
-LEAST_RATIO, MOST_RATIO = 1e-3, 1e6
-LEAST_CODEC_BPS, MOST_CODEC_BPS = 1.0, 1e15
+MIN_RATIO, MAX_RATIO = 1e-3, 1e6
+MIN_CODEC_BPS, MAX_CODEC_BPS = 1.0, 1e15
 """Between which `Speeds` are; beyond them is no content and no machine."""
 
 
@@ -46,11 +46,11 @@ class Speeds(NamedTuple):
     def is_possible(self) -> bool:
         """Whether some content and machine could have them: what tells of others is not believed."""
         rates = self.compress_bps, self.decompress_bps
-        return LEAST_RATIO < self.ratio < MOST_RATIO and all(LEAST_CODEC_BPS < rate < MOST_CODEC_BPS for rate in rates)
+        return MIN_RATIO < self.ratio < MAX_RATIO and all(MIN_CODEC_BPS < rate < MAX_CODEC_BPS for rate in rates)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NetworkLine:
     """A path: its rate for a long file (Th.UP or Th.DW), bit/s, and the time that any transfer costs (T.SC), s."""
 
     rate_bps: float
@@ -76,10 +76,10 @@ class Stages:
 
 def block_bytes(file_bytes: int) -> int:
     """Size of the blocks that a file is packed in."""
-    return min(max(math.ceil(file_bytes / BLOCKS_WANTED), SMALLEST_BLOCK_BYTES), LARGEST_BLOCK_BYTES)
+    return min(max(math.ceil(file_bytes / TARGET_BLOCKS), MIN_BLOCK_BYTES), MAX_BLOCK_BYTES)
 
 
-def stages(file_bytes: int, line: Line, speeds: Speeds) -> Stages:
+def stage_times(file_bytes: int, line: NetworkLine, speeds: Speeds) -> Stages:
     bits = BITS_PER_BYTE * file_bytes
     return Stages(
         bits / speeds.compress_bps,
@@ -88,30 +88,30 @@ def stages(file_bytes: int, line: Line, speeds: Speeds) -> Stages:
     )
 
 
-def raw_s(file_bytes: int, line: Line) -> float:
+def raw_s(file_bytes: int, line: NetworkLine) -> float:
     """Duration without a codec, s."""
     return line.setup_s + BITS_PER_BYTE * file_bytes / line.rate_bps
 
 
-def sequential_s(file_bytes: int, line: Line, speeds: Speeds) -> float:
+def sequential_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Duration where each stage waits for the one before, s."""
-    return line.setup_s + stages(file_bytes, line, speeds).together_s
+    return line.setup_s + stage_times(file_bytes, line, speeds).together_s
 
 
-def piped_s(file_bytes: int, line: Line, speeds: Speeds) -> float:
+def piped_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Duration where the stages work at the same time, s."""
-    each = stages(file_bytes, line, speeds)
+    each = stage_times(file_bytes, line, speeds)
     blocks = max(math.ceil(file_bytes / block_bytes(file_bytes)), 1)
     return line.setup_s + each.slowest_s + (each.together_s - each.slowest_s) / blocks
 
 
-def duration_s(mode: Mode, file_bytes: int, line: Line, speeds: Speeds | None) -> float:
+def duration_s(mode: Mode, file_bytes: int, line: NetworkLine, speeds: Speeds | None) -> float:
     """Duration of a transfer in a mode, s; ``speeds`` of all but the raw one."""
     if mode is Mode.RAW or speeds is None:
         return raw_s(file_bytes, line)
     return piped_s(file_bytes, line, speeds) if mode is Mode.PIPED else sequential_s(file_bytes, line, speeds)
 
 
-def pays_for_long_files(line_bps: float, speeds: Speeds) -> bool:
+def is_worthwhile_for_long_files(line_bps: float, speeds: Speeds) -> bool:
     """Whether packing gains at all once start-up and filling of the pipe no longer count (section IV-A)."""
     return min(speeds.compress_bps, speeds.decompress_bps, speeds.ratio * line_bps) > line_bps

@@ -51,13 +51,13 @@ def overlapped_s(us_bytes: float, line_bps: float, setup_s: float, ratio: float)
     return setup_s + BITS_PER_BYTE * us_bytes / (ratio * line_bps)
 
 
-def least_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
+def lower_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
     """Th.CUP.min = CR·Th.UP/(1 + Th.UP·CR·(1/Th.C + T.SC/US)) (equations 9, 11, 15, 17)."""
     full_bps = ratio * line_bps
     return full_bps / (1 + full_bps * (1 / coder_bps + setup_s / (BITS_PER_BYTE * us_bytes)))
 
 
-def most_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
+def upper_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
     """Th.CUP.max = CR·Th.UP/(1 + Th.UP·CR·T.SC/US) (equations 10, 12, 16, 18)."""
     full_bps = ratio * line_bps
     return full_bps / (1 + full_bps * setup_s / (BITS_PER_BYTE * us_bytes))

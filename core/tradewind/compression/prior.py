@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cache
 
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import SIZES_BYTES, Kind
-from tradewind.compression.history import Case, History, Observation
+from tradewind.compression.history import CodecObservation, CompressionCase, History
 from tradewind.compression.model import Speeds
 from tradewind.compression.prior_table import CPU_CLASS, PROBES, ROWS
 from tradewind.units import MBIT
@@ -18,21 +18,21 @@ KIND_WITHOUT_ROW: Mapping[Kind, Kind] = {Kind.PACKED: Kind.BINARY}
 _ON_ONE_CORE = CPU_CLASS.rpartition("/")[0] + "/1"
 
 
-def usual_probe(kind: Kind) -> Speeds:
+def typical_probe(kind: Kind) -> Speeds:
     """What gzip -1 makes of content of this kind."""
     return _speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
 
 
 @cache
-def packaged_history(without: Kind | None = None) -> History:
+def load_packaged_history(without: Kind | None = None) -> History:
     """The measurements as a history, made when it is first asked for; ``without`` those of a kind, to judge it by.
 
     They count for files of any size, which are packed in blocks like the measured one.
     """
     return History.of(
-        Observation(
-            case=Case(file_bytes=file_bytes, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
-            setting=Setting(Codec(codec), level),
+        CodecObservation(
+            case=CompressionCase(file_bytes=file_bytes, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
+            setting=CodecSetting(Codec(codec), level),
             speeds=_speeds(row),
         )
         for (codec, level), rows in ROWS.items()

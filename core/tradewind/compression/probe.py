@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tradewind.compression.model import Line
+from tradewind.compression.model import NetworkLine
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
-LEAST_SIZES = 3
-LEAST_SIZE_RATIO = 8
+MIN_SIZES = 3
+MIN_SIZE_RATIO = 8
 """Largest over smallest size of a probe: below, start-up and rate cannot be told apart."""
 
 
-class Timed(NamedTuple):
+class TimedTransfer(NamedTuple):
     """A transfer of ``file_bytes`` plain bytes that took ``duration_s``."""
 
     file_bytes: int
@@ -29,12 +29,12 @@ class Timed(NamedTuple):
 class FittedLine:
     """A line with the standard errors of its two figures; the rate's is relative to it."""
 
-    line: Line
+    line: NetworkLine
     setup_error_s: float
     rate_relative_error: float
 
 
-def line_of_two(small: Timed, large: Timed) -> Line:
+def solve_line_of_two(small: TimedTransfer, large: TimedTransfer) -> NetworkLine:
     """The line on which both transfers lie exactly, as long as no start-up below 0 is needed for that.
 
     Equation 6, linear in Th.UP and Th.UP·T.SC; where it is needed, the larger file tells the rate.
@@ -48,10 +48,14 @@ def line_of_two(small: Timed, large: Timed) -> Line:
         raise InvalidValue("probe", "the larger file must take longer than the smaller one; take sizes further apart")
     rate_bps = BITS_PER_BYTE * more_bytes / more_s
     setup_s = small.duration_s - BITS_PER_BYTE * small.file_bytes / rate_bps
-    return Line(rate_bps, setup_s) if setup_s >= 0 else Line(BITS_PER_BYTE * large.file_bytes / large.duration_s, 0.0)
+    return (
+        NetworkLine(rate_bps, setup_s)
+        if setup_s >= 0
+        else NetworkLine(BITS_PER_BYTE * large.file_bytes / large.duration_s, 0.0)
+    )
 
 
-def fitted_line(timed: Sequence[Timed]) -> FittedLine:
+def fit_network_line(timed: Sequence[TimedTransfer]) -> FittedLine:
     """Start-up and rate by least squares on durations, each weighted by its inverse square: noise is relative.
 
     Raises
@@ -59,8 +63,8 @@ def fitted_line(timed: Sequence[Timed]) -> FittedLine:
     InvalidValue : fewer than three sizes, sizes too close, or durations that do not grow with size.
     """
     sizes = {each.file_bytes for each in timed}
-    if len(sizes) < LEAST_SIZES or max(sizes) < LEAST_SIZE_RATIO * min(sizes):
-        raise InvalidValue("probe", f"needs {LEAST_SIZES} sizes, the largest {LEAST_SIZE_RATIO} times the smallest")
+    if len(sizes) < MIN_SIZES or max(sizes) < MIN_SIZE_RATIO * min(sizes):
+        raise InvalidValue("probe", f"needs {MIN_SIZES} sizes, the largest {MIN_SIZE_RATIO} times the smallest")
     if any(each.duration_s <= 0 for each in timed):
         raise InvalidValue("probe", "durations must be above 0")
     weights = [each.duration_s**-2 for each in timed]
@@ -86,7 +90,7 @@ def fitted_line(timed: Sequence[Timed]) -> FittedLine:
     )
     variance = residual / max(len(timed) - 2, 1)
     return FittedLine(
-        Line(1 / slope, setup_s),
+        NetworkLine(1 / slope, setup_s),
         setup_error_s=math.sqrt(variance * (1 / total + mean_bits**2 / spread)),
         rate_relative_error=math.sqrt(variance / spread) / slope,
     )

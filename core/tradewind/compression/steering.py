@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tradewind.compression.codecs import Setting
+from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.model import Speeds
 
 GAIN = 0.3
@@ -22,7 +22,7 @@ GAIN = 0.3
 HYSTERESIS = 0.1
 """Gain in throughput that another setting must promise: below, changing back and forth would cost more."""
 
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 """Over sending raw, below which packing is not worth the processor's time."""
 
 SURPRISE = 2.0
@@ -31,27 +31,27 @@ SURPRISE = 2.0
 HEADROOM = 2.0
 """What a path that waits for the packing may carry, of what goes over it then."""
 
-MOST_RISE = 1.3
+MAX_RISE = 1.3
 """Of what is believed of such a path, with each block: how much more it carries will be seen."""
 
-TELLING_RATIO = 1.05
+INFORMATIVE_RATIO = 1.05
 """A setting that is expected to pack less tells nothing of the content."""
 
-MOST_EXPONENT = 3.0
+MAX_EXPONENT = 3.0
 """Of a ratio that was expected, to tell the one that is: a bound against a single odd block. An assumption."""
 
 OTHER_CONTENT = 0.5
 """An exponent that is off by more is that of other content, and is believed at once."""
 
 
-class Packed(NamedTuple):
+class PackedBlock(NamedTuple):
     """What a block came to; ``setting`` : that it, or a little of it, was tried with, whatever was sent then.
 
     ``compress_bps`` : plain bits a second of all cores that pack; ``line_bps`` : ``None`` where it was not seen.
     ``idle_at_bps`` : what went over a path that was hardly waited for; ``None`` where it was.
     """
 
-    setting: Setting | None
+    setting: CodecSetting | None
     ratio: float
     compress_bps: float | None
     line_bps: float | None
@@ -62,32 +62,32 @@ class Packed(NamedTuple):
 class Steering:
     """``expected`` : what each setting makes of this content; ``setting`` : in force, ``None`` sends raw."""
 
-    expected: Mapping[Setting, Speeds]
+    expected: Mapping[CodecSetting, Speeds]
     line_bps: float | None
-    setting: Setting | None
+    setting: CodecSetting | None
     ratio_exponent: float = 1.0
     speed_factor: float = 1.0
 
-    def seen(self, block: Packed) -> "Steering":
+    def update(self, block: PackedBlock) -> "Steering":
         """After a block, with the setting for the next one."""
         line_bps = _risen(_believed(self.line_bps, block.line_bps), block.idle_at_bps)
         learned = replace(self, line_bps=line_bps)
         its = None if block.setting is None else self.expected.get(block.setting)
         if its is not None:
-            if its.ratio > TELLING_RATIO:
-                exponent = min(max(math.log(block.ratio), 0.0) / math.log(its.ratio), MOST_EXPONENT)
+            if its.ratio > INFORMATIVE_RATIO:
+                exponent = min(max(math.log(block.ratio), 0.0) / math.log(its.ratio), MAX_EXPONENT)
                 learned = replace(learned, ratio_exponent=_turned(self.ratio_exponent, exponent))
             if block.compress_bps is not None:
                 factor = _drawn(self.speed_factor, block.compress_bps / its.compress_bps)
                 learned = replace(learned, speed_factor=factor)
         return replace(learned, setting=learned.best())
 
-    def best(self) -> Setting | None:
+    def best(self) -> CodecSetting | None:
         """The setting with the highest throughput, or the one in force where none is better by enough."""
         if self.line_bps is None:
             return self.setting
-        best: Setting | None = None
-        best_bps = raw_bps = (1 + LEAST_GAIN) * self.line_bps
+        best: CodecSetting | None = None
+        best_bps = raw_bps = (1 + MIN_GAIN) * self.line_bps
         for setting in self.expected:
             bps = self.throughput_bps(setting)
             if bps > best_bps:
@@ -97,12 +97,12 @@ class Steering:
         return best if best_bps > (1 + HYSTERESIS) * self.throughput_bps(self.setting) else self.setting
 
     @property
-    def trial(self) -> Setting | None:
+    def trial(self) -> CodecSetting | None:
         """The quickest of those that tell whether content packs; ``None`` where none does."""
-        telling = [setting for setting, its in self.expected.items() if its.ratio > TELLING_RATIO]
+        telling = [setting for setting, its in self.expected.items() if its.ratio > INFORMATIVE_RATIO]
         return max(telling, key=lambda setting: self.expected[setting].compress_bps, default=None)
 
-    def throughput_bps(self, setting: Setting | None) -> float:
+    def throughput_bps(self, setting: CodecSetting | None) -> float:
         """Plain bits a second in a full pipe: those of its slowest stage."""
         line_bps = self.line_bps or 0.0
         if setting is None or setting not in self.expected:
@@ -124,7 +124,7 @@ def _risen(believed_bps: float | None, idle_at_bps: float | None) -> float | Non
     """A path faster than it is thought to be shows itself by being idle alone, as long as slow settings feed it."""
     if believed_bps is None or idle_at_bps is None:
         return believed_bps
-    return max(believed_bps, min(MOST_RISE * believed_bps, HEADROOM * idle_at_bps))
+    return max(believed_bps, min(MAX_RISE * believed_bps, HEADROOM * idle_at_bps))
 
 
 def _believed(old: float | None, new: float | None) -> float | None:

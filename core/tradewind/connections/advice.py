@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tradewind.connections.analysis import PageAnalysis
-from tradewind.connections.assignment import Connection, connections_of
+from tradewind.connections.assignment import HarConnection, assign_connections
 from tradewind.connections.page_load import HttpVersion, PageLoad
-from tradewind.connections.replay import Plan, Request, waiting_s
-from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender, rounds_of, send
+from tradewind.connections.replay import ConnectionPlan, ReplayedRequest, simulate_waiting_s
+from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender, count_rounds, send
 from tradewind.path import Path
 from tradewind.units import format_count
 
-MOST_CONNECTIONS = 6
+MAX_CONNECTIONS = 6
 """Of browsers to one server by HTTP/1.1 (section 1 says 6 to 8)."""
 
 WINDOWS_SEGMENTS = (16, 24, 32, 48, 64)
@@ -23,18 +23,18 @@ WINDOWS_SEGMENTS = (16, 24, 32, 48, 64)
 ENOUGH = 0.9
 """Of the most that a larger initial window gains: the smallest that reaches this share is proposed."""
 
-LEAST_GAIN = 0.01
+MIN_GAIN = 0.01
 """Of the time waited for a server, below which advice is not worth its sentence."""
 
-MOST_SHORT_FLOWS = 200
+MAX_SHORT_FLOWS = 200
 """That are named; a page of thousands has them counted."""
-MOST_ORIGINS = 20
+MAX_ORIGINS = 20
 """Of one page."""
 
-MOST_SERVERS = 100
+MAX_SERVERS = 100
 """Of all pages of a log, each page's counted: as many as five pages may have. Each is played some 15 times."""
 
-MOST_REQUESTS = 1_000
+MAX_REQUESTS = 1_000
 """Of one server; with more, the first of them stand for all."""
 
 
@@ -48,7 +48,7 @@ class AdviceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class PageAdvice:
     """One change at one server.
 
     Attributes
@@ -97,12 +97,12 @@ class FlowLengths:
     short_flows: Sequence[ShortFlow] = ()
 
 
-def flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) -> FlowLengths:
+def classify_flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) -> FlowLengths:
     """Which of the page's connections are short, and what they would gain; of ``path`` as `advise` has it."""
     sizes = [each.wire_bytes for each in analysis.connections]
     in_window = sum(size <= sender.initial_window_bytes for size in sizes)
     short = [place for place, size in enumerate(sizes) if sender.initial_window_bytes < size <= FLD_THRESHOLD_BYTES]
-    largest = sorted(short, key=lambda place: -sizes[place])[:MOST_SHORT_FLOWS]
+    largest = sorted(short, key=lambda place: -sizes[place])[:MAX_SHORT_FLOWS]
     flows = [_short_flow(analysis, place, path, sender) for place in sorted(largest)]
     return FlowLengths(in_window, len(short), len(sizes) - in_window - len(short), flows)
 
@@ -116,15 +116,15 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
         doubled_s, tripled_s = (send(size_bytes, each, known).duration_s for each in (sender, tripling))
         saved_s = 0.0 if math.isclose(doubled_s, tripled_s, rel_tol=1e-9) else doubled_s - tripled_s
     return ShortFlow(
-        connection=place, wire_bytes=size_bytes, rounds=rounds_of(size_bytes, sender), saved_s=saved_s,
+        connection=place, wire_bytes=size_bytes, rounds=count_rounds(size_bytes, sender), saved_s=saved_s,
         saved_rtts=None if saved_s is None or not rtt_s else saved_s / rtt_s,
     )  # fmt: skip
 
 
-def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[Advice]]:
+def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[PageAdvice]]:
     """What to change at the servers of each page, the most seconds first; nothing where no round trip is known.
 
-    It is worked out for those with most bytes: `MOST_ORIGINS` of a page, `MOST_SERVERS` of all.
+    It is worked out for those with most bytes: `MAX_ORIGINS` of a page, `MAX_SERVERS` of all.
 
     Parameters
     ----------
@@ -133,56 +133,60 @@ def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[A
         A rate that is not known does not limit.
     sender : how the servers begin now.
     """
-    pages = [connections_of(load.objects) for load in loads]
+    pages = [assign_connections(load.objects) for load in loads]
     servers = [(place, server) for place, page in enumerate(pages) for server in _largest_servers(page)]
-    found: list[list[Advice]] = [[] for _ in loads]
-    for place, server in sorted(servers, key=lambda each: -_wire_bytes(each[1]))[:MOST_SERVERS]:
+    found: list[list[PageAdvice]] = [[] for _ in loads]
+    for place, server in sorted(servers, key=lambda each: -_wire_bytes(each[1]))[:MAX_SERVERS]:
         rtt_s = path.rtt_s or _handshake_s(server) or _handshake_s(pages[place])
         if rtt_s is not None:
             found[place] += _of_server(server, replace(path, rtt_s=rtt_s), sender)
     return [sorted(page, key=lambda each: -each.saved_s) for page in found]
 
 
-def _largest_servers(connections: Sequence[Connection]) -> list[list[Connection]]:
+def _largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConnection]]:
     """The connections of each of a page's servers, those of most bytes first."""
-    by_origin: dict[str, list[Connection]] = defaultdict(list)
+    by_origin: dict[str, list[HarConnection]] = defaultdict(list)
     for connection in connections:
         by_origin[connection.origin].append(connection)
-    return sorted(by_origin.values(), key=_wire_bytes, reverse=True)[:MOST_ORIGINS]
+    return sorted(by_origin.values(), key=_wire_bytes, reverse=True)[:MAX_ORIGINS]
 
 
-def _wire_bytes(connections: Sequence[Connection]) -> int:
+def _wire_bytes(connections: Sequence[HarConnection]) -> int:
     return sum(each.wire_bytes for each in connections)
 
 
-def _handshake_s(connections: Sequence[Connection]) -> float | None:
+def _handshake_s(connections: Sequence[HarConnection]) -> float | None:
     return min((each.handshake_s for each in connections if each.handshake_s is not None), default=None)
 
 
-def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) -> Iterator[Advice]:
-    every = [Request(each.started_s, each.wire_bytes or 0) for connection in connections for each in connection.objects]
-    requests = sorted(every, key=lambda each: each.released_s)[:MOST_REQUESTS]
+def _of_server(connections: Sequence[HarConnection], path: Path, sender: Sender) -> Iterator[PageAdvice]:
+    every = [
+        ReplayedRequest(each.started_s, each.wire_bytes or 0)
+        for connection in connections
+        for each in connection.objects
+    ]
+    requests = sorted(every, key=lambda each: each.released_s)[:MAX_REQUESTS]
     usual = _usual(connections)
     now = _plan_of(usual, sender)
-    waited_s = waiting_s(requests, now, path)
+    waited_s = simulate_waiting_s(requests, now, path)
     if waited_s <= 0:
         return
     rtt_s = path.rtt_s
     assert rtt_s is not None
-    least_s = max(LEAST_GAIN * waited_s, LEAST_GAIN * rtt_s)
+    least_s = max(MIN_GAIN * waited_s, MIN_GAIN * rtt_s)
 
-    def saved_s(plan: Plan) -> float:
-        return waited_s - waiting_s(requests, plan, path)
+    def saved_s(plan: ConnectionPlan) -> float:
+        return waited_s - simulate_waiting_s(requests, plan, path)
 
     for kind, text, proposed, gain_s in _tried(now, len(usual), path, saved_s):
         if gain_s >= least_s:
-            yield Advice(
+            yield PageAdvice(
                 kind=kind, origin=connections[0].origin, text=text, proposed=proposed, waiting_s=waited_s,
                 saved_s=gain_s, saved_rtts=gain_s / rtt_s,
             )  # fmt: skip
 
 
-def _usual(connections: Sequence[Connection]) -> list[Connection]:
+def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
     """Those of the version by which most of the server's objects came: a browser may learn of HTTP/2 by HTTP/1.1."""
     objects = Counter[bool]()
     for each in connections:
@@ -191,12 +195,12 @@ def _usual(connections: Sequence[Connection]) -> list[Connection]:
     return [each for each in connections if each.version.multiplexes == multiplexes]
 
 
-def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
+def _plan_of(connections: Sequence[HarConnection], sender: Sender) -> ConnectionPlan:
     """How a server's objects were fetched over connections of one version."""
     objects = sum(len(each.objects) for each in connections)
-    return Plan(
+    return ConnectionPlan(
         multiplexed=connections[0].version.multiplexes,
-        connections=min(len(connections), MOST_CONNECTIONS),
+        connections=min(len(connections), MAX_CONNECTIONS),
         keep_alive=len(connections) < objects or not _are_opened_in_vain(connections),
         encrypted=connections[0].encrypted,
         quic=all(each.version is HttpVersion.HTTP_3 for each in connections),
@@ -204,7 +208,7 @@ def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
     )
 
 
-def _are_opened_in_vain(connections: Sequence[Connection]) -> bool:
+def _are_opened_in_vain(connections: Sequence[HarConnection]) -> bool:
     """Whether one was opened when another was idle; those that were all needed at once tell nothing of keeping them."""
     ended_s = [max((each.receive[1] for each in one.objects if each.receive), default=math.inf) for one in connections]
     opened_s = [one.first.sent_s - 2 * (one.first.handshake_s or 0.0) for one in connections]  # TLS takes as long, too
@@ -214,13 +218,13 @@ def _are_opened_in_vain(connections: Sequence[Connection]) -> bool:
 _Tried = tuple[AdviceKind, str, int | None, float]
 
 
-def _tried(now: Plan, used: int, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+def _tried(now: ConnectionPlan, used: int, path: Path, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
     yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, used, saved_s)
     if not now.quic:  # whose windows are the server program's, not the kernel's
         yield from _of_windows(now, path, saved_s)
 
 
-def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+def _of_http_1(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
     """``used`` : connections of the page to the server, of which the plan has no more than browsers open at once."""
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
@@ -230,17 +234,17 @@ def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterat
     if not now.encrypted:
         text += " Browsers speak it over TLS alone, whose handshake is counted."
     yield AdviceKind.HTTP_2, text, None, saved_s(by_http_2)
-    gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
+    gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MAX_CONNECTIONS + 1)}
     count = _fewest(gains)
     text = f"Let browsers have {format_count(count, 'connection')} to it; they used {used}."
     if count != now.connections:
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
 
 
-def _of_http_2(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+def _of_http_2(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
     """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
     several = replace(now, multiplexed=False, keep_alive=True, quic=False)
-    gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MOST_CONNECTIONS + 1)}
+    gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MAX_CONNECTIONS + 1)}
     count = _fewest(gains)
     text = f"Serve it by HTTP/1.1 over {count} connections, each of which begins with a window of its own."
     yield AdviceKind.HTTP_1, text, count, gains[count]
@@ -249,10 +253,10 @@ def _of_http_2(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
 def _fewest(gains: Mapping[int, float]) -> int:
     """The least number that gains as much as any."""
     best = max(gains.values())
-    return next(count for count, gain_s in gains.items() if gain_s >= best - LEAST_GAIN * max(best, 0.0))
+    return next(count for count, gain_s in gains.items() if gain_s >= best - MIN_GAIN * max(best, 0.0))
 
 
-def _of_windows(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+def _of_windows(now: ConnectionPlan, path: Path, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
     segments, size = now.sender.initial_window_segments, now.sender.segment_bytes
     most = math.inf if path.bdp_bytes is None else path.bdp_bytes / size
     larger = [each for each in WINDOWS_SEGMENTS if segments < each <= most]

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from tradewind.connections.assignment import Connection, connections_of
+from tradewind.connections.assignment import HarConnection, assign_connections
 from tradewind.connections.caching import CacheClass, cache_class
-from tradewind.connections.intervals import covered_s, within
+from tradewind.connections.intervals import clip_intervals, covered_s
 from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad, WebObject
 
 MOSTLY = 0.9
 """Share of connections above which a page counts as encrypted, or as plain (section 3, Fig. 5)."""
 
 
-MOST_RTTS = 1_000_000
+MAX_RTTS = 1_000_000
 """Beyond it the round trip is wrong, not the object slow."""
 
 
@@ -32,7 +32,7 @@ class EncryptionClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionFigures:
+class ConnectionMetrics:
     """One connection of a page.
 
     Attributes
@@ -85,7 +85,7 @@ class PageAnalysis:
     unsized: int
     caches: Mapping[CacheClass, int]
     left_out: Mapping[LeftOut, int]
-    connections: Sequence[ConnectionFigures]
+    connections: Sequence[ConnectionMetrics]
 
     @property
     def net_transfer_s(self) -> float | None:
@@ -116,7 +116,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     rtt_s : round trip of the path, s, for connections whose handshake the log does not tell.
     proxy : name of one's own cache, see `cache_class`.
     """
-    connections = connections_of(load.objects)
+    connections = assign_connections(load.objects)
     received = [each.receive for each in load.objects if each.receive is not None]
     load_s = load.load_s if load.load_s is not None else _last_s(load.objects)
     return PageAnalysis(
@@ -151,7 +151,7 @@ def idle_s(load_s: float, received: Sequence[Interval]) -> float:
     load_s : L, s.
     received : intervals in which objects were received, s since the begin of the load.
     """
-    return load_s - covered_s(within(received, load_s))
+    return load_s - covered_s(clip_intervals(received, load_s))
 
 
 def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | None:
@@ -187,19 +187,19 @@ def rtt_bin(receive_s: float, rtt_s: float) -> int:
 
     What comes with the first byte belongs to the first round: a window later than the first takes a round trip more.
     """
-    return min(int(receive_s / rtt_s), MOST_RTTS) + 1
+    return min(int(receive_s / rtt_s), MAX_RTTS) + 1
 
 
-def _received(connection: Connection) -> list[Interval]:
+def _received(connection: HarConnection) -> list[Interval]:
     return [each.receive for each in connection.objects if each.receive is not None]
 
 
-def _figures(connection: Connection, path_rtt_s: float | None) -> ConnectionFigures:
+def _figures(connection: HarConnection, path_rtt_s: float | None) -> ConnectionMetrics:
     received, first = _received(connection), connection.first
     rtt_s = connection.handshake_s or path_rtt_s
     opened_s = min(each.started_s for each in connection.objects)
     known = rtt_s is not None and first.receive is not None and first.opens
-    return ConnectionFigures(
+    return ConnectionMetrics(
         origin=connection.origin,
         encrypted=connection.encrypted,
         http_version=connection.version,

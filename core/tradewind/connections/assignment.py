@@ -9,7 +9,7 @@ from tradewind.connections.page_load import HttpVersion, WebObject
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class HarConnection:
     """A connection by its objects, in the order in which they were asked for.
 
     ``inferred`` : the log does not name it.
@@ -46,7 +46,7 @@ class Connection:
         return next((each.handshake_s for each in self.objects if each.handshake_s is not None), None)
 
 
-def connections_of(objects: Sequence[WebObject]) -> list[Connection]:
+def assign_connections(objects: Sequence[WebObject]) -> list[HarConnection]:
     """The connections of a page's objects, in the order of their first requests.
 
     Objects without the name of a connection are given to those of their origin: HTTP/2 and 3 use one until another is
@@ -60,10 +60,10 @@ def connections_of(objects: Sequence[WebObject]) -> list[Connection]:
             named[each.connection_id].append(each)
         else:
             nameless[each.origin, each.version.multiplexes].append(each)
-    found = [Connection(tuple(group), inferred=False) for group in named.values()]
+    found = [HarConnection(tuple(group), inferred=False) for group in named.values()]
     for (_, multiplexes), group in nameless.items():
         inferred = _over_one(group) if multiplexes else _in_turns(group)
-        found += [Connection(tuple(each), inferred=True) for each in inferred]
+        found += [HarConnection(tuple(each), inferred=True) for each in inferred]
     return sorted(found, key=lambda each: each.first.started_s)
 
 

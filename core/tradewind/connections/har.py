@@ -13,13 +13,21 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from tradewind.connections.har_entry import Json, entry_origin, finite, instant, read_entry, seconds, slim_entry
+from tradewind.connections.har_entry import (
+    Json,
+    entry_origin,
+    parse_finite,
+    parse_instant,
+    parse_seconds,
+    read_entry,
+    slim_entry,
+)
 from tradewind.connections.page_load import LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
 
-MOST_ENTRIES = 20_000
-MOST_PAGES = 200
-LONGEST_NAME = 200
+MAX_ENTRIES = 20_000
+MAX_PAGES = 200
+MAX_NAME_LENGTH = 200
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -48,17 +56,17 @@ def decode_har(content: bytes) -> Har:
     Raises
     ------
     InvalidValue : no JSON, cut off, or no HAR.
-    TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
+    TooLarge : more than `MAX_ENTRIES` entries or `MAX_PAGES` pages.
     """
     require_utf_8(content)
-    content = whole_characters(content.removeprefix(BYTE_ORDER_MARK))
+    content = trim_to_characters(content.removeprefix(BYTE_ORDER_MARK))
     if not content.strip():
         raise InvalidValue("har", "is empty")
     try:
         document = from_json(content, allow_inf_nan=False)  # no JSON (RFC 8259, section 6), though some write it
     except ValueError as wrong:
-        raise InvalidValue("har", why_no_json(str(wrong))) from None
-    return har_of_document(document)
+        raise InvalidValue("har", describe_json_error(str(wrong))) from None
+    return parse_har_document(document)
 
 
 def require_utf_8(beginning: bytes) -> None:
@@ -72,7 +80,7 @@ def require_utf_8(beginning: bytes) -> None:
         raise InvalidValue("har", "is not JSON in UTF-8 but UTF-16; save it as UTF-8")
 
 
-def whole_characters(content: bytes) -> bytes:
+def trim_to_characters(content: bytes) -> bytes:
     r"""The same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
 
     Browsers write halves alone where a page's text has them, and parsers refuse them. No text that is analysed needs
@@ -84,13 +92,13 @@ def whole_characters(content: bytes) -> bytes:
 _HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
-def har_of_document(document: Any) -> Har:
+def parse_har_document(document: Any) -> Har:
     """A log by its document.
 
     Raises
     ------
     InvalidValue : it is no HAR.
-    TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
+    TooLarge : more than `MAX_ENTRIES` entries or `MAX_PAGES` pages.
     """
     log = document.get("log") if isinstance(document, Mapping) else None
     if not isinstance(log, Mapping):
@@ -101,16 +109,16 @@ def har_of_document(document: Any) -> Har:
     if not isinstance(pages, list):
         raise InvalidValue("har", NO_PAGES)
     kept = [page for page in pages if isinstance(page, Mapping)]
-    if len(entries) > MOST_ENTRIES:
-        raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
-    if len(kept) > MOST_PAGES:
-        raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
+    if len(entries) > MAX_ENTRIES:
+        raise TooLarge(f"a HAR may have {MAX_ENTRIES} entries; record fewer pages in one file")
+    if len(kept) > MAX_PAGES:
+        raise TooLarge(f"a HAR may have {MAX_PAGES} pages; record fewer in one file")
     ids = [None if page.get("id") is None else str(page["id"]) for page in kept]
     places = [f"page_{place}" for place in range(1, len(kept) + 1)]
     told = Counter(ids)
     names = {name: place for name, place in zip(ids, places, strict=True) if name is not None and told[name] == 1}
     return Har(
-        tool_of(log),
+        parse_tool(log),
         [_slim_page(page, place) for page, place in zip(kept, places, strict=True)],
         [_with_page(slim_entry(entry), names) for entry in entries],
     )
@@ -122,8 +130,8 @@ def _slim_page(page: Json, name: str) -> dict[str, Any]:
     load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
     return {
         "id": name,
-        "startedDateTime": finite(page.get("startedDateTime")),
-        "pageTimings": {"onLoad": finite(load_ms)},
+        "startedDateTime": parse_finite(page.get("startedDateTime")),
+        "pageTimings": {"onLoad": parse_finite(load_ms)},
     }
 
 
@@ -132,7 +140,7 @@ def _with_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any
     return entry if named is None or str(named) not in names else entry | {"pageref": names[str(named)]}
 
 
-def tool_of(log: Json) -> str:
+def parse_tool(log: Json) -> str:
     """Browser, or else creator, as the log names it."""
     for who in ("browser", "creator"):
         found = log.get(who)
@@ -141,7 +149,7 @@ def tool_of(log: Json) -> str:
     return "unknown"
 
 
-def why_no_json(message: str) -> str:
+def describe_json_error(message: str) -> str:
     """A parser's complaint as one phrase."""
     if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
         return "is cut off: it ends before its JSON does; save it again"
@@ -162,7 +170,7 @@ class _Page:
     entries: list[Any] = field(default_factory=list)
 
 
-def page_loads(har: Har) -> list[PageLoad]:
+def build_page_loads(har: Har) -> list[PageLoad]:
     """The loads of the pages that have entries, in the order of their begin.
 
     An entry belongs to the page that it names, else to the last one begun before it. A log without pages is the load
@@ -201,25 +209,25 @@ def _with_entries(har: Har) -> Collection[_Page]:
 
 
 def _first_start(entries: Sequence[Any]) -> datetime | None:
-    told = (instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
+    told = (parse_instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
     return min((each for each in told if each is not None), default=None)
 
 
 def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_NAME])
+    return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_NAME_LENGTH])
 
 
 def _page(page: Json) -> _Page:
     timings = page.get("pageTimings")
-    load_s = seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
-    return _Page(instant(page.get("startedDateTime")), load_s or None)
+    load_s = parse_seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
+    return _Page(parse_instant(page.get("startedDateTime")), load_s or None)
 
 
 def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
     named = entry.get("pageref") if isinstance(entry, Mapping) else None
     if named is not None and str(named) in pages:
         return pages[str(named)]
-    started_at = instant(entry.get("startedDateTime")) if isinstance(entry, Mapping) else None
+    started_at = parse_instant(entry.get("startedDateTime")) if isinstance(entry, Mapping) else None
     begun = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
     if begun or by_begin:
         return begun[-1] if begun else by_begin[0]

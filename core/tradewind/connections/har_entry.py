@@ -16,10 +16,10 @@ from tradewind.connections.page_load import HttpVersion, LeftOut, WebObject
 Json = Mapping[str, Any]
 
 MS = 1e-3
-MOST_MS = 1e10
+MAX_MS = 1e10
 """Four months: what says that it took longer says nothing."""
 
-MOST_BYTES = 2**40
+MAX_BYTES = 2**40
 """Of one object, likewise."""
 
 LEAST_RTT_S, MOST_RTT_S = 1e-6, 60.0
@@ -54,7 +54,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     address = _address(request)
     if address is None:
         return LeftOut.NOT_HTTP
-    started_at = instant(entry.get("startedDateTime"))
+    started_at = parse_instant(entry.get("startedDateTime"))
     if started_at is None:
         return LeftOut.NO_START
     if (reason := _why_no_object(entry, response)) is not None:
@@ -65,7 +65,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
     connect_s, handshake_s = _seconds(timings, "connect"), _handshake_s(timings, version, encrypted=encrypted)
     return WebObject(
-        origin=origin_of(address),
+        origin=parse_origin(address),
         encrypted=encrypted,
         version=version,
         started_s=started_s,
@@ -112,7 +112,7 @@ def _with_tls_in_connect(entry: Json) -> Json:
 def slim_entry(entry: Any) -> dict[str, Any]:
     """The same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
 
-    Empty for what is no entry. It can be written as JSON, see `finite`.
+    Empty for what is no entry. It can be written as JSON, see `parse_finite`.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
@@ -122,14 +122,14 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     kept = {name: entry[name] for name in _KEPT_OF_ENTRY if name in entry}
     kept["request"] = {
         "method": request.get("method"),
-        "url": "about:blank" if address is None else f"{origin_of(address)}/",
+        "url": "about:blank" if address is None else f"{parse_origin(address)}/",
         "httpVersion": request.get("httpVersion"),
     }
     kept["response"] = {name: response[name] for name in _KEPT_OF_RESPONSE if name in response} | {"headers": headers}
     content = _object(response, "content")
     kept["response"]["content"] = {"size": content.get("size")}
     kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _KEPT_TIMINGS}
-    return {name: finite(value) for name, value in kept.items()}
+    return {name: parse_finite(value) for name, value in kept.items()}
 
 
 def _slim_header(header: Json) -> dict[str, Any]:
@@ -142,16 +142,16 @@ _KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_trans
 _KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
 
 
-def finite(value: Any) -> Any:
+def parse_finite(value: Any) -> Any:
     """The same with None for numbers that are too large for a float, which are read as inf and could not be written."""
     if isinstance(value, Mapping):
-        return {name: finite(each) for name, each in value.items()}
+        return {name: parse_finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
+        return [parse_finite(each) for each in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def instant(text: Any) -> datetime | None:
+def parse_instant(text: Any) -> datetime | None:
     """A time as logs write it; without a zone it is taken for UTC, None if it is no time."""
     try:
         read = datetime.fromisoformat(text)
@@ -163,18 +163,18 @@ def instant(text: Any) -> datetime | None:
 def entry_origin(entry: Any) -> str | None:
     """Of the address that was asked for; None where it is none of http or https."""
     address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
-    return None if address is None else origin_of(address)
+    return None if address is None else parse_origin(address)
 
 
-def origin_of(address: SplitResult) -> str:
+def parse_origin(address: SplitResult) -> str:
     """Scheme, host and port of an address, the port told even where it is the usual one."""
     host = address.hostname or ""
     return f"{address.scheme}://{f'[{host}]' if ':' in host else host}:{address.port or _DEFAULT_PORT[address.scheme]}"
 
 
-def seconds(value: Any) -> float | None:
+def parse_seconds(value: Any) -> float | None:
     """Milliseconds of a log in s; None where it says that it does not know them."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_MS
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_MS
     return float(value) * MS if known else None
 
 
@@ -184,12 +184,12 @@ def _object(parent: Json, name: str) -> Json:
 
 
 def _seconds(timings: Json, phase: str) -> float | None:
-    return seconds(timings.get(phase))
+    return parse_seconds(timings.get(phase))
 
 
 def _count(parent: Json, name: str) -> int | None:
     value = parent.get(name)
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_BYTES
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_BYTES
     return int(value) if known else None  # type: ignore[arg-type]  # it is a number here
 
 
@@ -281,7 +281,7 @@ def _wire_bytes(response: Json, *, method: str) -> int | None:
 
 def _content_length(response: Json) -> int | None:
     told = _header(response, "content-length")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < len(str(MOST_BYTES)) else None
+    return int(told) if told.isascii() and told.isdigit() and len(told) < len(str(MAX_BYTES)) else None
 
 
 def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
@@ -294,4 +294,4 @@ def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
     if not name or name in {"0", "-1"} or name in ports:
         return None
     server = entry.get("serverIPAddress")
-    return f"{server if isinstance(server, str) and server else origin_of(address)} {name}"
+    return f"{server if isinstance(server, str) and server else parse_origin(address)} {name}"

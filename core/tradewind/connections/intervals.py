@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tradewind.connections.page_load import Interval
 
 
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
+def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
     """The union of intervals as disjoint ones, by their begin."""
     union: list[Interval] = []
     for begin, end in sorted(intervals):
@@ -18,10 +18,10 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 def covered_s(intervals: Iterable[Interval]) -> float:
     """|∪ intervals|, s."""
-    return sum(end - begin for begin, end in merged(intervals))
+    return sum(end - begin for begin, end in merge_intervals(intervals))
 
 
-def within(intervals: Iterable[Interval], last_s: float) -> list[Interval]:
+def clip_intervals(intervals: Iterable[Interval], last_s: float) -> list[Interval]:
     """What of the intervals lies between 0 and ``last_s``."""
     cut = ((max(begin, 0.0), min(end, last_s)) for begin, end in intervals)
     return [(begin, end) for begin, end in cut if begin < end]

@@ -25,15 +25,15 @@ HANDSHAKE_ROUNDS = 1
 TLS_ROUNDS = 1
 """Of TLS 1.3 (RFC 8446)."""
 
-LEAST_TIMEOUT_S = 0.2
+MIN_TIMEOUT_S = 0.2
 """Of retransmission in Linux; a connection that rests for longer begins with the initial window again."""
 
-MOST_FLIGHTS = 1000
+MAX_FLIGHTS = 1000
 """Of all objects of a server, beside one each: over a path that holds few bytes, flights are the longer for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplayedRequest:
     """``released_s`` : when the page asked for it; ``size_bytes`` : of the answer."""
 
     released_s: float
@@ -41,7 +41,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ConnectionPlan:
     """How a server's objects are fetched.
 
     ``connections`` : at most so many at once; HTTP/2 (``multiplexed``) has one. ``quic`` : HTTP/3, whose one handshake
@@ -60,7 +60,7 @@ class Plan:
         return HANDSHAKE_ROUNDS + (TLS_ROUNDS if self.encrypted and not self.quic else 0)
 
 
-def waiting_s(requests: Sequence[Request], plan: Plan, path: Path) -> float:
+def simulate_waiting_s(requests: Sequence[ReplayedRequest], plan: ConnectionPlan, path: Path) -> float:
     """How long the page waits for the server: |∪ [request, last byte]|, s; the round trip of the path must be known."""
     return covered_s(_Replay(plan, path, sum(each.size_bytes for each in requests)).spans(requests))
 
@@ -93,11 +93,11 @@ class _Line:
 class _Replay:
     """The connections of a plan over one path; what happens, in order of time."""
 
-    def __init__(self, plan: Plan, path: Path, total_bytes: float) -> None:
+    def __init__(self, plan: ConnectionPlan, path: Path, total_bytes: float) -> None:
         self._plan, self._sender = plan, plan.sender
         self._rtt_s, self._rate_bps = path.rtt_s or 0.0, path.bandwidth_bps or math.inf
         # More than fills the path makes nothing faster, and would only keep others from it for longer.
-        least_bytes = max(self._sender.initial_window_bytes, total_bytes / MOST_FLIGHTS)
+        least_bytes = max(self._sender.initial_window_bytes, total_bytes / MAX_FLIGHTS)
         self._most_bytes = math.inf if path.bdp_bytes is None else max(path.bdp_bytes, least_bytes)
         self._path_free_s = -math.inf
         self._lines: list[_Line] = []
@@ -106,7 +106,7 @@ class _Replay:
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = count()
 
-    def spans(self, requests: Sequence[Request]) -> Sequence[Interval]:
+    def spans(self, requests: Sequence[ReplayedRequest]) -> Sequence[Interval]:
         """Of each object, from its request to its last byte."""
         for request in requests:
             self._at(request.released_s, partial(self._asked, _Object(request.released_s, request.size_bytes)))
@@ -141,7 +141,7 @@ class _Replay:
 
     def _send(self, line: _Line, now_s: float) -> None:
         """As much as the window has room for, what was asked for earlier first."""
-        if not line.flights and now_s - line.quiet_s > max(LEAST_TIMEOUT_S, 2 * self._rtt_s):
+        if not line.flights and now_s - line.quiet_s > max(MIN_TIMEOUT_S, 2 * self._rtt_s):
             line.window = line.window.at_rest(self._sender)
         room = min(line.window.window_bytes - line.flying_bytes, self._most_bytes)
         begin_s, flight = max(now_s, self._path_free_s), 0.0

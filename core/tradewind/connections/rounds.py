@@ -87,7 +87,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SendResult:
     """A transfer by the model: its rounds, s from the request to the last byte, and the window that it leaves."""
 
     rounds: int
@@ -95,7 +95,7 @@ class Sent:
     window: Window
 
 
-def rounds_of(size_bytes: float, sender: Sender) -> int:
+def count_rounds(size_bytes: float, sender: Sender) -> int:
     """Round trips from the first byte to the last where the path never fills, the request's way not counted.
 
     ⌈log_g(1 + B(g - 1)/(IW·MSS))⌉ below the threshold: each round sends g times the window of the one before. 500 kB in
@@ -104,7 +104,7 @@ def rounds_of(size_bytes: float, sender: Sender) -> int:
     return sum(1 for _ in _flights(size_bytes, sender, Window.of(sender)))
 
 
-def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = None) -> Sent:
+def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = None) -> SendResult:
     """A transfer over a path, round by round.
 
     Each flight but the last holds the sender up for max(R, 8·w/C): a round trip, or longer once the window w is above
@@ -126,7 +126,7 @@ def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = 
     flights = list(_flights(size_bytes, sender, window or Window.of(sender)))
     times_s = [BITS_PER_BYTE * flight_bytes / rate_bps for flight_bytes, _ in flights]
     duration_s = sum(max(rtt_s, time_s) for time_s in times_s[:-1]) + rtt_s + times_s[-1]
-    return Sent(len(flights), duration_s, flights[-1][1])
+    return SendResult(len(flights), duration_s, flights[-1][1])
 
 
 def _flights(size_bytes: float, sender: Sender, window: Window) -> Iterator[tuple[float, Window]]:

@@ -13,7 +13,7 @@ from tradewind.energy.measured import Host
 BOTH_ENDS = frozenset(Host)
 """What an agreement on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` judges it so."""
 
-LEAST_DYNAMIC_SHARE = 0.05
+MIN_DYNAMIC_SHARE = 0.05
 """An end whose model has less of its power above the base tells nothing of what the other end takes above its own."""
 
 
@@ -80,7 +80,7 @@ def _estimate_w(metered_w: float, metered: EndPower, absent: EndPower) -> float:
     """Return the absent end's power: in proportion above the base powers where those are known, else of all power."""
     if metered.base_w is not None and absent.base_w is not None:
         above_w = metered.power_w - metered.base_w
-        if above_w > LEAST_DYNAMIC_SHARE * metered.power_w:
+        if above_w > MIN_DYNAMIC_SHARE * metered.power_w:
             ratio = max(absent.power_w - absent.base_w, 0.0) / above_w
             return max(absent.base_w + ratio * (metered_w - metered.base_w), 0.0)
     return metered_w * absent.power_w / metered.power_w if metered.power_w > 0 else metered_w

@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 
 from tradewind.errors import CannotFit, InvalidValue
 
-LEAST_SAMPLES = 4
+MIN_SAMPLES = 4
 """With fewer nothing is left to check a fit with."""
 _RIDGE = 1e-4
 """Penalty of the squared coefficients, relative to the squared utilisations: it decides where two components always
@@ -127,7 +127,7 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
     return min(fits.values(), key=lambda fit: _left_out_error(samples, fit))(samples)
 
 
-def cross_validated(
+def cross_validate(
     samples: Sequence[CalibrationSample], fit: Callable[[Sequence[CalibrationSample]], _Model]
 ) -> CrossValidated[_Model]:
     """The fit of all samples, and the error of each block by a fit of the others; choices within it are made anew.
@@ -230,8 +230,8 @@ def _non_negative(columns: Sequence[Sequence[float]], target: Sequence[float]) -
 
 
 def _check(samples: Sequence[CalibrationSample]) -> None:
-    if len(samples) < LEAST_SAMPLES - 1:  # one less where a block is left out
-        raise CannotFit(f"{len(samples)} samples are too few; {LEAST_SAMPLES} at least")
+    if len(samples) < MIN_SAMPLES - 1:  # one less where a block is left out
+        raise CannotFit(f"{len(samples)} samples are too few; {MIN_SAMPLES} at least")
     for sample in samples:
         if not isfinite(sample.power_w) or sample.power_w < 0:
             raise InvalidValue("power_w", f"must be finite and not negative, is {sample.power_w}")

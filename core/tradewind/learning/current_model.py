@@ -16,7 +16,7 @@ MIN_COMPARED_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ModelComparison:
     """A new surface and the model in force on the same rows, to which neither was fitted.
 
     ``error``, ``error_in_force`` : mean absolute error of ln T, about the relative error of T; of logarithms, so that
@@ -29,7 +29,7 @@ class Compared:
     growth_sd: float
 
     @classmethod
-    def of(cls, log_actual: Floats, log_told: Floats, log_told_in_force: Floats) -> "Compared | None":
+    def of(cls, log_actual: Floats, log_told: Floats, log_told_in_force: Floats) -> "ModelComparison | None":
         """Of rows (r,); ``None`` if they are too few."""
         if len(log_actual) < MIN_COMPARED_ROWS:
             return None
@@ -43,7 +43,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenRows:
+class ComparisonRows:
     """Rows of a link as it is asked about them; (n,) each, NaN where not logged.
 
     Attributes
@@ -60,13 +60,13 @@ class SeenRows:
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class CurrentModel:
     """A stored model and when it was fitted, POSIX s: rows that the store got later are new to it."""
 
     model: LinkModel
     fitted_s: float
 
-    def log_throughput(self, rows: SeenRows) -> Floats:
+    def log_throughput(self, rows: ComparisonRows) -> Floats:
         """ln(bit/s) that the model tells of each row (n,), from the lattice of the leaf that would have served it.
 
         NaN of rows that it may have been fitted to, on which it would look better than it is, and of rows that do not

@@ -12,13 +12,13 @@ from tradewind.energy.ends import EndPower, PowerByEnd
 from tradewind.energy.measured import Host
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering.tiered import MIN_ROWS, find_tiers
-from tradewind.learning.current_model import InForce, SeenRows
+from tradewind.learning.current_model import ComparisonRows, CurrentModel
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
 from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
-from tradewind.learning.validation import validate_leaf, within_sight
+from tradewind.learning.validation import restrict_certified, validate_leaf
 from tradewind.parameters import AXES, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.tiers.selection import SettingTable
@@ -36,7 +36,7 @@ QUIET_QUANTILE = 0.25
 """Loss of the quietest quarter of the rows: what the path loses without congestion."""
 
 
-def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: InForce | None = None) -> model.LinkModel:
+def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: CurrentModel | None = None) -> model.LinkModel:
     """Fit all leaves of a link.
 
     A leaf that cannot be fitted, or does not hold on held-out rows, is left out and told in ``failures``.
@@ -94,7 +94,7 @@ class _Columns:
         return column
 
 
-def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce | None) -> model.LeafModel:
+def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: CurrentModel | None) -> model.LeafModel:
     columns = _Columns(rows)
     told = _told(rows.settings)
     axes = tuple(axis for axis, any_told in zip(AXES, told.tolist(), strict=True) if any_told)
@@ -113,7 +113,7 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
-    served = within_sight(fitted.evaluate(lattice), observations, fitted.throughput)
+    served = restrict_certified(fitted.evaluate(lattice), observations, fitted.throughput)
     table = SettingTable(served.settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
         leaf=leaf,
@@ -140,8 +140,8 @@ def _told(settings: FloatArray) -> npt.NDArray[np.bool_]:
     return told
 
 
-def _seen(rows: LeafRows, columns: _Columns) -> SeenRows:
-    return SeenRows(
+def _seen(rows: LeafRows, columns: _Columns) -> ComparisonRows:
+    return ComparisonRows(
         settings=rows.settings[rows.setting],
         mean_file_bytes=columns["mean_file_bytes"],
         file_count=columns["file_count"],

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tradewind.learning.clustering.tiered import Digest, Rows
+from tradewind.learning.clustering.tiered import ClusterRows, Digest
 from tradewind.learning.load.external import LinkRows, external_load, request_limit_bps
-from tradewind.learning.load.known_load import KnownBytesCurve
-from tradewind.learning.setting_rows import hash_of
+from tradewind.learning.load.known_load import LoadTimeline
+from tradewind.learning.setting_rows import hash_rows
 from tradewind.parameters import AXES
 
 FloatArray = npt.NDArray[np.float64]
@@ -114,9 +114,9 @@ class LinkLog:
 class EndpointCurves:
     """Known bytes at both ends of a link and between them, see ``tradewind.learning.load.external``."""
 
-    source: KnownBytesCurve
-    destination: KnownBytesCurve
-    both: KnownBytesCurve
+    source: LoadTimeline
+    destination: LoadTimeline
+    both: LoadTimeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _median(column: FloatArray) -> float:
     return float(np.median(known)) if len(known) else np.nan
 
 
-def _clustered(log: LinkLog, load: FloatArray) -> Rows:
+def _clustered(log: LinkLog, load: FloatArray) -> ClusterRows:
     meters = np.isfinite(log.source_power_w) + 2.0 * np.isfinite(log.destination_power_w)
     values = {
         "throughput_bps": log.throughput_bps,
@@ -213,12 +213,12 @@ def _clustered(log: LinkLog, load: FloatArray) -> Rows:
         "file_count": log.file_count,
         "received_s": log.received_s,
     }
-    return Rows(
+    return ClusterRows(
         mean_file_bytes=log.mean_file_bytes,
         file_count=log.file_count,
         load=load,
         settings=log.settings,
-        row_hash=hash_of(log.id_high, log.id_low),
+        row_hash=hash_rows(log.id_high, log.id_low),
         values=np.stack([values[name] for name in VALUES], axis=1),
     )
 

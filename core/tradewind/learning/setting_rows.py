@@ -18,7 +18,7 @@ ROWS_AT_MOST = 1 << 18
 """Rows kept in all; beyond it each setting of a cell keeps half as many, again and again, down to one."""
 
 
-def hash_of(*columns: npt.NDArray[np.generic]) -> HashArray:
+def hash_rows(*columns: npt.NDArray[np.generic]) -> HashArray:
     """64-bit hash of rows of 64-bit columns, (n,), by SplitMix64's finaliser; equal rows hash equal, NaN too."""
     state = np.full(len(columns[0]), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:
@@ -83,11 +83,11 @@ class SettingRows:
         ----------
         cell : (n,) cell numbers (`micro_clusters.cell_keys`).
         settings : (n, a) axis values.
-        row_hash : (n,) hash of each row's id (`hash_of`).
+        row_hash : (n,) hash of each row's id (`hash_rows`).
         values : (n, d) what is to be kept of each row.
         """
-        setting_key = hash_of(*settings.T)
-        group_of_row = hash_of(cell, setting_key)
+        setting_key = hash_rows(*settings.T)
+        group_of_row = hash_rows(cell, setting_key)
         group, first, counts = np.unique(group_of_row, return_index=True, return_counts=True)
         rows = _smallest(group_of_row, row_hash, values, ROWS_A_SETTING)
         whole = cls(group, cell[first], setting_key[first], counts.astype(np.int64), settings[first], *rows)

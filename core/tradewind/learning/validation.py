@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradewind.errors import CannotFit
-from tradewind.learning.current_model import Compared
+from tradewind.learning.current_model import ModelComparison
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
 from tradewind.learning.observations import Flags, Floats, Observations
@@ -90,7 +90,7 @@ class Validation:
 
     throughput: HeldOut
     power: HeldOut | None
-    compared: Compared | None
+    compared: ModelComparison | None
     objections: tuple[str, ...]
 
     @property
@@ -118,7 +118,7 @@ def setting_folds(observations: Observations, rng: np.random.Generator, folds: i
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ValidationFold:
     """Surfaces that were fitted to the rows ``train`` (n,) and are tried on ``test`` (n,)."""
 
     refit: LeafSurfaces
@@ -154,19 +154,21 @@ def validate_leaf(
     else:
         fold = rng.permutation(n) % FOLDS
         splits = [(fold != i, fold == i) for i in range(FOLDS)]
-    return judged(
+    return judge_folds(
         observations,
         model,
         [
-            Trial(fit_leaf(observations.take(train), idle_power_w=model.idle_power_w, start=model), train, test)
+            ValidationFold(
+                fit_leaf(observations.take(train), idle_power_w=model.idle_power_w, start=model), train, test
+            )
             for train, test in splits
         ],
         in_force=in_force,
     )
 
 
-def judged(
-    observations: Observations, model: LeafSurfaces, trials: Sequence[Trial], *, in_force: Floats | None = None
+def judge_folds(
+    observations: Observations, model: LeafSurfaces, trials: Sequence[ValidationFold], *, in_force: Floats | None = None
 ) -> Validation:
     """Figures over the test rows of all trials; rows that ``model`` disbelieves do not count in R²."""
     on_throughput, on_power = [], []
@@ -203,7 +205,7 @@ def judged(
     return Validation(throughput, _held_out(on_power), compared, objections(observations, model, throughput))
 
 
-def _compared(observations: Observations, trials: Sequence[Trial], in_force: Floats) -> Compared | None:
+def _compared(observations: Observations, trials: Sequence[ValidationFold], in_force: Floats) -> ModelComparison | None:
     """Both models on the test rows of all trials that are new to the one in force."""
     new = [trial.test & np.isfinite(in_force) for trial in trials]
     told = [
@@ -216,7 +218,7 @@ def _compared(observations: Observations, trials: Sequence[Trial], in_force: Flo
     actual, before = (
         np.concatenate([values[rows] for rows in new]) for values in (observations.throughput_bps, in_force)
     )
-    return Compared.of(np.log(actual), np.concatenate(told), before)
+    return ModelComparison.of(np.log(actual), np.concatenate(told), before)
 
 
 def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
@@ -237,7 +239,7 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
     return tuple(found)
 
 
-def within_sight(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
+def restrict_certified(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
     """The lattice that is served, with no certified setting of more streams than a row had.
 
     A surface adds what it knows of files and of streams of each, as if a path had no end: that 64 files are well, and

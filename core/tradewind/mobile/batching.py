@@ -15,11 +15,19 @@ from itertools import pairwise, permutations
 from math import inf, isclose, isfinite
 
 from tradewind.errors import InvalidValue
-from tradewind.mobile.profiles import MOST_OF_ANY, RadioProfile
-from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob, in_turn, shared, together
+from tradewind.mobile.profiles import MAX_VALUE, RadioProfile
+from tradewind.mobile.queue import (
+    Burst,
+    BurstMode,
+    QueuedJob,
+    ScheduledJob,
+    schedule_concurrently,
+    schedule_in_turn,
+    share_capacity,
+)
 from tradewind.units import format_count
 
-MOST_JOBS = 40
+MAX_JOBS = 40
 """The planner's work grows with the cube of their number."""
 _MOST_PERMUTED = 6
 """So many jobs are tried in every order where an obvious order misses a deadline."""
@@ -42,8 +50,8 @@ class BatchTerms:
     capacity_bps: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.waiting_price_w <= MOST_OF_ANY:
-            raise InvalidValue("waiting_price_j_per_s", f"must be from 0 to {MOST_OF_ANY:g}")
+        if not 0 <= self.waiting_price_w <= MAX_VALUE:
+            raise InvalidValue("waiting_price_j_per_s", f"must be from 0 to {MAX_VALUE:g}")
         if self.capacity_bps is not None and not (isfinite(self.capacity_bps) and self.capacity_bps > 0):
             raise InvalidValue("bandwidth_bps", "must be above 0")
 
@@ -55,7 +63,7 @@ class BatchPlan:
     Attributes
     ----------
     active_j, tail_j : of the plan.
-    apart_active_j, apart_tail_j : of each job on its own, with a whole tail each.
+    separate_active_j, separate_tail_j : of each job on its own, with a whole tail each.
     delay_s : of all jobs together.
     missed : names of jobs whose deadline is not kept.
     tails_saved : jobs that do not end with a whole tail of their own.
@@ -64,8 +72,8 @@ class BatchPlan:
     bursts: tuple[Burst, ...]
     active_j: float
     tail_j: float
-    apart_active_j: float
-    apart_tail_j: float
+    separate_active_j: float
+    separate_tail_j: float
     delay_s: float
     missed: tuple[str, ...]
     tails_saved: int
@@ -73,7 +81,7 @@ class BatchPlan:
     @property
     def saved_j(self) -> float:
         """Against each job on its own; 0 where the two differ by rounding alone."""
-        apart_j, together_j = self.apart_active_j + self.apart_tail_j, self.active_j + self.tail_j
+        apart_j, together_j = self.separate_active_j + self.separate_tail_j, self.active_j + self.tail_j
         return 0.0 if isclose(apart_j, together_j, rel_tol=1e-9) else apart_j - together_j
 
     def rationale(self, radio: RadioProfile) -> str:
@@ -103,12 +111,12 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     ]
     if len(kept) < len(jobs):
         orders.append(sorted(jobs, key=lambda job: (job.name not in kept, job.due_s, job.ready_s)))
-    candidates = [bursts_of(way) for way in soonest]
+    candidates = [group_into_bursts(way) for way in soonest]
     candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, kept)) is not None]
-    return evaluated(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
+    return evaluate_bursts(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
 
 
-def evaluated(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
+def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
     """What bursts come to, planned or as they were sent."""
     radio = terms.radio
     jobs = [each.job for burst in bursts for each in burst.placed]
@@ -116,17 +124,17 @@ def evaluated(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
         bursts=tuple(bursts),
         active_j=radio.active_above_idle_w * sum(burst.active_s for burst in bursts),
         tail_j=_tails_j(bursts, radio),
-        apart_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
-        apart_tail_j=len(jobs) * radio.tail_energy_j(inf),
+        separate_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
+        separate_tail_j=len(jobs) * radio.tail_energy_j(inf),
         delay_s=sum(burst.delay_s for burst in bursts),
         missed=tuple(each.job.name for burst in bursts for each in burst.placed if not each.meets_deadline),
         tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _gaps_s(bursts)),
     )
 
 
-def bursts_of(placed: Iterable[Placed], pause_s: float = 0.0) -> tuple[Burst, ...]:
+def group_into_bursts(placed: Iterable[ScheduledJob], pause_s: float = 0.0) -> tuple[Burst, ...]:
     """Jobs with their times as bursts: those that overlap, or begin ``pause_s`` after another, belong together."""
-    groups: list[list[Placed]] = []
+    groups: list[list[ScheduledJob]] = []
     for each in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
         if groups and each.starts_s <= max(before.ends_s for before in groups[-1]) + pause_s:
             groups[-1].append(each)
@@ -135,7 +143,7 @@ def bursts_of(placed: Iterable[Placed], pause_s: float = 0.0) -> tuple[Burst, ..
     return tuple(Burst(_mode(group), tuple(group)) for group in groups)
 
 
-def _mode(group: Sequence[Placed]) -> BurstMode:
+def _mode(group: Sequence[ScheduledJob]) -> BurstMode:
     if len(group) == 1:
         return BurstMode.SINGLE
     overlap = any(later.starts_s < before.ends_s for before, later in pairwise(group))
@@ -145,22 +153,22 @@ def _mode(group: Sequence[Placed]) -> BurstMode:
 def _check(jobs: Sequence[QueuedJob]) -> None:
     if not jobs:
         raise InvalidValue("jobs", "must not be empty")
-    if len(jobs) > MOST_JOBS:
-        raise InvalidValue("jobs", f"must be at most {MOST_JOBS}, are {len(jobs)}")
+    if len(jobs) > MAX_JOBS:
+        raise InvalidValue("jobs", f"must be at most {MAX_JOBS}, are {len(jobs)}")
     names = [job.name for job in jobs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidValue("jobs", f"two are named {twice!r}; give each a name of its own")
 
 
-def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Placed]]:
+def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[ScheduledJob]]:
     """Everything as soon as it is ready, in the ways that miss the fewest deadlines.
 
     In turn by deadline, or at once; and where both miss one, in turn with some put off, or of few jobs in every order.
     Which deadlines can be kept at all is a hard problem: of more jobs, those are kept that one of the first three ways
     keeps.
     """
-    ways = [_by_deadline(jobs), shared([(job, job.ready_s) for job in jobs], capacity_bps)]
+    ways = [_by_deadline(jobs), share_capacity([(job, job.ready_s) for job in jobs], capacity_bps)]
     if min(map(_misses, ways)):
         ways.append(_with_some_put_off(jobs))
         if len(jobs) <= _MOST_PERMUTED:
@@ -169,28 +177,28 @@ def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Placed
     return [way for way in ways if _misses(way) == fewest]
 
 
-def _misses(placed: Sequence[Placed]) -> int:
+def _misses(placed: Sequence[ScheduledJob]) -> int:
     return sum(not each.meets_deadline for each in placed)
 
 
-def _by_deadline(jobs: Sequence[QueuedJob]) -> list[Placed]:
+def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     """Never idle while one is ready; of those that are ready, the most urgent first."""
-    waiting, placed, now_s = list(jobs), list[Placed](), 0.0
+    waiting, placed, now_s = list(jobs), list[ScheduledJob](), 0.0
     while waiting:
         now_s = max(now_s, min(job.ready_s for job in waiting))
         job = min((job for job in waiting if job.ready_s <= now_s), key=lambda job: (job.due_s, job.duration_s))
         waiting.remove(job)
-        placed.append(Placed(job, now_s, now_s + job.duration_s))
+        placed.append(ScheduledJob(job, now_s, now_s + job.duration_s))
         now_s += job.duration_s
     return placed
 
 
-def _with_some_put_off(jobs: Sequence[QueuedJob]) -> list[Placed]:
+def _with_some_put_off(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     """By deadline, but who cannot be in time goes last, and for another who would not be, the longest one before it.
 
     Moore (1968): the fewest misses where all are ready; where they become so one by one, a good way.
     """
-    kept, put_off = list(jobs), [job for job in jobs if job.alone_ends_s > job.due_s]
+    kept, put_off = list(jobs), [job for job in jobs if job.undelayed_end_s > job.due_s]
     for job in put_off:
         kept.remove(job)
     while _misses(placed := _by_deadline(kept)):
@@ -201,11 +209,11 @@ def _with_some_put_off(jobs: Sequence[QueuedJob]) -> list[Placed]:
     return placed + _one_by_one(put_off, max((each.ends_s for each in placed), default=0.0))
 
 
-def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[Placed]:
-    placed = list[Placed]()
+def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[ScheduledJob]:
+    placed = list[ScheduledJob]()
     for job in jobs:
         now_s = max(now_s, job.ready_s)
-        placed.append(Placed(job, now_s, now_s + job.duration_s))
+        placed.append(ScheduledJob(job, now_s, now_s + job.duration_s))
         now_s += job.duration_s
     return placed
 
@@ -250,7 +258,7 @@ def _cheapest(
                     cost_j += terms.waiting_price_w * burst.delay_s
                     _keep(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
     last = min(states[-1], key=lambda state: state.cost_j, default=None)
-    return None if last is None else bursts_of(each for burst in last.bursts for each in burst.placed)
+    return None if last is None else group_into_bursts(each for burst in last.bursts for each in burst.placed)
 
 
 def _keeps(burst: Burst, kept: frozenset[str]) -> bool:
@@ -266,9 +274,9 @@ def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float
     ):
         if all(other != order for order in orders):
             orders.append(other)
-    layouts = [in_turn(order, not_before_s) for order in orders]
+    layouts = [schedule_in_turn(order, not_before_s) for order in orders]
     if 1 < len(jobs) <= _MOST_AT_ONCE:
-        layouts.append(together(jobs, not_before_s, capacity_bps))
+        layouts.append(schedule_concurrently(jobs, not_before_s, capacity_bps))
     return layouts
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, Sourced, ValueOrigin
 
 _REQUIRED_TEXT = ("producer", "model")
 
@@ -30,7 +30,7 @@ class Catalogue:
         ------
         NotFound
         """
-        return radio_named(name, self.radios)
+        return find_radio(name, self.radios)
 
     def device(self, name: str) -> DeviceProfile:
         """The device of that name.
@@ -44,7 +44,7 @@ class Catalogue:
         return self.devices[name]
 
 
-def radio_named(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
+def find_radio(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
     """The radio of that name.
 
     Raises
@@ -57,10 +57,10 @@ def radio_named(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
 
 
 @cache
-def shipped_catalogue() -> Catalogue:
+def load_shipped_catalogue() -> Catalogue:
     """The profiles of the package; they are the same for everybody."""
-    radios = {name: radio_of(name, content) for name, content in _documents("radios")}
-    devices = {name: device_of(name, content, radios) for name, content in _documents("devices")}
+    radios = {name: parse_radio(name, content) for name, content in _documents("radios")}
+    devices = {name: parse_device(name, content, radios) for name, content in _documents("devices")}
     return Catalogue(radios, devices)
 
 
@@ -73,20 +73,20 @@ def _documents(folder: str) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def radio_of(name: str, content: Mapping[str, Any]) -> RadioProfile:
+def parse_radio(name: str, content: Mapping[str, Any]) -> RadioProfile:
     """A radio as its file has it.
 
     Raises
     ------
     InvalidValue : a figure is missing, out of its domain or without source.
     """
-    if unknown := set(content) - {"title", *RADIO_FIGURES}:
+    if unknown := set(content) - {"title", *RADIO_FIELDS}:
         raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a radio")
-    figures = {figure: _sourced(name, figure, content) for figure in RADIO_FIGURES}
+    figures = {figure: _sourced(name, figure, content) for figure in RADIO_FIELDS}
     return RadioProfile(name=name, title=str(content.get("title", name)), **figures)
 
 
-def device_of(name: str, content: Mapping[str, Any], radios: Mapping[str, RadioProfile]) -> DeviceProfile:
+def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, RadioProfile]) -> DeviceProfile:
     """A device as its file has it; ``radios`` are those that it may name.
 
     Raises
@@ -129,7 +129,7 @@ def _sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
     if not isinstance(source, str):
         raise InvalidValue(f"{field}.source", "must say where the figure comes from")
     try:
-        origin = Origin(told.get("origin", ""))
+        origin = ValueOrigin(told.get("origin", ""))
     except ValueError:
-        raise InvalidValue(f"{field}.origin", f"must be one of {', '.join(Origin)}") from None
+        raise InvalidValue(f"{field}.origin", f"must be one of {', '.join(ValueOrigin)}") from None
     return Sourced(float(value), source, origin)

@@ -18,7 +18,7 @@ from tradewind.units import BITS_PER_BYTE, GB
 PAPER_UNIT_BYTES = 100 * 10**6
 """What the mobile paper divides energy by: 100 MB."""
 UNITS_BYTES: Mapping[str, int] = MappingProxyType({"per_100_mb": PAPER_UNIT_BYTES, "per_gb": GB})
-UNITS_TOLD: Mapping[str, str] = MappingProxyType({"per_100_mb": "per 100 MB", "per_gb": "per GB"})
+UNIT_LABELS: Mapping[str, str] = MappingProxyType({"per_100_mb": "per 100 MB", "per_gb": "per GB"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class EnergySplit:
         """E_t = E_b + E_d: while the transfer runs."""
         return self.base_j + self.dynamic_j
 
-    def parts(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         """In the names of the wire."""
         return {"base_j": self.base_j, "dynamic_j": self.dynamic_j, "tail_j": self.tail_j}
 
-    def per(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
+    def per_unit(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
         """The split for each ``unit_bytes`` of what was moved.
 
         Raises
@@ -70,7 +70,7 @@ class TransferWork:
                 raise InvalidValue(name, "must be finite and not negative")
 
 
-def modelled_split(
+def model_energy_split(
     device: DeviceProfile, radio: RadioProfile, work: TransferWork, *, screen_on: bool = False, gap_s: float = inf
 ) -> EnergySplit:
     """The split by the profiles' constants.
@@ -95,7 +95,7 @@ def modelled_split(
     )
 
 
-def traced_split(
+def split_power_trace(
     time_s: Sequence[float],
     power_w: Sequence[float],
     *,
@@ -131,9 +131,9 @@ def traced_split(
         if before < 2:
             raise InvalidTrace("base_power_w", "the trace has fewer than two samples before the transfer")
         base_power_w = total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
-    during = window(time_s, power_w, started_s, ended_s)
+    during = slice_trace(time_s, power_w, started_s, ended_s)
     tail_end_s = time_s[-1] if tail_s is None else min(ended_s + tail_s, time_s[-1])
-    after = window(time_s, power_w, ended_s, tail_end_s)
+    after = slice_trace(time_s, power_w, ended_s, tail_end_s)
     return EnergySplit(
         base_j=base_energy_j(ended_s - started_s, base_power_w),
         dynamic_j=dynamic_energy_j(*during, base_power_w),
@@ -141,7 +141,7 @@ def traced_split(
     )
 
 
-def window(
+def slice_trace(
     time_s: Sequence[float], power_w: Sequence[float], begin_s: float, end_s: float
 ) -> tuple[list[float], list[float]]:
     """The samples from ``begin_s`` to ``end_s``, with interpolated ones at both ends; one where the two are equal."""

@@ -10,7 +10,7 @@ STORAGE_BOUND = 0.85
 """Share of the time that the busiest disk works, above which it is what a transfer waits for."""
 KNEE_BYTES = 16 * KIB
 """Up to here the paper's throughput rose."""
-MOST_BYTES = 4 * MIB
+MAX_IO_BLOCK_BYTES = 4 * MIB
 _STEP = 4
 
 
@@ -19,12 +19,12 @@ def storage_is_bottleneck(disk: float | None) -> bool:
     return disk is not None and disk >= STORAGE_BOUND
 
 
-def advised_io_block_bytes(used_bytes: int | None, disk: float | None) -> int | None:
+def advise_io_block_bytes(used_bytes: int | None, disk: float | None) -> int | None:
     """The block to try next; ``None`` where another one would change nothing, or none is known to have been used.
 
     Fewer and larger requests: at least the knee's, four times the one that was used, 4 MiB at most.
     """
     if used_bytes is None or not storage_is_bottleneck(disk):
         return None
-    advised = min(max(KNEE_BYTES, _STEP * used_bytes), MOST_BYTES)
+    advised = min(max(KNEE_BYTES, _STEP * used_bytes), MAX_IO_BLOCK_BYTES)
     return advised if advised > used_bytes else None

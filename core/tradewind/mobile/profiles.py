@@ -12,11 +12,11 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue, NotFound
 
-MOST_OF_ANY = 1e6
+MAX_VALUE = 1e6
 """Of W, J/bit or s of any device: a bound against mistakes, within which all sums of them are finite. An assumption."""
 
 
-class Origin(StrEnum):
+class ValueOrigin(StrEnum):
     PUBLISHED = "published"
     """Measured by others, on this device or on another that is named with it."""
     CALIBRATED = "calibrated"
@@ -31,7 +31,7 @@ class Sourced:
 
     value: float
     source: str
-    origin: Origin
+    origin: ValueOrigin
 
     def scaled(self, factor: float) -> "Sourced":
         return Sourced(self.value * factor, f"{self.source}; × {factor:g}", self.origin)
@@ -59,7 +59,7 @@ class RadioProfile:
     tail_s: Sourced
 
     def __post_init__(self) -> None:
-        _check_figures(self.name, {name: getattr(self, name) for name in RADIO_FIGURES})
+        _check_figures(self.name, {name: getattr(self, name) for name in RADIO_FIELDS})
         for name in ("active_w", "tail_w"):
             if getattr(self, name).value < self.idle_w.value:
                 raise InvalidValue(f"{self.name}.{name}", "must not be below idle_w")
@@ -78,11 +78,11 @@ class RadioProfile:
 
     def scaled(self, factor: float) -> "RadioProfile":
         """With every power and energy multiplied; times stay."""
-        powers = {name: getattr(self, name).scaled(factor) for name in RADIO_FIGURES if name != "tail_s"}
+        powers = {name: getattr(self, name).scaled(factor) for name in RADIO_FIELDS if name != "tail_s"}
         return replace(self, **powers)
 
 
-RADIO_FIGURES = ("idle_w", "active_w", "receive_j_per_bit", "send_j_per_bit", "tail_w", "tail_s")
+RADIO_FIELDS = ("idle_w", "active_w", "receive_j_per_bit", "send_j_per_bit", "tail_w", "tail_s")
 COMPONENTS = ("cpu", "memory", "disk", "nic")
 """What a host's utilisation is told of, in the order of a fine-grained model's coefficients."""
 
@@ -148,7 +148,7 @@ def _check_figures(owner: str, figures: Mapping[str, Sourced]) -> None:
     for name, figure in figures.items():
         if not isfinite(figure.value) or figure.value < 0:
             raise InvalidValue(f"{owner}.{name}", "must be finite and not negative")
-        if figure.value > MOST_OF_ANY:
-            raise InvalidValue(f"{owner}.{name}", f"must be {MOST_OF_ANY:g} at most: no device has as much")
+        if figure.value > MAX_VALUE:
+            raise InvalidValue(f"{owner}.{name}", f"must be {MAX_VALUE:g} at most: no device has as much")
         if not figure.source.strip():
             raise InvalidValue(f"{owner}.{name}.source", "must say where the figure comes from")

@@ -12,9 +12,9 @@ from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
 _DAY_S = 86400.0
-LONGEST_WAIT_S = 30 * _DAY_S
+MAX_WAIT_S = 30 * _DAY_S
 """Until a job may begin, or must have ended."""
-LONGEST_TRANSFER_S = 30 * _DAY_S
+MAX_TRANSFER_S = 30 * _DAY_S
 """Of one job. No tail of seconds matters to a longer one, which is more likely a rate in the wrong unit."""
 _ROUNDING_S = 1e-9
 """Below this two moments are one."""
@@ -46,15 +46,15 @@ class QueuedJob:
         """With the radio to itself."""
         return BITS_PER_BYTE * self.total_bytes / self.throughput_bps
 
-    def within_bounds(self) -> "QueuedJob":
+    def require_plannable(self) -> "QueuedJob":
         """Itself.
 
         Raises
         ------
         InvalidValue : it would last too long to be planned for.
         """
-        if self.duration_s > LONGEST_TRANSFER_S:
-            days, longest_days = self.duration_s / _DAY_S, LONGEST_TRANSFER_S / _DAY_S
+        if self.duration_s > MAX_TRANSFER_S:
+            days, longest_days = self.duration_s / _DAY_S, MAX_TRANSFER_S / _DAY_S
             raise InvalidValue(
                 f"{self.name}.throughput_bps",
                 f"the job would take {days:.0f} days at this rate, and {longest_days:.0f} days are the most; "
@@ -62,13 +62,13 @@ class QueuedJob:
             )
         return self
 
-    def seen_from(self, now_s: float) -> "QueuedJob":
+    def relative_to(self, now_s: float) -> "QueuedJob":
         """The same at a later moment, from which its times count then."""
         deadline_s = None if self.deadline_s is None else max(self.deadline_s - now_s, 0.0)
         return replace(self, ready_s=max(self.ready_s - now_s, 0.0), deadline_s=deadline_s)
 
     @property
-    def alone_ends_s(self) -> float:
+    def undelayed_end_s(self) -> float:
         """When it would end if it were sent as soon as it is ready, alone."""
         return self.ready_s + self.duration_s
 
@@ -78,7 +78,7 @@ class QueuedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ScheduledJob:
     """A job with its time."""
 
     job: QueuedJob
@@ -92,7 +92,7 @@ class Placed:
     @property
     def delay_s(self) -> float:
         """How much later it ends than it would have alone."""
-        return max(0.0, self.ends_s - self.job.alone_ends_s)
+        return max(0.0, self.ends_s - self.job.undelayed_end_s)
 
 
 class BurstMode(StrEnum):
@@ -106,7 +106,7 @@ class Burst:
     """Jobs without a pause between them: the radio is active from the first start to the last end."""
 
     mode: BurstMode
-    placed: tuple[Placed, ...]
+    placed: tuple[ScheduledJob, ...]
 
     @property
     def starts_s(self) -> float:
@@ -125,7 +125,7 @@ class Burst:
         return sum(each.delay_s for each in self.placed)
 
 
-def in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
+def schedule_in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
     """One after another in the given order without a pause, as early as that is possible."""
     start_s, ahead_s = not_before_s, 0.0
     for job in jobs:
@@ -133,19 +133,19 @@ def in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
         ahead_s += job.duration_s
     placed, at_s = [], start_s
     for job in jobs:
-        placed.append(Placed(job, at_s, at_s + job.duration_s))
+        placed.append(ScheduledJob(job, at_s, at_s + job.duration_s))
         at_s += job.duration_s
     return Burst(BurstMode.SINGLE if len(jobs) == 1 else BurstMode.BACK_TO_BACK, tuple(placed))
 
 
-def together(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> Burst:
+def schedule_concurrently(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> Burst:
     """All at once, when the last is ready."""
     start_s = max(not_before_s, *(job.ready_s for job in jobs))
-    placed = shared([(job, start_s) for job in jobs], capacity_bps)
+    placed = share_capacity([(job, start_s) for job in jobs], capacity_bps)
     return Burst(BurstMode.SINGLE if len(jobs) == 1 else BurstMode.CONCURRENT, tuple(placed))
 
 
-def shared(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> list[Placed]:
+def share_capacity(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> list[ScheduledJob]:
     """Jobs that start when they are said to and share a capacity: each at its own rate, all slowed alike where it ends.
 
     A job faster than the capacity has it to itself alone at its own rate: what it reaches is what the radio carries.
@@ -172,7 +172,7 @@ def shared(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> li
         while begun < len(waiting) and waiting[begun][1] <= now_s:
             left_bits[begun] = BITS_PER_BYTE * float(waiting[begun][0].total_bytes)
             begun += 1
-    return [Placed(job, start_s, ends_s[index]) for index, (job, start_s) in enumerate(waiting)]
+    return [ScheduledJob(job, start_s, ends_s[index]) for index, (job, start_s) in enumerate(waiting)]
 
 
 def _shares(jobs: dict[int, QueuedJob], capacity_bps: float) -> dict[int, float]:

@@ -9,7 +9,7 @@ from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_seconds
 
 
-class Metered(NamedTuple):
+class MeteredEnergy(NamedTuple):
     """Energy on one basis, J, and the ends that told it; ``None`` where none did."""
 
     joules: float | None
@@ -20,7 +20,7 @@ class Metered(NamedTuple):
         return None if self.joules is None or not duration_s else self.joules / duration_s
 
 
-class Unjudged(StrEnum):
+class NoVerdict(StrEnum):
     """Why a transfer that has ended neither kept nor missed what was asked for."""
 
     CANCELLED = "cancelled"
@@ -33,14 +33,14 @@ class Unjudged(StrEnum):
     NO_BASE_POWER = "no base power"
 
 
-def metered(energy: Sequence[EnergyReading], basis: EnergyBasis) -> Metered:
+def sum_metered_energy(energy: Sequence[EnergyReading], basis: EnergyBasis) -> MeteredEnergy:
     """What the ends told on a basis, together."""
     told_j = {each.host: each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in energy}
     known = {host: joules for host, joules in told_j.items() if joules is not None}
-    return Metered(sum(known.values()) if known else None, tuple(known))
+    return MeteredEnergy(sum(known.values()) if known else None, tuple(known))
 
 
-def target_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
+def required_throughput_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
     """The mean throughput that an agreement needs; ``None`` of one that is not about throughput or time.
 
     Parameters
@@ -54,20 +54,20 @@ def target_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> 
     return agreement.target if agreement.kind is SlaKind.THROUGHPUT_AT_LEAST else None
 
 
-def unjudged(agreement: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> Unjudged:
+def explain_no_verdict(agreement: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> NoVerdict:
     """Why there is no verdict, of a transfer that has none."""
     if cancelled:
-        return Unjudged.CANCELLED
+        return NoVerdict.CANCELLED
     if agreement.fraction is not None:
-        return Unjudged.SHARE
+        return NoVerdict.SHARE
     if agreement.target is None:
-        return Unjudged.NO_TARGET
+        return NoVerdict.NO_TARGET
     if not energy:
-        return Unjudged.NOT_METERED
-    return Unjudged.ONE_END if len(energy) < len(Host) else Unjudged.NO_BASE_POWER
+        return NoVerdict.NOT_METERED
+    return NoVerdict.ONE_END if len(energy) < len(Host) else NoVerdict.NO_BASE_POWER
 
 
-def kept(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
+def is_met(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
     """Whether the target was met, by what was measured.
 
     ``None`` without a target (the most, the least, or a share of a rate that is not known), and where energy was agreed
@@ -85,14 +85,14 @@ def kept(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Se
             return throughput_bps >= agreement.target
         case SlaKind.DEADLINE:
             return duration_s <= agreement.target
-    known = metered(energy, agreement.energy_basis)
+    known = sum_metered_energy(energy, agreement.energy_basis)
     most_j = agreement.target if agreement.kind is SlaKind.ENERGY_AT_MOST else agreement.target * duration_s
     if known.joules is not None and known.joules > most_j:
         return False
     return True if len(known.hosts) == len(Host) else None
 
 
-def told(agreement: Sla) -> str:
+def format_target(agreement: Sla) -> str:
     """The target of an agreement that has one, such as ``at least 500 Mbit/s``."""
     target = agreement.target or 0.0
     match agreement.kind:

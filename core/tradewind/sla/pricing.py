@@ -1,7 +1,7 @@
 """What a transfer costs: prices on bytes and energy, in exact decimals.
 
 Prices, and the amount of one transfer, carry six decimals of the currency's main unit: a small transfer costs less than
-a cent. What a customer pays is the sum of amounts, rounded once to the currency's smallest unit (`payable`).
+a cent. What a customer pays is the sum of amounts, rounded once to the currency's smallest unit (`round_payable`).
 """
 
 from dataclasses import dataclass, fields
@@ -84,7 +84,7 @@ def check_energy_cost(per_kwh: Decimal) -> Decimal:
     return per_kwh
 
 
-def amount_of_energy(per_kwh: Decimal, energy_j: float) -> Decimal:
+def compute_energy_amount(per_kwh: Decimal, energy_j: float) -> Decimal:
     """What energy amounts to at so much a kilowatt-hour, not rounded.
 
     Energy above the base power may come out below zero on noise; it then amounts to nothing.
@@ -93,7 +93,7 @@ def amount_of_energy(per_kwh: Decimal, energy_j: float) -> Decimal:
     return _EXACT.multiply(per_kwh, kwh)
 
 
-def amount_of(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
+def compute_amount(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
     """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), rounded to six decimals, half to even.
 
     Parameters
@@ -108,17 +108,17 @@ def amount_of(model: PriceModel, *, moved_bytes: int, energy_j: float | None) ->
     if model.needs_energy:
         if energy_j is None:
             return None
-        cost = _EXACT.add(cost, amount_of_energy(model.per_kwh, energy_j))
+        cost = _EXACT.add(cost, compute_energy_amount(model.per_kwh, energy_j))
     whole = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
-    return rounded(whole)
+    return round_amount(whole)
 
 
-def rounded(amount: Decimal) -> Decimal:
+def round_amount(amount: Decimal) -> Decimal:
     """An amount with six decimals, half to even."""
     return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
 
 
-def payable(amount: Decimal, minor_digits: int) -> Decimal:
+def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
     """An amount rounded to the currency's smallest unit, half up, as invoices are.
 
     Parameters

@@ -14,19 +14,19 @@ from tradewind.errors import InvalidValue
 from tradewind.prediction import merit_of_target, target_of_merit
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.partitions import Partition, PartitionKey
-from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose
+from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose_setting
 
-MOST_PARTS = 24
+MAX_TIERS = 24
 """Tiers of a kind: twice what is proposed at most."""
 
 TARGETS = 32
 """Of a range, at which its setting is compared with the best one."""
 
-NARROWEST = 1e-3
+MIN_WIDTH = 1e-3
 """Of a tier, as a share of its bounds: narrower ones are a slip of the keyboard."""
 
 
-def check_cuts(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
+def check_boundaries(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
     """Refuse cuts that leave no tiers between them.
 
     Parameters
@@ -38,19 +38,19 @@ def check_cuts(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
     ------
     InvalidValue : too many, not ascending, too near each other, or not within what can be certified.
     """
-    if len(cuts) >= MOST_PARTS:
-        raise InvalidValue("bounds", f"make {len(cuts) + 1} tiers; {MOST_PARTS} is the most")
+    if len(cuts) >= MAX_TIERS:
+        raise InvalidValue("bounds", f"make {len(cuts) + 1} tiers; {MAX_TIERS} is the most")
     if not all(math.isfinite(cut) for cut in cuts):
         raise InvalidValue("bounds", "must be numbers")
     edges = (lowest, *cuts, highest)
     for below, above in itertools.pairwise(edges):
-        if above - below < NARROWEST * max(abs(above), abs(below)):
+        if above - below < MIN_WIDTH * max(abs(above), abs(below)):
             raise InvalidValue(
                 "bounds", "must rise from one tier to the next, and stay within what can be promised on this link"
             )
 
 
-def solved_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]) -> tuple[Partition, ...]:
+def solve_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]) -> tuple[Partition, ...]:
     """The partitions between ``edges``, ascending, each with the setting of its safe end.
 
     Parameters
@@ -90,7 +90,7 @@ def _best(table: SettingTable, key: PartitionKey, target: float) -> Choice | Non
     if target <= 0:
         raise InvalidValue("bounds", "must be above 0")
     sla = Sla(kind=key.kind, target=target, confidence=key.confidence, energy_basis=key.energy_basis)
-    return choose(table, sla, dataset_bytes=1.0)
+    return choose_setting(table, sla, dataset_bytes=1.0)
 
 
 def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:

@@ -17,13 +17,13 @@ from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting, log_change
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, in_unit, unit_target
+from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, convert_target, target_in_unit
 from tradewind.units import format_bps, format_joules
 
-MOVED_BY = 0.02
+MOVE_THRESHOLD = 0.02
 """A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
 
-NEXT_TO_NOTHING = 1e-6
+NEGLIGIBLE = 1e-6
 """A bound below this share of the other one is called 0."""
 
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
@@ -91,7 +91,7 @@ def tier_name(partition: Partition) -> str:
     if write is None:
         return f"{partition.kind.replace('_', ' ')} {at}"
     lower, upper = partition.lower, partition.upper
-    if abs(lower) < NEXT_TO_NOTHING * abs(upper):  # energy above the base power, but for rounding
+    if abs(lower) < NEGLIGIBLE * abs(upper):  # energy above the base power, but for rounding
         lower = 0.0
     return f"{write(lower)} to {write(upper)} {at}"
 
@@ -119,7 +119,7 @@ _lower, _upper = attrgetter("lower"), attrgetter("upper")
 BoundedT = TypeVar("BoundedT", bound=Bounds)
 
 
-def serving(
+def find_serving_partition(
     partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
 ) -> BoundedT | None:
     """The partition that serves an agreement, or ``None`` where its target cannot be certified.
@@ -136,9 +136,9 @@ def serving(
         return None
     last = partitions[-1]
     if part_of_target is not None:
-        target: float | None = in_unit(part_of_target, sla.kind, dataset_bytes)
+        target: float | None = convert_target(part_of_target, sla.kind, dataset_bytes)
     else:
-        target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
+        target = target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
         return last
     if sla.kind in _BOUNDED_ABOVE:
@@ -210,9 +210,9 @@ def _split_from(before: Iterable[Partition], part: Partition) -> Partition | Non
 
 
 def has_moved(before: Bounds, after: Bounds) -> bool:
-    """Whether a bound differs by more than `MOVED_BY`."""
+    """Whether a bound differs by more than `MOVE_THRESHOLD`."""
     edges = ((before.lower, after.lower), (before.upper, after.upper))
-    return any(abs(one - other) > MOVED_BY * abs(one) for one, other in edges)
+    return any(abs(one - other) > MOVE_THRESHOLD * abs(one) for one, other in edges)
 
 
 def _overlap(before: Partition, after: Partition) -> float:

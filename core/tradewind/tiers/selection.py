@@ -3,10 +3,11 @@
 minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_efficiency) or −T (all others)
 subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
 
-Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. Agreements
-without a target have no constraint: they rank medians, and the fastest of those about as frugal serves (`ALIKE`). Where
-power was not metered, streams stand for the cost of a throughput: the fewest that keep the target. (Paper 001 eqs 1
-and 2; chance constraint and power agreement are ours.)
+Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. An SLA
+without a target has no constraint: its settings are ranked by their medians, and the fastest of those that take about
+as little energy as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost
+of a throughput: the fewest that meet the target are chosen. (Paper 001 eqs 1 and 2; the chance constraint and the power
+SLA are ours.)
 """
 
 import math
@@ -58,7 +59,7 @@ _FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaK
 HOPELESS_SCORE = -4.75
 """Standard score of one chance in a million, less than any model of a few hundred transfers knows of its tails."""
 
-ALIKE = 0.05
+SIMILAR_ENERGY = 0.05
 """Of the least energy: what takes up to so much more is not told from it by models whose intervals are several times as
 wide. If it is the faster one it loses little energy at worst, and no throughput."""
 
@@ -179,7 +180,7 @@ class SettingTable:
             return first
         settings, merits = self.settings, self.merits(Quantity.ENERGY, basis)
         most = merits[first].mean
-        slack = ALIKE * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(ALIKE)
+        slack = SIMILAR_ENERGY * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(SIMILAR_ENERGY)
         alike = takewhile(
             lambda i: merits[i].mean >= most - slack and settings[i].certified == settings[first].certified, order
         )
@@ -224,7 +225,7 @@ class Choice:
     feasible: bool
 
 
-def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
+def target_in_unit(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
     """The agreement's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
 
     A deadline becomes the throughput that keeps it, a fraction that share of ``certifiable_bps``, the highest
@@ -232,10 +233,10 @@ def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None
     """
     if sla.fraction is not None:
         return sla.fraction * (certifiable_bps or 0.0)
-    return None if sla.target is None else in_unit(sla.target, sla.kind, dataset_bytes)
+    return None if sla.target is None else convert_target(sla.target, sla.kind, dataset_bytes)
 
 
-def in_unit(target: float, kind: SlaKind, dataset_bytes: float) -> float:
+def convert_target(target: float, kind: SlaKind, dataset_bytes: float) -> float:
     """A target for a data set in the unit of its quantity: bit/s, J per byte or W."""
     if kind is SlaKind.DEADLINE:
         return BITS_PER_BYTE * dataset_bytes / target
@@ -244,7 +245,7 @@ def in_unit(target: float, kind: SlaKind, dataset_bytes: float) -> float:
     return target
 
 
-def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
+def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
     """The best setting of a table for one agreement among those within the caps.
 
     Returns
@@ -264,7 +265,7 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
         return None
     quantity = QUANTITY_OF.get(sla.kind)
     certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
-    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
+    target = target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
     if quantity is None or not target:  # without one, no bytes to move by the deadline, or a share of nothing
         first = settings[table.first_without_target(order, sla.kind, sla.energy_basis)]
         return Choice(setting=first, probability=sla.confidence, feasible=first.certified)

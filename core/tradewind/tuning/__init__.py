@@ -5,14 +5,14 @@
 
 from typing import TYPE_CHECKING
 
-from tradewind.public_names import loaded_when_used
+from tradewind.public_names import load_lazily
 
 if TYPE_CHECKING:
     from tradewind.tuning.basis import Basis, ChunkBasis
     from tradewind.tuning.controller import begin, resume, step
     from tradewind.tuning.decision import Decision, DecisionKind
-    from tradewind.tuning.opening import opened
-    from tradewind.tuning.sample import ChunkProgress, Sample
+    from tradewind.tuning.opening import prepare_basis
+    from tradewind.tuning.sample import ChunkProgress, TickSample
     from tradewind.tuning.state import TuningState
 
 __all__ = [
@@ -21,23 +21,23 @@ __all__ = [
     "ChunkProgress",
     "Decision",
     "DecisionKind",
-    "Sample",
+    "TickSample",
     "TuningState",
     "begin",
-    "opened",
+    "prepare_basis",
     "resume",
     "step",
 ]
 
 # Who only carries samples to a service needs no controller.
-__getattr__ = loaded_when_used(
+__getattr__ = load_lazily(
     __name__,
     {
         "basis": ("Basis", "ChunkBasis"),
         "controller": ("begin", "resume", "step"),
         "decision": ("Decision", "DecisionKind"),
-        "opening": ("opened",),
-        "sample": ("ChunkProgress", "Sample"),
+        "opening": ("prepare_basis",),
+        "sample": ("ChunkProgress", "TickSample"),
         "state": ("TuningState",),
     },
 )

@@ -29,7 +29,7 @@ POWER_LEEWAY = 0.2
 DEADLINE_RESERVE = 0.05
 """Share of the time left that is kept back: last files do not fill all channels."""
 
-LEAST_TIME_LEFT_S = 1.0
+MIN_TIME_LEFT_S = 1.0
 
 _FASTEST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
@@ -58,7 +58,7 @@ class Goal:
     def has_bounds(self) -> bool:
         return self.floor_bps is not None or self.ceiling_w is not None or self.ceiling_j_per_byte is not None
 
-    def eased(self, log_share: float) -> "Goal":
+    def relax(self, log_share: float) -> "Goal":
         """The same with every bound moved out by exp(``log_share``)."""
         factor = math.exp(log_share)
         return Goal(
@@ -68,7 +68,7 @@ class Goal:
             ceiling_j_per_byte=None if self.ceiling_j_per_byte is None else self.ceiling_j_per_byte * factor,
         )
 
-    def kept_by(self, throughput_bps: float, power_w: float | None, j_per_byte: float | None) -> bool:
+    def is_met_by(self, throughput_bps: float, power_w: float | None, j_per_byte: float | None) -> bool:
         """Whether such a tick keeps it; what was not measured breaks nothing."""
         return (
             (self.floor_bps is None or throughput_bps >= self.floor_bps)
@@ -82,7 +82,7 @@ def bank_limit_bits(basis: Basis, target_bps: float) -> float:
     return basis.bank_limit_bits or DEFAULT_BANK_S * target_bps
 
 
-def credited(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float | None, interval_s: float) -> Bank:
+def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float | None, interval_s: float) -> Bank:
     """The account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if nobody knows."""
     bits = bank.bits
     if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
@@ -92,12 +92,12 @@ def credited(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float 
     return Bank(bits, bank.used_j + spent_w * interval_s)
 
 
-def estimated(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power_w: float | None) -> Bank:
+def estimate_bank(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power_w: float | None) -> Bank:
     """The account of a transfer whose books are lost: as if rate and power had always been what they come to."""
     if elapsed_s <= 0:
         return Bank()
     done_bits = BITS_PER_BYTE * max(basis.total_bytes - remaining_bytes, 0)
-    return credited(Bank(), basis, throughput_bps=done_bits / elapsed_s, power_w=power_w, interval_s=elapsed_s)
+    return credit_bank(Bank(), basis, throughput_bps=done_bits / elapsed_s, power_w=power_w, interval_s=elapsed_s)
 
 
 def above_base_w(basis: Basis, power_w: float) -> float:
@@ -105,7 +105,7 @@ def above_base_w(basis: Basis, power_w: float) -> float:
     return power_w - (basis.idle_power_w or 0.0) if basis.sla.energy_basis is EnergyBasis.DYNAMIC else power_w
 
 
-def balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
+def bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
     """What is told as ``sla_bank``: bits ahead of the agreed throughput or schedule, or J below the agreed spending."""
     target, kind = basis.target, basis.sla.kind
     if target is None:
@@ -119,7 +119,7 @@ def balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float)
     return allowed_j - bank.used_j
 
 
-def goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, knows_power: bool) -> Goal:
+def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, knows_power: bool) -> Goal:
     """What to aim at from now on."""
     kind, target = basis.sla.kind, basis.target
     objective = _objective(kind, knows_power=knows_power)
@@ -133,7 +133,7 @@ def goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, kn
     if kind is SlaKind.DEADLINE:
         assert basis.sla.target is not None
         left_s = (basis.sla.target - elapsed_s) * (1 - DEADLINE_RESERVE)
-        return Goal(objective=objective, floor_bps=BITS_PER_BYTE * remaining_bytes / max(left_s, LEAST_TIME_LEFT_S))
+        return Goal(objective=objective, floor_bps=BITS_PER_BYTE * remaining_bytes / max(left_s, MIN_TIME_LEFT_S))
     if kind is SlaKind.ENERGY_AT_MOST:
         left_j = target * basis.total_bytes - bank.used_j
         return Goal(objective=objective, ceiling_j_per_byte=max(left_j, 0.0) / max(remaining_bytes, 1))

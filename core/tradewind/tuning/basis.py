@@ -12,7 +12,7 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import z_of
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import Sla
-from tradewind.tiers.selection import unit_target
+from tradewind.tiers.selection import target_in_unit
 from tradewind.tuning.expectation import Expectation
 
 
@@ -91,7 +91,7 @@ class Basis:
             if self.sla.fraction is not None and chunk.table is not None
         )
         best = max((bps for bps in certifiable if bps is not None), default=None)
-        return unit_target(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
+        return target_in_unit(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
 
     @cached_property
     def z(self) -> float:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from tradewind.parameters import Parameters
-from tradewind.tiers.selection import ALIKE, Objective
+from tradewind.tiers.selection import SIMILAR_ENERGY, Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.expectation import RELAXATION, Candidate, Candidates
-from tradewind.tuning.forecast import Beside, Forecaster, Outlook
-from tradewind.tuning.limits import Limits, Point, fitted
+from tradewind.tuning.forecast import ChunkForecaster, Forecaster, Outlook
+from tradewind.tuning.limits import Point, SettingLimits, fit_to_limits
 
 HYSTERESIS = 0.05
 """A change must gain this much beyond what it costs."""
@@ -40,42 +40,42 @@ _STEP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SettingChoice:
     """Settings of the active chunks in their order, with their outlook and that of the settings in force.
 
-    ``most_gained`` : what no setting that keeps the goal gains more than, as a logarithm.
+    ``max_gain`` : what no setting that keeps the goal gains more than, as a logarithm.
     """
 
     settings: tuple[Parameters, ...]
     outlook: Outlook
     present: Outlook
-    most_gained: float
+    max_gain: float
 
 
-def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
+def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> SettingChoice:
     """The best settings within the limits, however far away; those in force where none could pay."""
-    present = in_force(forecaster, limits)
-    here = outlook_of(forecaster, present)
+    present = current_settings(forecaster, limits)
+    here = predict_outlook(forecaster, present)
     bound = math.inf if _is_fastest_of_one(goal, present) else _most_gained(forecaster, goal, limits, here)
     if bound <= HYSTERESIS:
-        return Chosen(present, here, here, bound)
+        return SettingChoice(present, here, here, bound)
     settings = _searched(forecaster, goal, limits, present)
-    found = outlook_of(forecaster, settings)
+    found = predict_outlook(forecaster, settings)
     gained = cost(goal.objective, here) - cost(goal.objective, found)
     given_up = -math.log1p(-RELAXATION) if goal.objective is Objective.SLOWNESS else 0.0
     if goal == MOST_FRUGAL:
-        given_up = math.log1p(ALIKE)
-    return Chosen(settings, found, here, gained + given_up)
+        given_up = math.log1p(SIMILAR_ENERGY)
+    return SettingChoice(settings, found, here, gained + given_up)
 
 
-def streams_enough(forecaster: Forecaster, limits: Limits) -> int:
+def count_sufficient_streams(forecaster: Forecaster, limits: SettingLimits) -> int:
     """Streams of the settings that are best for speed, though going there may gain next to nothing."""
-    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, in_force(forecaster, limits)))
+    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, current_settings(forecaster, limits)))
 
 
-def in_force(forecaster: Forecaster, limits: Limits) -> tuple[Parameters, ...]:
+def current_settings(forecaster: Forecaster, limits: SettingLimits) -> tuple[Parameters, ...]:
     """The settings of now, as far as they are permitted still."""
-    return fitted([chunk.parameters for chunk in forecaster.active], limits)
+    return fit_to_limits([chunk.parameters for chunk in forecaster.active], limits)
 
 
 def _is_fastest_of_one(goal: Goal, settings: Sequence[Parameters]) -> bool:
@@ -84,7 +84,7 @@ def _is_fastest_of_one(goal: Goal, settings: Sequence[Parameters]) -> bool:
 
 
 def _searched(
-    forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...]
+    forecaster: Forecaster, goal: Goal, limits: SettingLimits, settings: tuple[Parameters, ...]
 ) -> tuple[Parameters, ...]:
     if _is_fastest_of_one(goal, settings):
         return (_moved(settings[0], forecaster.expectations[0].candidates(limits.room(settings, 0)).fastest.point),)
@@ -97,23 +97,23 @@ def _searched(
     return settings
 
 
-def _most_gained(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> float:
+def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here: Outlook) -> float:
     """What bounds alone tell that no setting is better by than the present one; infinite where they tell nothing."""
     missed = shortfall(goal, here)
     if missed > 0:
         if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
             return math.inf
-        missed_at_best = _log_ratio(goal.floor_bps, forecaster.most_sure_bps)
+        missed_at_best = _log_ratio(goal.floor_bps, forecaster.max_sure_bps)
         return missed - missed_at_best if missed_at_best > 0 else math.inf
     if goal.objective is Objective.ENERGY and here.j_per_byte is not None:
         least = forecaster.least_j_per_byte(limits)
         return math.log(here.j_per_byte / least) if least is not None and least > 0 else math.inf
     if goal.objective is Objective.STREAMS:
         return math.log(here.streams / len(forecaster.active))
-    return math.log(forecaster.most_bps / here.throughput_bps)
+    return math.log(forecaster.max_bps / here.throughput_bps)
 
 
-def outlook_of(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
+def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     """What all chunks together are expected to do at these settings."""
     tried = _tried(forecaster, settings)
     found = forecaster.in_force if tried else [forecaster.expected(i, each) for i, each in enumerate(settings)]
@@ -125,17 +125,17 @@ def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
 
 
 def _best_of_one(
-    forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...], index: int
+    forecaster: Forecaster, goal: Goal, limits: SettingLimits, settings: tuple[Parameters, ...], index: int
 ) -> tuple[Parameters, ...]:
     """The settings with one chunk's replaced by the best of the table's permitted entries and its fastest, cut."""
     found = [forecaster.expected(i, each) for i, each in enumerate(settings)]
-    beside = forecaster.beside(found, index)
-    here = beside.outlook(found[index], sum(each.streams for each in settings), tried=_tried(forecaster, settings))
+    chunk_view = forecaster.vary_chunk(found, index)
+    here = chunk_view.outlook(found[index], sum(each.streams for each in settings), tried=_tried(forecaster, settings))
     candidates = forecaster.expectations[index].candidates(limits.room(settings, index))
     others = here.streams - settings[index].streams
-    worth = _worth_weighing(goal, beside, candidates, here)
+    worth = _worth_weighing(goal, chunk_view, candidates, here)
     options: list[tuple[Point | None, Outlook]] = [(None, here)]
-    options += [(each.point, beside.outlook(each.expected, others + each.streams)) for each in worth]
+    options += [(each.point, chunk_view.outlook(each.expected, others + each.streams)) for each in worth]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
     point = _relaxed(goal, options, leading)
     return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
@@ -149,7 +149,7 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
         return min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))[0]
     if goal == MOST_FRUGAL and leading.j_per_byte is not None:
         here, least = cost(goal.objective, options[0][1]), cost(goal.objective, leading)
-        most = least + math.log1p(ALIKE)
+        most = least + math.log1p(SIMILAR_ENERGY)
         if here > least + HYSTERESIS:  # rather one that it pays to go to than a faster one that it does not
             most = min(most, here - HYSTERESIS)
         alike = [each for each in options if cost(goal.objective, each[1]) <= most]
@@ -157,7 +157,9 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
     return next(point for point, outlook in options if outlook is leading)
 
 
-def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Outlook) -> Sequence[Candidate]:
+def _worth_weighing(
+    goal: Goal, chunk_view: ChunkForecaster, candidates: Candidates, here: Outlook
+) -> Sequence[Candidate]:
     """The candidates that may be better than ``here`` and each other, by throughput and power alone.
 
     All of them where ``here`` does not keep the goal, or where what is minimised cannot be told so.
@@ -167,12 +169,12 @@ def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Ou
     if goal.objective is Objective.ENERGY:
         if here.j_per_byte is None or not candidates.knows_power:  # so the others' power is known, too
             return candidates.all
-        costs = beside.j_per_byte(candidates)
+        costs = chunk_view.j_per_byte(candidates)
         most = here.j_per_byte
         if goal == MOST_FRUGAL:
-            most = min(most, *costs) * (1 + ALIKE)
+            most = min(most, *costs) * (1 + SIMILAR_ENERGY)
         return list(compress(candidates.all, [cost <= most * (1 + ROUNDING) for cost in costs]))
-    rates = beside.throughputs_bps(candidates)
+    rates = chunk_view.throughputs_bps(candidates)
     if goal != FASTEST:  # a ceiling may forbid the fastest
         enough = (1 - RELAXATION) * (1 - ROUNDING) * here.throughput_bps
         return list(compress(candidates.all, [rate >= enough for rate in rates]))
@@ -230,7 +232,7 @@ def cost(objective: Objective, outlook: Outlook) -> float:
     return -math.log(outlook.throughput_bps)
 
 
-def pays(chosen: Chosen, goal: Goal, *, remaining_s: float, rtt_s: float) -> bool:
+def is_worthwhile(chosen: SettingChoice, goal: Goal, *, remaining_s: float, rtt_s: float) -> bool:
     """Whether to go there: it keeps a goal that the present breaks, or gains more than the switch costs and 5 %.
 
     A switch costs the slow start of its new connections, spread over the rest of the transfer.
@@ -245,7 +247,7 @@ def pays(chosen: Chosen, goal: Goal, *, remaining_s: float, rtt_s: float) -> boo
     return missed_then <= 0 and gained > HYSTERESIS + lost
 
 
-def toward(here: Parameters, there: Parameters) -> Parameters:
+def step_toward(here: Parameters, there: Parameters) -> Parameters:
     """As far to ``there`` as the trust region lets go in a tick: × 2 or ± 2 on each axis."""
     return replace(
         here,

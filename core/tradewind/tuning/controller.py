@@ -19,23 +19,23 @@ from dataclasses import replace
 
 from tradewind.parameters import Parameters
 from tradewind.sla.kinds import ENERGY_KINDS
-from tradewind.tuning.bank import Goal, balance, estimated, goal
+from tradewind.tuning.bank import Goal, bank_balance, estimate_bank, set_goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
-from tradewind.tuning.gradient import start
-from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
-from tradewind.tuning.limits import First, Limits, fitted
+from tradewind.tuning.gradient import start_search
+from tradewind.tuning.inference import REOPENED_SD, build_prior, learn_from_tick, predict_throughput_bps
+from tradewind.tuning.limits import First, SettingLimits, fit_to_limits
 from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.path.congestion import Signal
-from tradewind.tuning.rules.back_off import ease
-from tradewind.tuning.rules.exploring import begin_search, explore, octaves_to_regain
+from tradewind.tuning.rules.back_off import back_off
+from tradewind.tuning.rules.exploring import begin_search, doublings_to_regain, explore
 from tradewind.tuning.rules.following import follow_table
-from tradewind.tuning.rules.proposal import Proposal, dwell_s, limits_of, planned, told
-from tradewind.tuning.rules.redistribution import dealt, widened
-from tradewind.tuning.sample import LEAST_BPS, Sample
+from tradewind.tuning.rules.proposal import Proposal, build_plan, dwell_s, format_settings, limits_of
+from tradewind.tuning.rules.redistribution import redeal_streams, widen_chunks
+from tradewind.tuning.sample import MIN_BPS, TickSample
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
@@ -53,14 +53,14 @@ def begin(basis: Basis) -> TuningState:
         for chunk in basis.chunks
     )
     kept = with_channels(chunks, basis.caps, basis.by_kind)
-    limits = Limits(basis.caps, tuple(chunk.files_left for chunk in kept))
-    plan = planned(basis, kept, fitted([chunk.parameters for chunk in kept], limits))
+    limits = SettingLimits(basis.caps, tuple(chunk.files_left for chunk in kept))
+    plan = build_plan(basis, kept, fit_to_limits([chunk.parameters for chunk in kept], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)
-    search = None if _tables_are_known(basis) else start(decision.streams)
-    return TuningState(decision=decision, belief=prior_of(basis), search=search)
+    search = None if _tables_are_known(basis) else start_search(decision.streams)
+    return TuningState(decision=decision, belief=build_prior(basis), search=search)
 
 
-def resume(basis: Basis, sample: Sample) -> TuningState:
+def resume(basis: Basis, sample: TickSample) -> TuningState:
     """State rebuilt from one sample, for a tick whose state was lost: ``step(basis, resume(basis, s), s)``.
 
     What is in force is taken from the sample, the time so far from its sequence number, the bank from the bytes done.
@@ -70,7 +70,7 @@ def resume(basis: Basis, sample: Sample) -> TuningState:
     elapsed_s = max(sample.sequence - 1, 0) * sample.interval_s
     seen = observe(basis, state, sample)
     in_force = [chunk.parameters for chunk in seen.active]
-    chunks = planned(basis, seen.active, in_force) if in_force else state.decision.chunks
+    chunks = build_plan(basis, seen.active, in_force) if in_force else state.decision.chunks
     decision = replace(state.decision, chunks=chunks, reason="resumed with what is in force")
     return replace(
         state,
@@ -78,12 +78,12 @@ def resume(basis: Basis, sample: Sample) -> TuningState:
         sequence=sample.sequence - 1,
         at_s=sample.at_s - sample.interval_s,
         elapsed_s=elapsed_s,
-        bank=estimated(basis, remaining_bytes=sample.remaining_bytes, elapsed_s=elapsed_s, power_w=seen.power_w),
-        search=None if state.search is None else start(decision.streams),
+        bank=estimate_bank(basis, remaining_bytes=sample.remaining_bytes, elapsed_s=elapsed_s, power_w=seen.power_w),
+        search=None if state.search is None else start_search(decision.streams),
     )
 
 
-def step(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState, Decision]:
+def step(basis: Basis, state: TuningState, sample: TickSample) -> tuple[TuningState, Decision]:
     """Decide what to do after one tick.
 
     A sample that has been seen, or is older than the last, changes nothing and gets the last decision again.
@@ -102,17 +102,17 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    state, aim = state.limited_by(state.limit.told(seen.signal)), _goal(basis, seen)
-    eased = ease(basis, state, seen, aim)
+    state, aim = state.with_limit(state.limit.count_sign(seen.signal)), _goal(basis, seen)
+    eased = back_off(basis, state, seen, aim)
     if eased is not None:
         return eased
     if seen.signal is Signal.QUIET:
-        state = state.limited_by(state.limit.after_quiet(seen.elapsed_s, dwell_s(seen)))
+        state = state.with_limit(state.limit.regain_after_quiet(seen.elapsed_s, dwell_s(seen)))
     redealt = _redistributed(basis, state, seen)
     if redealt is not None:
         return redealt
     before = state
-    state = learned(state, seen)
+    state = learn_from_tick(state, seen)
     return (
         _within_limits(basis, state, seen)
         or _too_soon_or_too_late(state, seen)
@@ -122,18 +122,18 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
 
 
 def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
-    here = seen.asked
+    here = seen.requested
     if not seen.active:
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
         return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
-    if seen.throughput_bps < LEAST_BPS:
+    if seen.throughput_bps < MIN_BPS:
         return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
     return None
 
 
 def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
-    here, dwell = seen.asked, dwell_s(seen)
+    here, dwell = seen.requested, dwell_s(seen)
     if state.changed_s is not None and seen.elapsed_s - state.changed_s < dwell:
         return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
     if seen.remaining_s < 2 * dwell:
@@ -146,8 +146,8 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
         return explore(basis, state, seen, aim)
     view = seen.forecaster
     if view is None:  # begin starts a search without tables; this is a chunk that came back without one
-        return begin_search(basis, state, seen, aim, octaves=1.0, trusted=True)
-    return follow_table(basis, state, seen, aim, view.believing(state.belief))
+        return begin_search(basis, state, seen, aim, doublings=1.0, trusted=True)
+    return follow_table(basis, state, seen, aim, view.with_belief(state.belief))
 
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
@@ -156,25 +156,25 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
     as_before = state.decision.streams
-    settings = _allowed(basis, state, seen, dealt(seen.active, as_before), streams=as_before)
+    settings = _allowed(basis, state, seen, redeal_streams(seen.active, as_before), streams=as_before)
     streams = sum(each.streams for each in settings)
     search = state.search
     if search is not None:
-        search = replace(search, streams=streams, best_streams=streams) if search.settled else start(streams)
+        search = replace(search, streams=streams, best_streams=streams) if search.settled else start_search(streams)
     left = ", ".join(chunk.basis.kind.value for chunk in seen.active)
-    reason = f"left to move: {left}; its channels now are {told(settings)}"
+    reason = f"left to move: {left}; its channels now are {format_settings(settings)}"
     return Proposal(replace(state, search=search, reopened=True), DecisionKind.REDISTRIBUTE, reason, settings)
 
 
 def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Where files, caps or congestion now permit less than was asked for, that at once."""
-    here, limits = seen.asked, limits_of(basis, state, seen)
-    if limits.hold(here):
+    here, limits = seen.requested, limits_of(basis, state, seen)
+    if limits.permits(here):
         return None
     allowed = _allowed(basis, state, seen, here, streams=sum(each.streams for each in here))
     if _axes(allowed) == _axes(here):
         return None
-    reason = f"files left and limits permit {told(allowed)}"
+    reason = f"files left and limits permit {format_settings(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
 
 
@@ -189,9 +189,9 @@ def _allowed(
 ) -> tuple[Parameters, ...]:
     """The settings within the limits; where files are too few for ``streams``, those that last still have more each."""
     limits = limits_of(basis, state, seen)
-    within = fitted(settings, limits, first)
-    most = streams if limits.most_streams is None else min(streams, limits.most_streams)
-    return widened(seen.active, within, most, caps=basis.caps, least_s=WORTH_OPENING_ROUND_TRIPS * seen.rtt_s)
+    within = fit_to_limits(settings, limits, first)
+    most = streams if limits.max_streams is None else min(streams, limits.max_streams)
+    return widen_chunks(seen.active, within, most, caps=basis.caps, least_s=WORTH_OPENING_ROUND_TRIPS * seen.rtt_s)
 
 
 def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
@@ -202,21 +202,21 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     """
     if not state.change.direction:
         return None
-    expected_bps = expected_by(before, seen)
+    expected_bps = predict_throughput_bps(before, seen)
     gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
     trusted = max(before.change.up, before.change.down) > BUILDING_UP
-    octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
+    doublings = doublings_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
     has_room = seen.has_room and not seen.is_lossy
     is_shared = state.limit.streams is not None and not has_room
-    change = ChangeDetector() if is_shared else state.change.restarted()
-    state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True, rest=None)
+    change = ChangeDetector() if is_shared else state.change.restart()
+    state = replace(state, change=change, belief=state.belief.reopen(REOPENED_SD), reopened=True, rest=None)
     if has_room:
-        state = replace(state, limit=state.limit.lifted())
+        state = replace(state, limit=state.limit.lift())
     if change.distrusts_table and state.search is None:
-        found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
+        found = begin_search(basis, state, seen, aim, doublings=doublings, trusted=trusted)
         return found._replace(kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
     if has_room and (state.search is not None or aim.floor_bps is None):
-        found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
+        found = begin_search(basis, state, seen, aim, doublings=doublings, trusted=trusted)
     else:
         found = _tuned(basis, state, seen, aim)
     return found._replace(kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
@@ -229,19 +229,19 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     if seen.active:
         streams = sum(each.streams for each in proposal.settings)
         allowed = _allowed(basis, state, seen, proposal.settings, streams=streams, first=proposal.first)
-        chunks = planned(basis, seen.active, allowed)
+        chunks = build_plan(basis, seen.active, allowed)
     decision = Decision(
         chunks=chunks,
         changed=chunks != before.chunks,
         reason=_reason(basis, proposal, seen),
         kind=proposal.kind,
-        sla_bank=balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
+        sla_bank=bank_balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
     )
     belief, changed_s = state.belief, state.changed_s
     if decision.changed and _axes(decision.settings) != _axes(before.settings):
         changed_s = seen.elapsed_s
         if state.search is None and seen.forecaster is not None:
-            belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())
+            belief = belief.widen(UNTRIED_SHARE * seen.forecaster.log_sd())
     concluded = TuningState(
         decision=decision,
         belief=belief,
@@ -276,7 +276,7 @@ def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]
 
 
 def _goal(basis: Basis, seen: Observation) -> Goal:
-    return goal(
+    return set_goal(
         seen.bank,
         basis,
         remaining_bytes=seen.sample.remaining_bytes,

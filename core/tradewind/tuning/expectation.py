@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.tiers.selection import SettingTable
-from tradewind.tuning.limits import Limits, Point, Room, requests
+from tradewind.tuning.limits import Point, Room, SettingLimits, limit_requests
 
 RELAXATION = 0.015
 """Share of the throughput that is given up for fewer streams (HARP's parameter relaxation)."""
@@ -18,14 +18,14 @@ NEIGHBOURS = 4
 """Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
 
 
-MOST_KEPT = 1_000
+MAX_CACHED = 1_000
 """Settings between entries whose expectation is kept: a search asks for the same ones tick after tick."""
 
-MOST_ROOMS = 32
+MAX_ROOMS = 32
 """Rooms whose candidates are kept: ticks follow each other in the same one, a search passes through a few."""
 
 
-class Expected(NamedTuple):
+class ExpectedPerformance(NamedTuple):
     """Of a chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
 
     throughput_bps: float
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
     point: Point
     streams: int
-    expected: Expected
+    expected: ExpectedPerformance
 
 
 @dataclass(frozen=True)
@@ -88,20 +88,20 @@ class Expectation:
 
     table: SettingTable
     _candidates: dict[Room, Candidates] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _between: dict[Point, Expected] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _between: dict[Point, ExpectedPerformance] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
-    def entries(self) -> Mapping[Point, Expected]:
+    def entries(self) -> Mapping[Point, ExpectedPerformance]:
         """By (cc, p, pp); of entries that differ only in what a running transfer cannot change, the fastest."""
-        entries: dict[Point, Expected] = {}
+        entries: dict[Point, ExpectedPerformance] = {}
         for setting in self.table.settings:
             power = setting.log_power_mean
-            expected = Expected(
+            expected = ExpectedPerformance(
                 math.exp(setting.log_throughput_mean),
                 setting.log_throughput_sd,
                 None if power is None else math.exp(power),
             )
-            point = point_of(setting.parameters)
+            point = to_point(setting.parameters)
             if expected.throughput_bps > entries.get(point, expected).throughput_bps or point not in entries:
                 entries[point] = expected
         return entries
@@ -114,7 +114,7 @@ class Expectation:
     @cached_property
     def chosen_from(self) -> tuple[Point, ...]:
         """Entries that logs stand behind; all where they stand behind none. The others only promise."""
-        certified = [point_of(setting.parameters) for setting in self.table.settings if setting.certified]
+        certified = [to_point(setting.parameters) for setting in self.table.settings if setting.certified]
         return tuple(dict.fromkeys(certified)) or tuple(self.entries)
 
     @cached_property
@@ -134,12 +134,12 @@ class Expectation:
         room = room.no_wider_than(self._widest)
         if (known := self._candidates.get(room)) is None:
             found = tuple(Candidate(point, point[0] * point[1], self.at(*point)) for point in self.within(room))
-            if len(self._candidates) >= MOST_ROOMS:
+            if len(self._candidates) >= MAX_ROOMS:
                 self._candidates.clear()
             known = self._candidates[room] = Candidates(found)
         return known
 
-    def keeps_requests(self, limits: Limits, files: int, most_files: int) -> bool:
+    def keeps_requests(self, limits: SettingLimits, files: int, most_files: int) -> bool:
         """Whether ``files`` leave each point its requests in flight as ``most_files`` did, so that none is a new one.
 
         A cap, or too few files, may cut the fastest to any number of channels.
@@ -150,7 +150,7 @@ class Expectation:
             pairs |= {(channels, pipelining) for channels in range(1, concurrency)}
         cap = limits.caps.pipelining or max(pp for _, pp in pairs)
         return all(
-            requests(min(pp, cap), cc, files) == requests(min(pp, cap), cc, most_files)
+            limit_requests(min(pp, cap), cc, files) == limit_requests(min(pp, cap), cc, most_files)
             for cc, pp in pairs
             if cc <= files < cc * pp
         )
@@ -174,10 +174,10 @@ class Expectation:
         return all(expected.power_w is not None for expected in self.entries.values())
 
     @cached_property
-    def _octaves(self) -> tuple[tuple[tuple[float, ...], Expected], ...]:
-        return tuple((_octaves_of(point), expected) for point, expected in self.entries.items())
+    def _doublings(self) -> tuple[tuple[tuple[float, ...], ExpectedPerformance], ...]:
+        return tuple((_doublings_of(point), expected) for point, expected in self.entries.items())
 
-    def at(self, concurrency: int, parallelism: int, pipelining: int) -> Expected:
+    def at(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
         """Expectation anywhere: the entry itself, else its nearest four by inverse squared distance.
 
         Distances are in octaves of cc, p and pp + 1, means are geometric; outside the table the nearest edge holds.
@@ -186,28 +186,28 @@ class Expectation:
         known = self.entries.get(point) or self._between.get(point)
         if known is not None:
             return known
-        if len(self._between) >= MOST_KEPT:
+        if len(self._between) >= MAX_CACHED:
             self._between.clear()
         return self._between.setdefault(point, self._interpolated(point))
 
-    def _interpolated(self, point: Point) -> Expected:
-        here = _octaves_of(point)
-        nearest = heapq.nsmallest(NEIGHBOURS, self._octaves, key=lambda entry: math.dist(entry[0], here))
+    def _interpolated(self, point: Point) -> ExpectedPerformance:
+        here = _doublings_of(point)
+        nearest = heapq.nsmallest(NEIGHBOURS, self._doublings, key=lambda entry: math.dist(entry[0], here))
         weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]
         found = [expected for _, expected in nearest]
-        return Expected(
+        return ExpectedPerformance(
             _geometric_mean([each.throughput_bps for each in found], weights),
             sum(w * each.log_sd for w, each in zip(weights, found, strict=True)) / sum(weights),
             _geometric_mean([each.power_w or 1.0 for each in found], weights) if self._knows_power else None,
         )
 
 
-def point_of(parameters: Parameters) -> Point:
+def to_point(parameters: Parameters) -> Point:
     """A setting's place in a table; unknown counts as one."""
     return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
 
 
-def _octaves_of(point: Point) -> tuple[float, ...]:
+def _doublings_of(point: Point) -> tuple[float, ...]:
     concurrency, parallelism, pipelining = point
     return (math.log2(concurrency), math.log2(parallelism), math.log2(pipelining + 1))
 

@@ -22,8 +22,8 @@ from tradewind.parameters import Parameters
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.tuning.bank import above_base_w, energy_per_byte
 from tradewind.tuning.basis import Basis, ChunkBasis
-from tradewind.tuning.expectation import Candidates, Expectation, Expected
-from tradewind.tuning.limits import Limits
+from tradewind.tuning.expectation import Candidates, Expectation, ExpectedPerformance
+from tradewind.tuning.limits import SettingLimits
 from tradewind.tuning.path.belief import Belief
 from tradewind.units import BITS_PER_BYTE
 
@@ -68,7 +68,7 @@ class Forecaster:
         basis: Basis,
         active: tuple[ActiveChunk, ...],
         expectations: tuple[Expectation, ...],
-        in_force: tuple[Expected, ...],
+        in_force: tuple[ExpectedPerformance, ...],
         *,
         belief: Belief,
         z: float,
@@ -86,19 +86,19 @@ class Forecaster:
         self.all_bits = sum(self.bits)
         self.alone_bps = [bps * own * self.path_gain for bps, own in zip(fastest_bps, self.own_gains, strict=True)]
 
-    def believing(self, belief: Belief) -> "Forecaster":
+    def with_belief(self, belief: Belief) -> "Forecaster":
         """The same moment after something was learned."""
         return Forecaster(self.basis, self.active, self.expectations, self.in_force, belief=belief, z=self.z)
 
-    def outlook(self, found: Sequence[Expected], streams: int, *, tried: bool = False) -> Outlook:
+    def outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
         """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
-        return self.beside(found, 0).outlook(found[0], streams, tried=tried)
+        return self.vary_chunk(found, 0).outlook(found[0], streams, tried=tried)
 
-    def beside(self, found: Sequence[Expected], index: int) -> "Beside":
+    def vary_chunk(self, found: Sequence[ExpectedPerformance], index: int) -> "ChunkForecaster":
         """What one chunk may choose while the others do as in ``found``."""
         lone = [expected.throughput_bps * gain for expected, gain in zip(found, self.own_gains, strict=True)]
         others = [i for i in range(len(found)) if i != index]
-        return Beside(
+        return ChunkForecaster(
             self,
             index,
             others_bps=sum(lone[i] for i in others),
@@ -109,11 +109,11 @@ class Forecaster:
             last=max(((self.bits[i] / lone[i], lone[i], i) for i in others), default=None),
         )
 
-    def expected(self, index: int, parameters: Parameters) -> Expected:
+    def expected(self, index: int, parameters: Parameters) -> ExpectedPerformance:
         """Table's word on one chunk; channels beyond its files carry nothing."""
         return _expected(self.expectations[index], parameters, self.active[index].files_left)
 
-    def bare_rates(self) -> list[float]:
+    def table_rates_bps(self) -> list[float]:
         """Rates of the chunks in force by their tables alone, sharing the pipe, bit/s."""
         lone = [expected.throughput_bps for expected in self.in_force]
         share = min(1.0, self.pipe_bps / sum(lone))
@@ -124,22 +124,22 @@ class Forecaster:
         lone = sum(each.throughput_bps * gain for each, gain in zip(self.in_force, self.own_gains, strict=True))
         return self._power_w(self.in_force, min(1.0, self.pipe_bps / lone))
 
-    def bare_power_w(self) -> float | None:
+    def table_power_w(self) -> float | None:
         """Power in force on the agreement's energy basis by the tables alone, W."""
         watts = self.expected_power_w()
         return None if watts is None else (watts - self.idle_w) / self.power_gain
 
     @property
-    def most_bps(self) -> float:
+    def max_bps(self) -> float:
         """What no choice of settings is expected to exceed: the pipe, under what was learned of the path."""
         return self.pipe_bps * self.path_gain
 
     @property
-    def most_sure_bps(self) -> float:
+    def max_sure_bps(self) -> float:
         """What no setting's throughput is expected to exceed with the agreement's confidence."""
-        return self.most_bps * math.exp(-self.z * self.path_sd)
+        return self.max_bps * math.exp(-self.z * self.path_sd)
 
-    def least_j_per_byte(self, limits: Limits) -> float | None:
+    def least_j_per_byte(self, limits: SettingLimits) -> float | None:
         """What no choice of settings is expected to go below on the agreement's energy basis; ``None`` if unknown.
 
         P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P̂_b) / (T̂_k · exp(d_k)), the least of the parts. For
@@ -166,7 +166,7 @@ class Forecaster:
         """Power that the agreement's energy basis leaves out, and the hosts' gain with it."""
         return self.base_w if self.basis.sla.energy_basis is EnergyBasis.DYNAMIC else 0.0
 
-    def _power_w(self, found: Sequence[Expected], share: float) -> float | None:
+    def _power_w(self, found: Sequence[ExpectedPerformance], share: float) -> float | None:
         added_w = 0.0
         for expected, base_w in zip(found, self.bases_w, strict=True):
             if expected.power_w is None:
@@ -179,7 +179,7 @@ class Forecaster:
         return self.idle_w + (self.base_w - self.idle_w + added_w) * self.power_gain
 
 
-class Beside:
+class ChunkForecaster:
     """Outlooks of one chunk's choices with the others held: what does not depend on the choice is computed once.
 
     ``others_bps`` : Σ T̂_k · exp(d_k) of the others; ``others_w`` : Σ (P̂_k − P̂_b). ``last`` : of the one that takes
@@ -203,7 +203,7 @@ class Beside:
         self._others_w, self._others_sd, self._others_know_power = others_w, others_sd, others_know_power
         self._last = last
 
-    def outlook(self, own: Expected, streams: int, *, tried: bool = False) -> Outlook:
+    def outlook(self, own: ExpectedPerformance, streams: int, *, tried: bool = False) -> Outlook:
         """Outlook where this chunk alone would do as ``own``; ``streams`` of all."""
         view = self._view
         rate = own.throughput_bps * view.own_gains[self._index]
@@ -280,7 +280,7 @@ class Beside:
         return found
 
 
-def forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float) -> Forecaster | None:
+def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float) -> Forecaster | None:
     """A forecaster, or ``None`` where a chunk has no table."""
     expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
     if not active or len(expectations) < len(active):
@@ -306,6 +306,6 @@ def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ..
     return tuple([1.0 if own is None else math.exp(own.mean) for own in known])
 
 
-def _expected(expectation: Expectation, parameters: Parameters, files_left: int) -> Expected:
+def _expected(expectation: Expectation, parameters: Parameters, files_left: int) -> ExpectedPerformance:
     concurrency = min(parameters.concurrency or 1, files_left)
     return expectation.at(concurrency, parameters.parallelism or 1, parameters.pipelining or 1)

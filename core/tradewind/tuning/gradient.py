@@ -22,7 +22,7 @@ STREAM_PRICE = 0.02
 LOSS_PRICE = 10.0
 """B of Falcon's utility."""
 
-FINEST_OCTAVES = 0.5
+FINEST_STEP_DOUBLINGS = 0.5
 """Steps below this are lost in the noise of a tick."""
 
 _BROKEN_CEILING_PRICE = 10.0
@@ -34,35 +34,35 @@ _ENOUGH = 1.03
 class Search:
     """Where the search stands: ``streams`` are being tried, ``best_streams`` did best so far.
 
-    ``step_octaves`` is the signed step from the best to the present try. ``ticks`` counts those at the present try.
+    ``step_doublings`` is the signed step from the best to the present try. ``ticks`` counts those at the present try.
     ``capped`` : the best was the most that was permitted.
     """
 
     streams: int
     best_streams: int
     best_utility: float | None = None
-    step_octaves: float = 1.0
+    step_doublings: float = 1.0
     settled: bool = False
     ticks: int = 0
     capped: bool = False
 
-    def waited(self) -> Self:
+    def wait(self) -> Self:
         """One more tick at the present try: its slow start is not over."""
         return replace(self, ticks=self.ticks + 1)
 
-    def confirmed(self) -> Self:
+    def confirm(self) -> Self:
         """The best has been seen again as it was."""
         return replace(self, best_utility=None)
 
-    def advanced(self, utility: float, lowest: int, highest: int) -> Self:
+    def advance(self, utility: float, lowest: int, highest: int) -> Self:
         """After the present try has shown ``utility``: the next one within lowest … highest, or settled at the best."""
         if self.settled:
             return self
         if self.best_utility is None or utility > self.best_utility:
-            best, best_utility, step = self.streams, utility, self.step_octaves
+            best, best_utility, step = self.streams, utility, self.step_doublings
         else:
-            best, best_utility, step = self.best_streams, self.best_utility, -self.step_octaves / 2
-        while abs(step) >= FINEST_OCTAVES:
+            best, best_utility, step = self.best_streams, self.best_utility, -self.step_doublings / 2
+        while abs(step) >= FINEST_STEP_DOUBLINGS:
             streams = max(lowest, min(round(best * 2**step), highest))
             if streams != best:
                 return type(self)(streams, best, best_utility, step)
@@ -70,9 +70,9 @@ class Search:
         return type(self)(best, best, best_utility, step, settled=True)
 
 
-def start(streams: int, octaves: float = 1.0) -> Search:
+def start_search(streams: int, doublings: float = 1.0) -> Search:
     """A search from the streams in force; the first tick measures them."""
-    return Search(streams=streams, best_streams=streams, step_octaves=octaves)
+    return Search(streams=streams, best_streams=streams, step_doublings=doublings)
 
 
 def utility(

@@ -4,11 +4,11 @@ import math
 from dataclasses import replace
 
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.expectation import point_of
+from tradewind.tuning.expectation import to_point
 from tradewind.tuning.observation import Observation, log_ratios
-from tradewind.tuning.path.belief import FIRST_NOISE, Belief, Gain, Seen, prior
+from tradewind.tuning.path.belief import FIRST_NOISE, Belief, Gain, Measurement, build_prior_belief
 from tradewind.tuning.path.change import ChangeDetector
-from tradewind.tuning.sample import LEAST_W
+from tradewind.tuning.sample import MIN_W
 from tradewind.tuning.state import TuningState
 
 UNKNOWN_SD = 20.0
@@ -18,46 +18,46 @@ REOPENED_SD = 0.5
 """sd of the path's log-gain after a change: a factor of 1.6 either way."""
 
 
-def prior_of(basis: Basis) -> Belief:
+def build_prior(basis: Basis) -> Belief:
     """Belief before the first byte: the tables at the recommended settings, or nothing without one for each chunk."""
     tables = [chunk.expectation for chunk in basis.chunks]
     sds = [
-        table.at(*point_of(chunk.plan.parameters)).log_sd
+        table.at(*to_point(chunk.plan.parameters)).log_sd
         for chunk, table in zip(basis.chunks, tables, strict=True)
         if table is not None
     ]
-    return prior(max(sds)) if len(sds) == len(tables) else Belief(path=Gain(0.0, UNKNOWN_SD**2))
+    return build_prior_belief(max(sds)) if len(sds) == len(tables) else Belief(path=Gain(0.0, UNKNOWN_SD**2))
 
 
-def learned(state: TuningState, seen: Observation) -> TuningState:
+def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
     """Beliefs and change detection after a tick with throughput; while streams are tried nothing is expected of it."""
     log_ratio, chunk_ratios = log_ratios(seen)
     extra = seen.slow_start**2
     belief = state.belief
-    change = state.change.seen(belief.surprise(log_ratio, extra))
-    belief = belief.learned(log_ratio, chunk_ratios, extra, _power_seen(seen))
+    change = state.change.update(belief.surprise(log_ratio, extra))
+    belief = belief.update(log_ratio, chunk_ratios, extra, _power_seen(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
-        belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
-    plateau = state.plateau.seen(seen.throughput_bps, seen.sample.queueing_delay_s)
+        belief, change = belief.reopen(REOPENED_SD), ChangeDetector(repeats=change.repeats)
+    plateau = state.plateau.update(seen.throughput_bps, seen.sample.queueing_delay_s)
     return replace(state, belief=belief, change=change, plateau=plateau)
 
 
-def _power_seen(seen: Observation) -> Seen | None:
+def _power_seen(seen: Observation) -> Measurement | None:
     """ln(measured / expected by the tables alone) on the agreement's energy basis.
 
     A meter's noise is a share of all it shows, and so a larger one of what is left above the base. ``None`` without a
     meter or tables that know power, and where nothing is left.
     """
     view, total_w = seen.forecaster, seen.sample.power_w
-    if view is None or total_w is None or (power_w := total_w - view.idle_w) < LEAST_W:
+    if view is None or total_w is None or (power_w := total_w - view.idle_w) < MIN_W:
         return None
-    expected_w = view.bare_power_w() or 0.0
-    if expected_w < LEAST_W:
+    expected_w = view.table_power_w() or 0.0
+    if expected_w < MIN_W:
         return None
-    return Seen(math.log(power_w / expected_w), (FIRST_NOISE * total_w / power_w) ** 2)
+    return Measurement(math.log(power_w / expected_w), (FIRST_NOISE * total_w / power_w) ** 2)
 
 
-def expected_by(state: TuningState, seen: Observation) -> float:
+def predict_throughput_bps(state: TuningState, seen: Observation) -> float:
     """Throughput that this state's belief expected of the tick, bit/s."""
     log_ratio, _ = log_ratios(seen)
     return seen.throughput_bps * math.exp(min(state.belief.path.mean - log_ratio, 50.0))

@@ -27,7 +27,7 @@ MAX_PARALLELISM = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SettingLimits:
     """``caps`` of the whole transfer, ``files`` left in each chunk, ``streams`` that congestion permits in all."""
 
     caps: Caps
@@ -35,11 +35,11 @@ class Limits:
     streams: int | None = None
 
     @property
-    def most_streams(self) -> int | None:
+    def max_streams(self) -> int | None:
         known = [each for each in (self.caps.streams, self.streams) if each is not None]
         return max(min(known), len(self.files)) if known else None
 
-    def hold(self, settings: Sequence[Parameters]) -> bool:
+    def permits(self, settings: Sequence[Parameters]) -> bool:
         """Whether nothing of the settings has to be cut."""
         for each, files in zip(settings, self.files, strict=True):
             channels, pipelining = each.concurrency or 0, each.pipelining
@@ -47,12 +47,12 @@ class Limits:
                 return False
             if pipelining is not None and pipelining > 1 and pipelining * channels > files:
                 return False
-        most_channels, most_streams = self.caps.concurrency, self.most_streams
+        most_channels, max_streams = self.caps.concurrency, self.max_streams
         return (most_channels is None or _channels(settings) <= most_channels) and (
-            most_streams is None or sum(each.streams for each in settings) <= most_streams
+            max_streams is None or sum(each.streams for each in settings) <= max_streams
         )
 
-    def are_within(self, other: "Limits") -> bool:
+    def are_within(self, other: "SettingLimits") -> bool:
         """Whether all that these limits permit of as many chunks the other ones permit, too."""
         caps, others = self.caps, other.caps
         return (
@@ -60,17 +60,17 @@ class Limits:
             and _is_within(caps.concurrency, others.concurrency)
             and _is_within(caps.parallelism, others.parallelism)
             and _is_within(caps.pipelining, others.pipelining)
-            and _is_within(self.most_streams, other.most_streams)
+            and _is_within(self.max_streams, other.max_streams)
         )
 
     @property
     def share_a_cap(self) -> bool:
         """Whether what one chunk may have depends on the others."""
-        return self.caps.concurrency is not None or self.most_streams is not None
+        return self.caps.concurrency is not None or self.max_streams is not None
 
     def room(self, settings: Sequence[Parameters], index: int) -> "Room":
         """What is left for one chunk if the others keep their settings."""
-        files, most = self.files[index], self.most_streams
+        files, most = self.files[index], self.max_streams
         if not self.share_a_cap:
             return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
         others = [each for i, each in enumerate(settings) if i != index]
@@ -85,7 +85,7 @@ class Limits:
 
     def channels(self) -> tuple[int, ...]:
         """Most channels of each chunk: its files, or its part of those permitted."""
-        return self.files if self.caps.concurrency is None else shares(self.files, self.caps.concurrency)
+        return self.files if self.caps.concurrency is None else split_streams(self.files, self.caps.concurrency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +124,27 @@ class Room:
 
     def with_requests(self, point: Point) -> Point:
         concurrency, parallelism, pipelining = point
-        return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
+        return (concurrency, parallelism, limit_requests(pipelining, concurrency, self.files))
 
 
 def _is_within(cap: int | None, other: int | None) -> bool:
     return other is None or (cap is not None and cap <= other)
 
 
-def requests(pipelining: int, channels: int, files: int) -> int:
+def limit_requests(pipelining: int, channels: int, files: int) -> int:
     """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
     part = max(files // channels, 1)
     return pipelining if pipelining <= part else 1 << (part.bit_length() - 1)
 
 
-def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.PARALLELISM) -> tuple[Parameters, ...]:
+def fit_to_limits(
+    settings: Sequence[Parameters], limits: SettingLimits, first: First = First.PARALLELISM
+) -> tuple[Parameters, ...]:
     """The settings cut to the limits: each by itself, then all in proportion for what the sums may be.
 
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
-    if limits.hold(settings):
+    if limits.permits(settings):
         return tuple(settings)
     cut = _streams_fitted(settings, limits, first)
     return tuple(_with_requests(each, files) for each, files in zip(cut, limits.files, strict=True))
@@ -151,11 +153,11 @@ def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.
 def _with_requests(parameters: Parameters, files: int) -> Parameters:
     if parameters.pipelining is None:
         return parameters
-    allowed = requests(parameters.pipelining, parameters.concurrency or 1, files)
+    allowed = limit_requests(parameters.pipelining, parameters.concurrency or 1, files)
     return parameters if allowed == parameters.pipelining else replace(parameters, pipelining=allowed)
 
 
-def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First) -> tuple[Parameters, ...]:
+def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first: First) -> tuple[Parameters, ...]:
     permitted = [each if limits.caps.allow(each) else limits.caps.clamp(each) for each in settings]
     within = tuple(
         each if 1 <= (each.concurrency or 0) <= files else replace(each, concurrency=min(each.concurrency or 1, files))
@@ -163,19 +165,19 @@ def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First
     )
     most_channels = limits.caps.concurrency
     if most_channels is not None and _channels(within) > most_channels:
-        channels = shares([each.concurrency or 1 for each in within], most_channels)
+        channels = split_streams([each.concurrency or 1 for each in within], most_channels)
         within = tuple(replace(each, concurrency=count) for each, count in zip(within, channels, strict=True))
-    most = limits.most_streams
+    most = limits.max_streams
     if most is None or sum(each.streams for each in within) <= most:
         return within
-    budgets = shares([each.streams for each in within], most)
+    budgets = split_streams([each.streams for each in within], most)
     return tuple(
-        with_streams(each, budget, files=files, caps=limits.caps, first=first)
+        fit_to_streams(each, budget, files=files, caps=limits.caps, first=first)
         for each, budget, files in zip(within, budgets, limits.files, strict=True)
     )
 
 
-def shares(wanted: Sequence[int], total: int) -> tuple[int, ...]:
+def split_streams(wanted: Sequence[int], total: int) -> tuple[int, ...]:
     """``total`` split in proportion to ``wanted``, at least one each, none above what it wants (largest remainder)."""
     count = len(wanted)
     if sum(wanted) <= total or total <= count:
@@ -189,12 +191,12 @@ def shares(wanted: Sequence[int], total: int) -> tuple[int, ...]:
     return tuple(dealt)
 
 
-def most_parallelism(caps: Caps, now: int) -> int:
+def parallelism_limit(caps: Caps, now: int) -> int:
     """Streams that a file may have which has ``now``."""
     return min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, now))
 
 
-def with_streams(
+def fit_to_streams(
     parameters: Parameters, streams: int, *, files: int, caps: Caps, first: First = First.CONCURRENCY
 ) -> Parameters:
     """The setting with at most ``streams`` streams: reached by ``first``, and by the other axis where that ends.
@@ -209,7 +211,7 @@ def with_streams(
         parallelism = max(1, min(parallelism, streams // concurrency))
         concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
         return replace(parameters, concurrency=concurrency, parallelism=parallelism)
-    most_parallel = most_parallelism(caps, parallelism)
+    most_parallel = parallelism_limit(caps, parallelism)
     parallelism = min(parallelism, max(streams, 1))
     concurrency = max(1, min(most_channels, streams // parallelism))
     if concurrency < most_channels:

@@ -10,14 +10,14 @@ from tradewind.energy.ends import count_power
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.recommendation import CompactTable
-from tradewind.tuning.bank import Bank, above_base_w, credited, energy_per_byte
+from tradewind.tuning.bank import Bank, above_base_w, credit_bank, energy_per_byte
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
-from tradewind.tuning.forecast import ActiveChunk, Forecaster, forecaster
+from tradewind.tuning.forecast import ActiveChunk, Forecaster, build_forecaster
 from tradewind.tuning.path import congestion
 from tradewind.tuning.path.base_rtt import BaseRtt
 from tradewind.tuning.path.congestion import Loss, Signal
-from tradewind.tuning.sample import LEAST_BPS, ChunkProgress, Sample
+from tradewind.tuning.sample import MIN_BPS, ChunkProgress, TickSample
 from tradewind.tuning.state import TuningState
 
 FULL_SHARE = 0.5
@@ -41,7 +41,7 @@ class Observation(NamedTuple):
     """One tick, read.
 
     ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
-    ``active`` : chunks with bytes left, ``files_left`` of each. ``asked`` : what the last decision asked for each;
+    ``active`` : chunks with bytes left, ``files_left`` of each. ``requested`` : what the last decision asked for each;
     where it did not speak of a chunk, what is in force. ``streams`` : in force.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
@@ -50,13 +50,13 @@ class Observation(NamedTuple):
     ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
     """
 
-    sample: Sample
+    sample: TickSample
     interval_s: float
     elapsed_s: float
     bank: Bank
     active: tuple[ActiveChunk, ...]
     files_left: tuple[int, ...]
-    asked: tuple[Parameters, ...]
+    requested: tuple[Parameters, ...]
     streams: int
     rtt_s: float
     expected_delay_s: float
@@ -105,7 +105,7 @@ class Observation(NamedTuple):
         return energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
 
 
-def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
+def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation:
     """Read the sample; ``state`` is that before it."""
     interval_s = _interval_s(state, sample)
     plan = {each.chunk: each.parameters for each in state.decision.chunks}
@@ -116,13 +116,13 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
     told_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
-    base_rtt = state.base_rtt.seen(sample, state.limit.cut_bps)
+    base_rtt = state.base_rtt.update(sample, state.limit.cut_bps)
     sample, power_note = _with_counted_power(basis, sample)
-    sample = base_rtt.shown_in(_with_shortest_rtt(basis, sample, tables, before_cuts))
+    sample = base_rtt.correct_sample(_with_shortest_rtt(basis, sample, tables, before_cuts))
     expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(told_min_rtt_s, base_rtt.found_s))
     longer_by_s = base_rtt.found_s - max(told_min_rtt_s, state.base_rtt.found_s)
     loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
-    view = forecaster(basis, active, state.belief, basis.z)
+    view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
     if power_w is None and view is not None:
         power_w = view.expected_power_w()
@@ -130,16 +130,18 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
         sample=sample,
         interval_s=interval_s,
         elapsed_s=state.elapsed_s + interval_s,
-        bank=credited(state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s),
+        bank=credit_bank(
+            state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s
+        ),
         active=active,
         files_left=tuple([chunk.files_left for chunk in active]),
-        asked=tuple([plan.get(chunk.basis.kind, chunk.parameters) for chunk in active]),
+        requested=tuple([plan.get(chunk.basis.kind, chunk.parameters) for chunk in active]),
         streams=streams,
         rtt_s=rtt_s,
         expected_delay_s=expected_delay_s,
         loss=None if loss is None else loss.share,
         is_lossy=loss is not None and loss.share > tolerated_loss,
-        signal=congestion.signal_of(
+        signal=congestion.classify_signal(
             delay_s=sample.queueing_delay_s,
             expected_s=expected_delay_s,
             loss=loss,
@@ -156,7 +158,7 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
     )
 
 
-def _with_counted_power(basis: Basis, sample: Sample) -> tuple[Sample, str]:
+def _with_counted_power(basis: Basis, sample: TickSample) -> tuple[TickSample, str]:
     """Return the sample with power of the ends that the target counts, and what of that is estimated."""
     if not sample.power_ends:
         return sample, ""
@@ -164,7 +166,7 @@ def _with_counted_power(basis: Basis, sample: Sample) -> tuple[Sample, str]:
     return replace(sample, power_w=counted.power_w), counted.note
 
 
-def _with_shortest_rtt(basis: Basis, sample: Sample, tables: Sequence[CompactTable], streams: int) -> Sample:
+def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[CompactTable], streams: int) -> TickSample:
     """A transfer that begins behind a full queue has never seen the path empty: what was known before it has.
 
     A difference that no queue explains means that the path is another one now.
@@ -177,7 +179,7 @@ def _with_shortest_rtt(basis: Basis, sample: Sample, tables: Sequence[CompactTab
     return replace(sample, min_rtt_s=known_s) if sample.min_rtt_s - known_s <= explained_s else sample
 
 
-def _interval_s(state: TuningState, sample: Sample) -> float:
+def _interval_s(state: TuningState, sample: TickSample) -> float:
     """Time since the last tick by the clock where it is plausible, else by the intervals that must have passed."""
     if state.sequence < 0 or sample.interval_s == 0:
         return sample.interval_s
@@ -186,13 +188,13 @@ def _interval_s(state: TuningState, sample: Sample) -> float:
     return by_clock if by_ticks / _CLOCK_SLACK <= by_clock <= by_ticks * _CLOCK_SLACK else by_ticks
 
 
-def _loss(state: TuningState, sample: Sample) -> Loss | None:
+def _loss(state: TuningState, sample: TickSample) -> Loss | None:
     """What of this tick's bytes was sent again; ``None`` where too few were sent, or counters began anew."""
     if None in (sample.sent_bytes, sample.retransmitted_bytes, state.sent_bytes, state.retransmitted_bytes):
         return None
     sent = (sample.sent_bytes or 0) - (state.sent_bytes or 0)
     again = (sample.retransmitted_bytes or 0) - (state.retransmitted_bytes or 0)
-    if sent < congestion.LEAST_BYTES_FOR_LOSS or again < 0:
+    if sent < congestion.MIN_BYTES_FOR_LOSS or again < 0:
         return None
     return Loss(min(again / sent, 1.0), sent)
 
@@ -205,7 +207,7 @@ def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
     return min(SLOW_START_ROUND_TRIPS * rtt_s / interval_s, 1.0) / 2
 
 
-def active_chunks(basis: Basis, plan: Plan, sample: Sample) -> tuple[ActiveChunk, ...]:
+def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveChunk, ...]:
     """Chunks with bytes left, in the order of the basis, no more than the caps have channels for.
 
     Raises
@@ -241,7 +243,7 @@ def with_channels(
     return tuple(chunks[i] for i in sorted(order[:channels]))
 
 
-def _split(basis: Basis, plan: Plan, sample: Sample) -> tuple[ChunkProgress, ...]:
+def _split(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ChunkProgress, ...]:
     """Sums of a tool that tells no chunks, shared out by their bytes at the start."""
     whole = max(basis.total_bytes, 1)
     return tuple(
@@ -261,10 +263,10 @@ def log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, floa
     total_bps = observation.throughput_bps
     if view is None:
         return math.log(total_bps), {}
-    bare = view.bare_rates()
+    bare = view.table_rates_bps()
     ratios = {
         chunk.basis.kind: math.log(chunk.throughput_bps / rate)
         for chunk, rate in zip(view.active, bare, strict=True)
-        if chunk.throughput_bps >= LEAST_BPS
+        if chunk.throughput_bps >= MIN_BPS
     }
     return math.log(total_bps / sum(bare)), ratios if len(ratios) == len(view.active) else {}

@@ -10,7 +10,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.tuning.basis import Basis, ChunkBasis
 
 
-def opened(
+def prepare_basis(
     *,
     sla: Sla,
     plan: Sequence[ChunkPlan],

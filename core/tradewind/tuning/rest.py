@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from tradewind.parameters import Parameters
 from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.choice import HYSTERESIS, Chosen, best, in_force, outlook_of, shortfall
+from tradewind.tuning.choice import HYSTERESIS, SettingChoice, choose_best, current_settings, predict_outlook, shortfall
 from tradewind.tuning.forecast import Forecaster
-from tradewind.tuning.limits import Limits
+from tradewind.tuning.limits import SettingLimits
 
 _OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS: 0.0}
 """Multiples of δ by which the costs of two settings may move apart."""
@@ -40,7 +40,7 @@ class Rest:
     """A moment at which nothing paid: what was in force, permitted, asked for, believed, left. ``spare`` is H − G."""
 
     settings: tuple[Parameters, ...]
-    limits: Limits
+    limits: SettingLimits
     goal: Goal
     spare: float
     own: tuple[float, ...]
@@ -49,9 +49,9 @@ class Rest:
     path_sd: float
     power_mean: float
 
-    def holds(self, view: Forecaster, goal: Goal, limits: Limits) -> bool:
+    def holds(self, view: Forecaster, goal: Goal, limits: SettingLimits) -> bool:
         """Whether a search would still find nothing that pays."""
-        settings = in_force(view, limits)
+        settings = current_settings(view, limits)
         if settings != self.settings or goal.objective is not self.goal.objective:
             return False
         if not limits.are_within(self.limits) or not self._keeps_requests(view, limits):
@@ -66,10 +66,10 @@ class Rest:
         if not goal.has_bounds:
             return True
         return self._eased(view, goal) + 2 * own + apart <= HYSTERESIS and not shortfall(
-            goal, outlook_of(view, settings)
+            goal, predict_outlook(view, settings)
         )
 
-    def _keeps_requests(self, view: Forecaster, limits: Limits) -> bool:
+    def _keeps_requests(self, view: Forecaster, limits: SettingLimits) -> bool:
         chunks = zip(view.expectations, limits.files, self.limits.files, strict=True)
         return all(each.keeps_requests(limits, files, most) for each, files, most in chunks)
 
@@ -84,20 +84,20 @@ class Rest:
         )
 
 
-def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> Rest | None:
+def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: SettingLimits) -> Rest | None:
     """How long the answer stands that nothing pays; ``None`` where it has to be found again at the next tick."""
     if shortfall(goal, chosen.present) > 0:
         return None
     if goal.has_bounds:
-        chosen = best(view, goal.eased(HYSTERESIS), limits)
-    if chosen.most_gained >= HYSTERESIS:
+        chosen = choose_best(view, goal.relax(HYSTERESIS), limits)
+    if chosen.max_gain >= HYSTERESIS:
         return None
-    settings = in_force(view, limits)
+    settings = current_settings(view, limits)
     return Rest(
         settings=settings,
         limits=limits,
         goal=goal,
-        spare=HYSTERESIS - chosen.most_gained,
+        spare=HYSTERESIS - chosen.max_gain,
         own=_own(view),
         remaining_bytes=tuple(chunk.remaining_bytes for chunk in view.active),
         path_mean=view.belief.path.mean,

@@ -11,19 +11,19 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import BITS_PER_BYTE
 
-HIGHEST_BPS = 1e16
+MAX_BPS = 1e16
 """Beyond any network: such a figure is damage, not a measurement."""
 
-LEAST_BPS = 1.0
+MIN_BPS = 1.0
 """A slower transfer or chunk stands still; its logarithm would tell nothing."""
 
-LEAST_W = 1e-3
+MIN_W = 1e-3
 """A meter that shows less is not measuring."""
 
-HIGHEST_S = 1e7
+MAX_S = 1e7
 """Longest interval or round trip that is believed, about four months."""
 
-MOST_STREAMS = 4096
+MAX_STREAMS = 4096
 """More are no transfer's; dealing so many anew would take a service's time from everybody else."""
 
 _HIGHEST = {
@@ -33,11 +33,11 @@ _HIGHEST = {
     "remaining_files": math.inf,
     "sent_bytes": math.inf,
     "retransmitted_bytes": math.inf,
-    "throughput_bps": HIGHEST_BPS,
-    "interval_s": HIGHEST_S,
-    "rtt_s": HIGHEST_S,
-    "min_rtt_s": HIGHEST_S,
-    "power_w": HIGHEST_BPS,
+    "throughput_bps": MAX_BPS,
+    "interval_s": MAX_S,
+    "rtt_s": MAX_S,
+    "min_rtt_s": MAX_S,
+    "power_w": MAX_BPS,
 }
 """None of these is below 0."""
 
@@ -54,7 +54,7 @@ class ChunkProgress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class TickSample:
     """One tick.
 
     Rates are means over the last ``interval_s`` seconds. ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes``
@@ -100,15 +100,15 @@ class Sample:
         if len(set(hosts)) < len(hosts) or (None in hosts and len(hosts) > 1):
             raise InvalidValue("power_ends", "must name each end once")
         for i, each in enumerate(self.power_ends):
-            if not 0 <= each.power_w <= HIGHEST_BPS:
+            if not 0 <= each.power_w <= MAX_BPS:
                 raise InvalidValue(f"power_ends.{i}.power_w", f"cannot be {each.power_w:g}")
 
     def _check_chunks(self) -> None:
         streams = sum(chunk.parameters.streams for chunk in self.chunks)
-        if streams > MOST_STREAMS:
-            raise InvalidValue("chunks", f"have {streams} streams, above the {MOST_STREAMS} that a transfer may have")
+        if streams > MAX_STREAMS:
+            raise InvalidValue("chunks", f"have {streams} streams, above the {MAX_STREAMS} that a transfer may have")
         for i, chunk in enumerate(self.chunks):
-            if not 0 <= chunk.throughput_bps <= HIGHEST_BPS:
+            if not 0 <= chunk.throughput_bps <= MAX_BPS:
                 raise InvalidValue(f"chunks.{i}.throughput_bps", f"cannot be {chunk.throughput_bps:g}")
             if chunk.remaining_bytes < 0:
                 raise InvalidValue(f"chunks.{i}.remaining_bytes", f"must not be negative, got {chunk.remaining_bytes}")

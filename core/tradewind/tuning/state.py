@@ -97,7 +97,7 @@ class TuningState:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidValue("state", f"is damaged: {error!r}") from error
 
-    def limited_by(self, limit: StreamLimit) -> "TuningState":
+    def with_limit(self, limit: StreamLimit) -> "TuningState":
         """With what congestion permits now, which is the same on most ticks."""
         return self if limit is self.limit else replace(self, limit=limit)
 

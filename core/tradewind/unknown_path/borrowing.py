@@ -12,7 +12,7 @@ from itertools import chain
 
 from tradewind.dataset import DataSet
 from tradewind.energy.ends import PowerByEnd
-from tradewind.model import LeafModel, compacted
+from tradewind.model import LeafModel, compact_settings
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -29,18 +29,18 @@ OTHER_MOVER_LOG_SD = 0.35
 
 
 @dataclass(frozen=True, slots=True)
-class Lendable:
+class LendableSettings:
     """Certified settings of a leaf: those to try on any path near by, and, in groups of as many streams each, those
     that the prior may choose from.
     """
 
-    offered: tuple[Parameters, ...]
-    searched: tuple[tuple[Parameters, ...], ...]
+    candidates: tuple[Parameters, ...]
+    stream_groups: tuple[tuple[Parameters, ...], ...]
 
     @classmethod
-    def of(cls, leaf: LeafModel, compact: CompactTable) -> "Lendable":
+    def of(cls, leaf: LeafModel, compact: CompactTable) -> "LendableSettings":
         """Of a leaf and its own compact table, which holds the best already."""
-        best = (each.parameters for each in compacted(compact.predicted.settings, BEST) if each.certified)
+        best = (each.parameters for each in compact_settings(compact.predicted.settings, BEST) if each.certified)
         return cls(tuple(dict.fromkeys((*best, *_grid(leaf)))), tuple(_by_streams(leaf)))
 
 
@@ -79,7 +79,7 @@ class Lender:
     """
 
     leaf: LeafModel
-    lendable: Lendable
+    lendable: LendableSettings
     path: Path
     weight: float
     log_variance: float = 0.0
@@ -90,7 +90,7 @@ class Lender:
         return DataSet(file_count=files, total_bytes=round(files * 2.0**self.leaf.leaf.log2_mean_file_bytes))
 
 
-def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: float) -> SettingTable:
+def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: float) -> SettingTable:
     """Table of an unseen path; empty where no lender certifies any setting. Nothing in it is certified itself.
 
     Parameters
@@ -103,8 +103,8 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     log T_new(x) = log prior_new(x) + Σ w·(log T_nb(x) − log prior_nb(x)) / Σ w; the variance is the neighbours' plus
     their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
     """
-    expected_bps = prior.rate(path, dataset, load)
-    powered = lenders_of_power(lenders)
+    expected_bps = prior.throughput_model(path, dataset, load)
+    powered = select_power_lenders(lenders)
     known = [
         (
             each.weight if each in powered else 0.0,
@@ -112,7 +112,7 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
             each.log_variance,
             each.leaf.table.settings,
             each.leaf.lattice.places(),
-            prior.rate(each.path, each.dataset(), each.leaf.leaf.load),
+            prior.throughput_model(each.path, each.dataset(), each.leaf.leaf.load),
         )
         for each in lenders
     ]
@@ -133,13 +133,13 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     return SettingTable(tuple(settings), _base_power_w(powered))
 
 
-def power_by_end_of(lenders: Sequence[Lender]) -> PowerByEnd:
+def find_power_by_end(lenders: Sequence[Lender]) -> PowerByEnd:
     """Return the ends that a borrowed table's power is of; empty where no lender says."""
-    powered = lenders_of_power(lenders)
+    powered = select_power_lenders(lenders)
     return powered[0].leaf.power_by_end if powered else {}
 
 
-def lenders_of_power(lenders: Sequence[Lender]) -> list[Lender]:
+def select_power_lenders(lenders: Sequence[Lender]) -> list[Lender]:
     """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs.
 
     A table that is borrowed of these alone knows the power of each of its settings.
@@ -163,8 +163,8 @@ def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], 
     To those on offer come the fastest here of each number of streams, which the leaves' own best may miss: many
     settings fill their path alike that do not fill another one.
     """
-    offered = chain.from_iterable(each.lendable.offered for each in lenders)
-    fastest = (max(group, key=expected_bps) for group in lenders[0].lendable.searched)
+    offered = chain.from_iterable(each.lendable.candidates for each in lenders)
+    fastest = (max(group, key=expected_bps) for group in lenders[0].lendable.stream_groups)
     return dict.fromkeys(chain(offered, fastest))
 
 

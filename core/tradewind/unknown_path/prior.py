@@ -62,10 +62,10 @@ def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: f
     ------
     InvalidValue : neither bandwidth nor RTT of the path is known, so that nothing bounds the rate.
     """
-    return rate(path, dataset, load)(parameters)
+    return throughput_model(path, dataset, load)(parameters)
 
 
-def rate(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
+def throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
     """The same for any number of settings: what does not depend on the setting is computed once."""
     pipe = (path.bandwidth_bps or math.inf) * (1 - load)
     stream = min(stream_rate_bps(path), pipe)
@@ -83,17 +83,17 @@ def rate(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameter
     return at
 
 
-def settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
+def permitted_settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
     """The prior's lattice of settings within ``caps``."""
     return (setting for setting in _SETTINGS if caps.allow(setting))
 
 
-def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> SettingTable:
+def build_table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> SettingTable:
     """The prior as a table: every permitted setting with the prior mean and spread; power is unknown.
 
     Nothing in it is certified, so no SLA is promised on it.
     """
-    expected_bps = rate(path, dataset, load)
+    expected_bps = throughput_model(path, dataset, load)
     return SettingTable(
         settings=tuple(
             PredictedSetting(
@@ -102,6 +102,6 @@ def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0)
                 log_throughput_sd=PRIOR_LOG_SD,
                 certified=False,
             )
-            for setting in settings(caps)
+            for setting in permitted_settings(caps)
         )
     )

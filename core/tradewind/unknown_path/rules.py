@@ -16,7 +16,7 @@ from tradewind.path import BOUNDS, Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.shared_pipe import end_times_s
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import unit_target
+from tradewind.tiers.selection import target_in_unit
 from tradewind.units import format_bps, format_seconds
 from tradewind.unknown_path import prior
 
@@ -43,16 +43,16 @@ _FRUGAL = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENER
 
 
 @dataclass(frozen=True, slots=True)
-class ColdStart:
+class ColdStartPlan:
     """A plan of the closed-form rules, in the order of its chunks, and why it is so."""
 
     plan: tuple[ChunkPlan, ...]
     rationale: str
 
 
-def cold_start(
+def plan_cold_start(
     sla: Sla, chunks: Sequence[Chunk], path: Path, caps: Caps = NO_CAPS, load: float | None = None
-) -> ColdStart:
+) -> ColdStartPlan:
     """The plan of the rule for an agreement (002 §4): MaxThr, MinE, EE or FlexibleThr.
 
     The rules see the bandwidth that the load leaves, BW · (1 − ℓ). A rate, a deadline or a fraction is FlexibleThr's
@@ -67,14 +67,14 @@ def cold_start(
     load : external load ℓ, 0..1, of which no more than ``LOAD_MAX`` is believed; ``None``: not known, so none.
     """
     taken = min(load or 0.0, LOAD_MAX)
-    free = _without_load(completed(path), taken)
+    free = _without_load(fill_in_assumptions(path), taken)
     channels = heuristics.channels_allowed(caps)
     name, ruled = _by_rule(sla, chunks, free, channels)
     plan, why = _within(chunks, ruled, caps), ""
     if sla.kind in _FRUGAL:
 
         def rated(name: str, ruled: Sequence[ChunkPlan]) -> _Rated:
-            return _rated(name, chunks, _within(chunks, ruled, caps), completed(path), taken)
+            return _rated(name, chunks, _within(chunks, ruled, caps), fill_in_assumptions(path), taken)
 
         own = rated(name, ruled)
         chosen = _frugal(own, chunks, free, channels, rated)
@@ -85,7 +85,7 @@ def cold_start(
                 f": {own.name} is expected to take more energy, {_spent(own)} against {_spent(chosen)}",
             )
     at_load = f" at load {taken:.2f}" if taken else ""
-    return ColdStart(plan, f"closed-form rule {name} for {sla.kind}{at_load}{why}{assuming(path)}")
+    return ColdStartPlan(plan, f"closed-form rule {name} for {sla.kind}{at_load}{why}{describe_assumptions(path)}")
 
 
 class _Rated(NamedTuple):
@@ -186,12 +186,12 @@ def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> 
     return tuple(plan)
 
 
-def completed(path: Path) -> Path:
+def fill_in_assumptions(path: Path) -> Path:
     """``path`` with what the rules cannot do without."""
     return path.completed_by(ASSUMED_PATH)
 
 
-def assuming(path: Path) -> str:
+def describe_assumptions(path: Path) -> str:
     """The phrase that admits what is assumed of ``path``, to be put behind a statement; empty where nothing is."""
     assumed = [
         f"{name} {text}"
@@ -206,7 +206,7 @@ def assuming(path: Path) -> str:
 
 def expected_bps(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None = None) -> float:
     """Prior mean of chunks that run side by side, bit/s: their rates added up, within what the load leaves."""
-    known, taken = completed(path), min(load or 0.0, LOAD_MAX)
+    known, taken = fill_in_assumptions(path), min(load or 0.0, LOAD_MAX)
     rates = (
         prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
         for chunk, each in zip(chunks, plan, strict=True)
@@ -228,7 +228,7 @@ def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tu
         return "EE", _efficient(chunks, path, channels)
     if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
         total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
-        wanted_bps = unit_target(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
+        wanted_bps = target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
         return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(wanted_bps or 0.0, 1.0), channels)
     return "MinE", heuristics.min_energy(chunks, path, channels)
 

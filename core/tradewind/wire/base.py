@@ -46,7 +46,7 @@ _PLAIN_REASONS = MappingProxyType(
 )
 """Where pydantic's own words speak of Python."""
 
-PATTERN_TOLD: Mapping[str, str] = MappingProxyType(
+PATTERN_DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {
         NO_CONTROLS: "must have no control characters",
         _NO_ZEROS: "must have no control characters",
@@ -84,7 +84,7 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-def reason_of(error: ErrorDetails) -> InvalidValue:
+def describe_validation_error(error: ErrorDetails) -> InvalidValue:
     """The first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
     field = ".".join(str(part) for part in error["loc"]) or "row"
     if "sla" in error["loc"][:-1] and error["type"] in _OF_AGREEMENTS:
@@ -97,6 +97,6 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
         return InvalidValue(field, f"must have {match[1]}, has {match[2]}")
     if error["type"] == "string_pattern_mismatch":
         pattern = error["msg"].partition("'")[2].rpartition("'")[0]  # the context that has it as well is often left out
-        return InvalidValue(field, PATTERN_TOLD.get(pattern, "is not of the form that it must have"))
+        return InvalidValue(field, PATTERN_DESCRIPTIONS.get(pattern, "is not of the form that it must have"))
     told = error["msg"].removeprefix("Value error, ")
     return InvalidValue(field, _PLAIN_REASONS.get(error["type"], told[0].lower() + told[1:]))

@@ -7,13 +7,13 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms
-from tradewind.mobile.profiles import MOST_OF_ANY, RadioProfile
-from tradewind.mobile.queue import LONGEST_WAIT_S, Burst, BurstMode, QueuedJob
+from tradewind.mobile.batching import MAX_JOBS, BatchPlan, BatchTerms
+from tradewind.mobile.profiles import MAX_VALUE, RadioProfile
+from tradewind.mobile.queue import MAX_WAIT_S, Burst, BurstMode, QueuedJob
 from tradewind.wire.base import Bandwidth, Count, Name, Open, Strict
 from tradewind.wire.devices import ProfileName
 
-Moment = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
+Moment = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
 
 
 class WireQueuedJob(Strict):
@@ -35,10 +35,10 @@ class WireQueuedJob(Strict):
         ------
         InvalidValue : it would last too long.
         """
-        return QueuedJob(**dict(self)).within_bounds()
+        return QueuedJob(**dict(self)).require_plannable()
 
     @classmethod
-    def of(cls, job: QueuedJob) -> Self:
+    def from_domain(cls, job: QueuedJob) -> Self:
         return cls(
             name=job.name,
             total_bytes=job.total_bytes,
@@ -57,9 +57,9 @@ class BatchingRequest(Strict):
 
     radio: ProfileName
     device: ProfileName | None = None
-    waiting_price_j_per_s: Annotated[float, Field(ge=0, le=MOST_OF_ANY)] = 0.0
+    waiting_price_j_per_s: Annotated[float, Field(ge=0, le=MAX_VALUE)] = 0.0
     bandwidth_bps: Bandwidth | None = None
-    jobs: tuple[WireQueuedJob, ...] = Field(min_length=1, max_length=MOST_JOBS)
+    jobs: tuple[WireQueuedJob, ...] = Field(min_length=1, max_length=MAX_JOBS)
 
     def to_jobs(self) -> list[QueuedJob]:
         return [job.to_job() for job in self.jobs]
@@ -85,7 +85,7 @@ class WireBurst(Open):
     jobs: tuple[BatchedJob, ...]
 
     @classmethod
-    def of(cls, burst: Burst) -> Self:
+    def from_domain(cls, burst: Burst) -> Self:
         jobs = tuple(
             BatchedJob(
                 name=each.job.name,
@@ -120,12 +120,12 @@ class BatchingAdvice(Open):
     rationale: str
 
     @classmethod
-    def of(cls, plan: BatchPlan, radio: RadioProfile) -> Self:
+    def from_domain(cls, plan: BatchPlan, radio: RadioProfile) -> Self:
         return cls(
             radio=radio.name,
-            bursts=tuple(WireBurst.of(burst) for burst in plan.bursts),
+            bursts=tuple(WireBurst.from_domain(burst) for burst in plan.bursts),
             planned=RadioEnergy(active_j=plan.active_j, tail_j=plan.tail_j),
-            on_their_own=RadioEnergy(active_j=plan.apart_active_j, tail_j=plan.apart_tail_j),
+            on_their_own=RadioEnergy(active_j=plan.separate_active_j, tail_j=plan.separate_tail_j),
             saved_j=plan.saved_j,
             tails_saved=plan.tails_saved,
             delay_s=plan.delay_s,

@@ -5,33 +5,40 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from tradewind.compression.advice import DEFAULT_CPU_W, DEFAULT_NETWORK_W, Advice, Objective, Option, Question
-from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
+from tradewind.compression.advice import (
+    DEFAULT_CPU_W,
+    DEFAULT_NETWORK_W,
+    CodecAdvice,
+    CompressionOption,
+    CompressionQuery,
+    Objective,
+)
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
 from tradewind.compression.content import Content, Kind
-from tradewind.compression.history import MOST_CORES, Case, Observation, told_cores
+from tradewind.compression.history import MAX_CORES, CodecObservation, CompressionCase, parse_core_count
 from tradewind.compression.model import (
-    LEAST_CODEC_BPS,
-    LEAST_RATIO,
-    MOST_CODEC_BPS,
-    MOST_RATIO,
-    Line,
+    MAX_CODEC_BPS,
+    MAX_RATIO,
+    MIN_CODEC_BPS,
+    MIN_RATIO,
     Mode,
+    NetworkLine,
     Speeds,
 )
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import CPU_CLASS, AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
-LONGEST_SETUP_S = 3600.0
-MOST_SAMPLES = 64
-MOST_OBSERVATIONS = 1000
-MOST_FILE_CLASSES = 16
-MOST_CONNECTIONS = 1000
+MAX_SETUP_S = 3600.0
+MAX_SAMPLES = 64
+MAX_OBSERVATIONS = 1000
+MAX_FILE_CLASSES = 16
+MAX_CONNECTIONS = 1000
 
 
 def _of_possible_cores(cpu_class: str) -> str:
-    if told_cores(cpu_class) > MOST_CORES:
-        raise ValueError(f"tells of more than {MOST_CORES} cores")
+    if parse_core_count(cpu_class) > MAX_CORES:
+        raise ValueError(f"tells of more than {MAX_CORES} cores")
     return cpu_class
 
 
@@ -40,8 +47,8 @@ CpuClass = Annotated[
     StringConstraints(min_length=1, max_length=100, pattern=CPU_CLASS),
     AfterValidator(_of_possible_cores),
 ]
-Ratio = Annotated[float, Field(gt=LEAST_RATIO, lt=MOST_RATIO)]
-Rate = Annotated[float, Field(gt=LEAST_CODEC_BPS, lt=MOST_CODEC_BPS)]
+Ratio = Annotated[float, Field(gt=MIN_RATIO, lt=MAX_RATIO)]
+Rate = Annotated[float, Field(gt=MIN_CODEC_BPS, lt=MAX_CODEC_BPS)]
 Power = Annotated[float, Field(ge=0, le=1e5)]
 
 
@@ -56,7 +63,7 @@ class WireSpeeds(Strict):
         return Speeds(self.ratio, self.compress_bps, self.decompress_bps)
 
     @classmethod
-    def of(cls, speeds: Speeds) -> Self:
+    def from_domain(cls, speeds: Speeds) -> Self:
         return cls(ratio=speeds.ratio, compress_bps=speeds.compress_bps, decompress_bps=speeds.decompress_bps)
 
 
@@ -72,8 +79,8 @@ class WireSetting(Strict):
             raise ValueError(wrong.reason) from None
         return self
 
-    def to_setting(self) -> Setting:
-        return Setting(self.codec, self.level)
+    def to_setting(self) -> CodecSetting:
+        return CodecSetting(self.codec, self.level)
 
 
 class WireSampled(WireSetting):
@@ -93,13 +100,13 @@ class SampledFile(Strict):
     """
 
     file_bytes: AtLeastOne
-    setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
-    packing_setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
+    setup_s: Annotated[float, Field(ge=0, le=MAX_SETUP_S)] = 0.0
+    packing_setup_s: Annotated[float, Field(ge=0, le=MAX_SETUP_S)] = 0.0
     kind: Kind = Kind.BINARY
     entropy_bits_per_byte: Annotated[float, Field(ge=0, le=8)] | None = None
     cpu_class: CpuClass = "unknown"
     probe: WireSpeeds | None = None
-    samples: Annotated[tuple[WireSampled, ...], Field(max_length=MOST_SAMPLES)] = ()
+    samples: Annotated[tuple[WireSampled, ...], Field(max_length=MAX_SAMPLES)] = ()
     codecs: tuple[Codec, ...] | None = None
     sequential: bool = False
     objective: Objective = Objective.MAX_THROUGHPUT
@@ -123,7 +130,7 @@ class SampledFile(Strict):
             raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
 
-    def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> Question:
+    def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> CompressionQuery:
         """The request in the words of the domain.
 
         Parameters
@@ -131,23 +138,23 @@ class SampledFile(Strict):
         usual_probe : of content of this kind, where the file was not sampled.
         line_bps : that packed files go by; ``raw_bps`` : what others reach, where they go another way.
         """
-        case = Case(
+        case = CompressionCase(
             file_bytes=self.file_bytes,
             kind=self.kind,
             cpu_class=self.cpu_class,
             probe=usual_probe if self.probe is None else self.probe.to_speeds(),
         )
         entropy = self.entropy_bits_per_byte
-        return Question(
+        return CompressionQuery(
             case=case,
-            line=Line(line_bps, self.setup_s),
+            line=NetworkLine(line_bps, self.setup_s),
             packing_setup_s=self.packing_setup_s,
             raw_bps=raw_bps,
             sampled=self.probe is not None,
-            settings=candidates(None if self.codecs is None else frozenset(self.codecs)),
+            settings=candidate_settings(None if self.codecs is None else frozenset(self.codecs)),
             content=None if entropy is None else Content(self.kind, entropy),
             samples=[
-                Observation(case=case, setting=each.to_setting(), speeds=each.speeds.to_speeds())
+                CodecObservation(case=case, setting=each.to_setting(), speeds=each.speeds.to_speeds())
                 for each in self.samples
             ],
             objective=self.objective,
@@ -162,7 +169,7 @@ class AdviceRequest(SampledFile):
 
     bandwidth_bps: Bandwidth
 
-    def to_question(self, usual_probe: Speeds) -> Question:
+    def to_query(self, usual_probe: Speeds) -> CompressionQuery:
         return self.question(usual_probe, self.bandwidth_bps)
 
 
@@ -172,13 +179,13 @@ class FileClassRequest(SampledFile):
     ``connections`` : that packed files go over at once, one a file.
     """
 
-    connections: Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)] = 1
+    connections: Annotated[int, Field(ge=1, le=MAX_CONNECTIONS)] = 1
 
-    def to_question(self, usual_probe: Speeds, beside: "Beside") -> Question:
+    def to_query(self, usual_probe: Speeds, beside: "ExpectedRates") -> CompressionQuery:
         return self.question(usual_probe, beside.packed_bps, beside.recommended_bps)
 
 
-class Beside(NamedTuple):
+class ExpectedRates(NamedTuple):
     """What a recommended setting is expected to reach with files as they are, and connections of packed ones carry."""
 
     recommended_bps: float
@@ -208,19 +215,19 @@ class WireOption(Open):
     energy_j: NonNegative
 
     @property
-    def setting(self) -> Setting | None:
+    def setting(self) -> CodecSetting | None:
         """``None`` of the raw option, or of a service that does not tell."""
         return None if self.expected is None else self.expected[0]
 
     @property
-    def expected(self) -> tuple[Setting, Speeds] | None:
+    def expected(self) -> tuple[CodecSetting, Speeds] | None:
         """What is expected of a codec; ``None`` of the raw option, or of a service that does not tell."""
         if self.codec is None or self.level is None or self.compress_bps is None or self.decompress_bps is None:
             return None
-        return Setting(self.codec, self.level), Speeds(self.ratio, self.compress_bps, self.decompress_bps)
+        return CodecSetting(self.codec, self.level), Speeds(self.ratio, self.compress_bps, self.decompress_bps)
 
     @classmethod
-    def of(cls, option: Option) -> Self:
+    def from_domain(cls, option: CompressionOption) -> Self:
         band = option.throughput_bps
         return cls(
             mode=option.mode,
@@ -246,10 +253,10 @@ class AdviceAnswer(Open):
     rationale: str
 
     @classmethod
-    def of(cls, advice: Advice, *, sampled: bool, source: str) -> Self:
+    def from_domain(cls, advice: CodecAdvice, *, sampled: bool, source: str) -> Self:
         return cls(
-            best=WireOption.of(advice.best),
-            options=tuple(map(WireOption.of, advice.options)),
+            best=WireOption.from_domain(advice.best),
+            options=tuple(map(WireOption.from_domain, advice.options)),
             incompressible=advice.incompressible,
             sampled=sampled,
             source=source,
@@ -272,9 +279,9 @@ class WireObservation(WireSetting):
     probe: WireSpeeds
     speeds: WireSpeeds
 
-    def to_observation(self) -> Observation:
-        return Observation(
-            case=Case(
+    def to_observation(self) -> CodecObservation:
+        return CodecObservation(
+            case=CompressionCase(
                 file_bytes=self.file_bytes, kind=self.kind, cpu_class=self.cpu_class, probe=self.probe.to_speeds()
             ),
             setting=self.to_setting(),
@@ -283,7 +290,7 @@ class WireObservation(WireSetting):
 
 
 class NewObservations(Strict):
-    observations: Annotated[tuple[WireObservation, ...], Field(min_length=1, max_length=MOST_OBSERVATIONS)]
+    observations: Annotated[tuple[WireObservation, ...], Field(min_length=1, max_length=MAX_OBSERVATIONS)]
 
 
 class ObservationsReceipt(Open):
@@ -292,7 +299,7 @@ class ObservationsReceipt(Open):
     kept: int
 
 
-class WholeRecommendRequest(RecommendRequest):
+class FullRecommendRequest(RecommendRequest):
     """A recommendation that is to tell of compression, too; apart, because agents that do not ask do without it.
 
     ``compression`` : for one file on a path of a given rate. ``file_classes`` : for sorts of files of the data set,
@@ -300,10 +307,10 @@ class WholeRecommendRequest(RecommendRequest):
     """
 
     compression: AdviceRequest | None = None
-    file_classes: Annotated[tuple[FileClassRequest, ...], Field(max_length=MOST_FILE_CLASSES)] = ()
+    file_classes: Annotated[tuple[FileClassRequest, ...], Field(max_length=MAX_FILE_CLASSES)] = ()
 
 
-class WholeRecommendResponse(RecommendResponse):
+class FullRecommendResponse(RecommendResponse):
     """``file_classes`` : one for each that was asked about, in their order."""
 
     compression: AdviceAnswer | None = None

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from tradewind.connections.advice import Advice, FlowLengths, advise, flow_lengths
+from tradewind.connections.advice import FlowLengths, PageAdvice, advise, classify_flow_lengths
 from tradewind.connections.analysis import PageAnalysis, analyse
-from tradewind.connections.har import Har, page_loads
+from tradewind.connections.har import Har, build_page_loads
 from tradewind.connections.rounds import Sender
 from tradewind.path import Path
 from tradewind.wire.base import Open
@@ -110,7 +110,7 @@ class AnalysedPage(Open):
     advice: Sequence[ConnectionAdvice]
 
     @classmethod
-    def of(cls, analysis: PageAnalysis, *, lengths: FlowLengths, advice: Sequence[Advice]) -> Self:
+    def from_domain(cls, analysis: PageAnalysis, *, lengths: FlowLengths, advice: Sequence[PageAdvice]) -> Self:
         return cls(
             name=analysis.name,
             started_at=analysis.started_at,
@@ -142,7 +142,7 @@ class ConnectionAnalysis(Open):
     pages: Sequence[AnalysedPage]
 
 
-def analysis_of(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
+def analyse_har(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
     """The whole answer to a log.
 
     Parameters
@@ -154,9 +154,11 @@ def analysis_of(har: Har, *, path: Path, proxy: str | None = None) -> Connection
     ------
     InvalidValue : the log has no entries.
     """
-    sender, loads = Sender(), page_loads(har)
+    sender, loads = Sender(), build_page_loads(har)
     pages = []
     for load, advice in zip(loads, advise(loads, path, sender), strict=True):
         analysis = analyse(load, rtt_s=path.rtt_s, proxy=proxy)
-        pages.append(AnalysedPage.of(analysis, lengths=flow_lengths(analysis, path, sender), advice=advice))
+        pages.append(
+            AnalysedPage.from_domain(analysis, lengths=classify_flow_lengths(analysis, path, sender), advice=advice)
+        )
     return ConnectionAnalysis(tool=har.tool, pages=pages)

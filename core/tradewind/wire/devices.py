@@ -9,12 +9,12 @@ from typing import Annotated, Self
 from pydantic import Field, StringConstraints
 
 from tradewind.errors import InvalidValue
-from tradewind.mobile.catalogue import radio_named
-from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
-from tradewind.wire.base import PATTERN_TOLD, PROFILE_NAME, Name, NonNegative, Open, Strict, Text
+from tradewind.mobile.catalogue import find_radio
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, Sourced, ValueOrigin
+from tradewind.wire.base import PATTERN_DESCRIPTIONS, PROFILE_NAME, Name, NonNegative, Open, Strict, Text
 
-MOST_FACTS = 20
-MOST_RADIOS = 8
+MAX_FACTS = 20
+MAX_RADIOS = 8
 ProfileName = Annotated[
     str,
     StringConstraints(pattern=PROFILE_NAME),
@@ -30,7 +30,7 @@ def parse_profile_name(text: str) -> str:
     InvalidValue
     """
     if not re.fullmatch(PROFILE_NAME, text):
-        raise InvalidValue("name", f"{text[:80]!r} {PATTERN_TOLD[PROFILE_NAME]}")
+        raise InvalidValue("name", f"{text[:80]!r} {PATTERN_DESCRIPTIONS[PROFILE_NAME]}")
     return text
 
 
@@ -39,13 +39,13 @@ class WireSourced(Strict):
 
     value: NonNegative
     source: Annotated[Text, Field(min_length=1)]
-    origin: Origin
+    origin: ValueOrigin
 
     def to_sourced(self) -> Sourced:
         return Sourced(self.value, self.source, self.origin)
 
     @classmethod
-    def of(cls, figure: Sourced) -> Self:
+    def from_domain(cls, figure: Sourced) -> Self:
         return cls(value=figure.value, source=figure.source, origin=figure.origin)
 
 
@@ -62,12 +62,12 @@ class WireRadioProfile(Strict):
     tail_s: WireSourced
 
     def to_profile(self) -> RadioProfile:
-        figures = {name: getattr(self, name).to_sourced() for name in RADIO_FIGURES}
+        figures = {name: getattr(self, name).to_sourced() for name in RADIO_FIELDS}
         return RadioProfile(name=self.name, title=self.title, **figures)
 
     @classmethod
-    def of(cls, radio: RadioProfile) -> Self:
-        figures = {name: WireSourced.of(getattr(radio, name)) for name in RADIO_FIGURES}
+    def from_domain(cls, radio: RadioProfile) -> Self:
+        figures = {name: WireSourced.from_domain(getattr(radio, name)) for name in RADIO_FIELDS}
         return cls(name=radio.name, title=radio.title, **figures)
 
 
@@ -80,11 +80,11 @@ class NewDeviceProfile(Strict):
 
     producer: Name
     model: Name
-    facts: dict[Name, Name] = Field(default_factory=dict, max_length=MOST_FACTS)
+    facts: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_FACTS)
     idle_w: WireSourced
     screen_w: WireSourced | None = None
     component_w: dict[str, WireSourced] = Field(default_factory=dict, max_length=len(COMPONENTS))
-    radios: tuple[ProfileName | WireRadioProfile, ...] = Field(default=(), max_length=MOST_RADIOS)
+    radios: tuple[ProfileName | WireRadioProfile, ...] = Field(default=(), max_length=MAX_RADIOS)
 
     def to_profile(self, name: str, known: Mapping[str, RadioProfile]) -> DeviceProfile:
         """The profile in the words of the domain.
@@ -95,7 +95,7 @@ class NewDeviceProfile(Strict):
         NotFound : it names a radio that is not in ``known``.
         """
         told = self.radios or tuple(known)
-        radios = [radio_named(each, known) if isinstance(each, str) else each.to_profile() for each in told]
+        radios = [find_radio(each, known) if isinstance(each, str) else each.to_profile() for each in told]
         if twice := next((name for name, times in Counter(each.name for each in radios).items() if times > 1), None):
             raise InvalidValue("radios", f"two are named {twice!r}")
         return DeviceProfile(
@@ -125,16 +125,16 @@ class WireDeviceProfile(Open):
     uploaded_at: datetime | None = None
 
     @classmethod
-    def of(cls, device: DeviceProfile, *, own: bool, uploaded_at: datetime | None) -> Self:
+    def from_domain(cls, device: DeviceProfile, *, own: bool, uploaded_at: datetime | None) -> Self:
         return cls(
             name=device.name,
             producer=device.producer,
             model=device.model,
             facts=dict(device.facts),
-            idle_w=WireSourced.of(device.idle_w),
-            screen_w=None if device.screen_w is None else WireSourced.of(device.screen_w),
-            component_w={name: WireSourced.of(figure) for name, figure in device.component_w.items()},
-            radios=tuple(WireRadioProfile.of(radio) for radio in device.radios.values()),
+            idle_w=WireSourced.from_domain(device.idle_w),
+            screen_w=None if device.screen_w is None else WireSourced.from_domain(device.screen_w),
+            component_w={name: WireSourced.from_domain(figure) for name, figure in device.component_w.items()},
+            radios=tuple(WireRadioProfile.from_domain(radio) for radio in device.radios.values()),
             own=own,
             uploaded_at=uploaded_at,
         )

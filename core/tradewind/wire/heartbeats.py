@@ -12,7 +12,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status
-from tradewind.tuning import ChunkProgress, Sample
+from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.wire.base import AtLeastOne, Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireParameters, WireRecord, WireUsage
@@ -47,7 +47,7 @@ class EndPowerSample(Strict):
     quality: EnergyQuality | None = None
 
 
-class WantedShare(Strict):
+class RequestedShare(Strict):
     """Files and streams at once that a transfer keeps to, because its user has set them."""
 
     concurrency: AtLeastOne
@@ -90,17 +90,17 @@ class Heartbeat(Strict):
     power_ends: tuple[EndPowerSample, ...] = Field(default=(), max_length=MAX_ENDS)
     usage: WireUsage | None = None
     chunks: tuple[ChunkSample, ...] = Field(default=(), max_length=MAX_CHUNKS)
-    wanted: WantedShare | None = None
+    wanted: RequestedShare | None = None
     enquiry: RecommendRequest | None = None
 
-    def to_sample(self) -> Sample:
+    def to_sample(self) -> TickSample:
         """The tick in the words of the controller.
 
         Raises
         ------
         InvalidValue : a value that no transfer can have.
         """
-        return Sample(
+        return TickSample(
             sequence=self.sequence,
             at_s=self.at.timestamp(),
             interval_s=self.interval_s,

@@ -129,7 +129,7 @@ class WireWhatIf(Open):
     tiers: tuple[TierEarnings, ...]
 
 
-class TierPriceInForce(Open):
+class CurrentTierPrice(Open):
     """A tier's price in the book in force; ``margin`` : absent for keys of customers, whose other parts include it."""
 
     book_id: UUID
@@ -161,4 +161,4 @@ class SlaTier(Open):
     probability: float
     regret: float
     needs_review: bool
-    price: TierPriceInForce | None = None
+    price: CurrentTierPrice | None = None

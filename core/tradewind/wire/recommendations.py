@@ -152,7 +152,7 @@ class WireInterval(Open):
     high: float
 
     @classmethod
-    def of(cls, interval: Interval) -> Self:
+    def from_domain(cls, interval: Interval) -> Self:
         return cls(mean=interval.mean, low=interval.low, high=interval.high)
 
 
@@ -263,12 +263,12 @@ class RecommendResponse(Open):
     not_expressible: tuple[str, ...] = ()
 
 
-def wire_parameters(parameters: Parameters) -> WireParameters:
+def to_wire_parameters(parameters: Parameters) -> WireParameters:
     """The wire form of domain parameters, trusted as they are."""
     return WireParameters.model_construct(None, **parameters.known())  # type: ignore[arg-type]  # keys are field names
 
 
-def table_json(table: CompactTable) -> bytes:
+def serialize_table(table: CompactTable) -> bytes:
     """The JSON of a ``WireTable`` with every field of the table; of its settings only what is known.
 
     Written without the models: an unseen path's table is made for each request, and they took most of its time.

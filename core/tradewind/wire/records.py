@@ -11,7 +11,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
+from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
 from tradewind.wire.base import (
     AtLeastOne,
     Bandwidth,
@@ -27,7 +27,7 @@ from tradewind.wire.base import (
     SmallOrZero,
     Strict,
     Text,
-    reason_of,
+    describe_validation_error,
 )
 
 RATE_TOLERANCE = 1.05
@@ -139,11 +139,11 @@ class WireRecord(Strict):
             protocol=self.protocol,
             direction=self.direction,
             dataset=DataSet(**self.dataset.model_dump(exclude={"mean_file_bytes"})),
-            outcome=Outcome(**dict(self.outcome)),
+            outcome=TransferOutcome(**dict(self.outcome)),
             path=Path(**dict(self.path)) if self.path else UNKNOWN_PATH,
             parameters=Parameters(**dict(self.parameters)) if self.parameters else UNKNOWN_PARAMETERS,
             network=self.network,
-            usage=Usage(**dict(self.usage)) if self.usage else None,
+            usage=ResourceUsage(**dict(self.usage)) if self.usage else None,
             energy=tuple(EnergyReading(**dict(reading)) for reading in self.energy),
             chunk=self.chunk,
             transfer_id=self.transfer_id,
@@ -152,7 +152,7 @@ class WireRecord(Strict):
         )
 
     @classmethod
-    def of(cls, record: TransferRecord) -> Self:
+    def from_domain(cls, record: TransferRecord) -> Self:
         """The wire form of a domain record."""
         return _RECORD.validate_python(asdict(record) | {"dataset": _dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
 
@@ -178,4 +178,4 @@ def parse_row(line: bytes) -> WireRecord:
     try:
         return _RECORD.validate_json(line)
     except ValidationError as invalid:
-        raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
+        raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None

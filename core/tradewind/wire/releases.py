@@ -10,15 +10,15 @@ from pydantic import Field, StringConstraints
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import NO_CONTROLS, Open, Strict
 
-LONGEST_REASON = 500
+MAX_REASON_LENGTH = 500
 
 Reason = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=3, max_length=LONGEST_REASON, pattern=NO_CONTROLS),
+    StringConstraints(strip_whitespace=True, min_length=3, max_length=MAX_REASON_LENGTH, pattern=NO_CONTROLS),
 ]
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """What becomes of something if the release is put in force."""
 
     GAINED = "gained"
@@ -40,7 +40,7 @@ class TierChange(Open):
     kind: SlaKind
     confidence: float
     energy_basis: EnergyBasis
-    change: Change
+    change: ChangeKind
     before: TierBounds | None
     after: TierBounds | None
 
@@ -88,7 +88,7 @@ class PublishRelease(Strict):
     reason: Reason
 
 
-class LinkFigures(Open):
+class LinkMetrics(Open):
     """Of a link's model: means over its clusters, ``accuracy`` and ``coverage90`` by held-out rows.
 
     ``coverage90`` : share of rows within the 90 % band. ``regret`` : share of throughput or energy that serving a tier
@@ -110,9 +110,9 @@ class LinkChange(Open):
     destination: str
     network: str | None
     mover: str
-    change: Change
-    before: LinkFigures | None
-    after: LinkFigures | None
+    change: ChangeKind
+    before: LinkMetrics | None
+    after: LinkMetrics | None
 
 
 class ReleaseComparison(Open):

@@ -55,7 +55,7 @@ class TransferSummary(Open):
     agreement_promised: bool | None = None
 
 
-class Expected(Open):
+class ExpectedOutcome(Open):
     """What the service expected of a transfer as it began.
 
     ``probability`` : of keeping what was asked for. ``feasible`` : whether that could be promised.
@@ -113,7 +113,7 @@ class TransferTimeline(Open):
 
     transfer: TransferSummary
     enquiry: dict[str, Any] | None = None
-    expected: Expected | None = None
+    expected: ExpectedOutcome | None = None
     duration_s: float | None = None
     energy: tuple[WireEnergy, ...] = ()
     samples: tuple[TransferSample, ...]

@@ -41,12 +41,12 @@ class QueryRequest(Strict):
         return parameters
 
 
-def whole_number(text: str) -> int | str:
+def parse_integer(text: str) -> int | str:
     """A whole number of an answer in JSON; as its digits where no double holds it: Python reads only so many."""
     return int(text) if math.isfinite(float(text)) else text
 
 
-def real_number(text: str) -> float | str:
+def parse_number(text: str) -> float | str:
     """A number with decimals or an exponent of an answer in JSON; as its digits where no double holds it."""
     number = float(text)
     return number if math.isfinite(number) else text

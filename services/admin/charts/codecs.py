@@ -2,10 +2,10 @@
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from services.application.advice.codec_outlook import RATES_BPS, CodecOutlook
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.units import MBIT
 
-GZIP_6 = Setting(Codec.GZIP, 6)
+GZIP_6 = CodecSetting(Codec.GZIP, 6)
 """What people do who do not choose."""
 
 MOST_LINES = 5

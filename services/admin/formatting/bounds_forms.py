@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.admin.formatting.form_numbers import exact_number
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
-from tradewind.tiers.custom import NARROWEST
+from tradewind.tiers.custom import MIN_WIDTH
 
 DIGITS = 6
 
@@ -95,14 +95,14 @@ def _check_rising(edges: Sequence[float], scale: Scale) -> None:
     """Refuse a bound that is not clearly above the one before; the ends stand, so the fault is of one between them."""
     last = len(edges) - 2
     for n, (below, above) in enumerate(itertools.pairwise(edges), start=1):
-        if last == 0 or above - below >= NARROWEST * max(abs(above), abs(below)):
+        if last == 0 or above - below >= MIN_WIDTH * max(abs(above), abs(below)):
             continue
         tier, low_or_high, beyond = (n, "low", f"above {told(below, scale)}")
         if n > last:
             tier, low_or_high, beyond = (last, "high", f"below {told(above, scale)}")
         raise WrongBound(
             f"{told(edges[tier], scale)} is too {low_or_high}: "
-            f"it must be at least {NARROWEST:.1%} {beyond} {scale.unit}",
+            f"it must be at least {MIN_WIDTH:.1%} {beyond} {scale.unit}",
             tier=tier,
         )
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tradewind.errors import QueryRefused
-from tradewind.wire.warehouse import real_number, whole_number
+from tradewind.wire.warehouse import parse_integer, parse_number
 
 LONGEST_CELL = 400
 DIGITS = 8
@@ -45,7 +45,7 @@ class QueryRows:
         QueryRefused : there are lists in lists, deeper than Python reads or writes them.
         """
         try:
-            told = json.loads(body, parse_int=whole_number, parse_float=real_number)
+            told = json.loads(body, parse_int=parse_integer, parse_float=parse_number)
             rows = [[_flat(value) for value in row.values()] for row in told["rows"]]
         except RecursionError as wrong:
             raise QueryRefused("the answer holds JSON that is too deep for a page; download it") from wrong

@@ -8,7 +8,7 @@ from services.admin.charts.connections import concurrencies, durations, first_ob
 from services.admin.rendering import chart, page, page_router
 from services.admin.visitors import Parts, Signed
 from services.application.advice.connections import Distributions
-from tradewind.connections.advice import MOST_ORIGINS, MOST_SERVERS
+from tradewind.connections.advice import MAX_ORIGINS, MAX_SERVERS
 from tradewind.connections.rounds import FLD_THRESHOLD_BYTES
 from tradewind.errors import NotFound
 
@@ -57,7 +57,7 @@ def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts)
     told = stored.page
     return page(
         request, "page_load.html", visit, stored=stored, load=told, threshold=FLD_THRESHOLD_BYTES,
-        most_origins=MOST_ORIGINS, most_servers=MOST_SERVERS,
+        most_origins=MAX_ORIGINS, most_servers=MAX_SERVERS,
         flows={each.connection: each for each in told.lengths.short_flows},
         lines=chart(lines(told, most=SHOWN_CONNECTIONS)) if told.connections else "", shown=SHOWN_CONNECTIONS,
     )  # fmt: skip

@@ -15,9 +15,9 @@ from services.admin.visitors import Parts, Signed, Visit
 from services.application.advice.devices import KnownDevice, list_known_devices
 from services.bootstrap import Container
 from tradewind.errors import NotFound, Unavailable
-from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
+from tradewind.mobile.batching import MAX_JOBS, BatchPlan, BatchTerms, plan_batches
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, model_energy_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.mobile.queue import QueuedJob
 from tradewind.units import BITS_PER_BYTE, MBIT
@@ -50,7 +50,7 @@ class Asked:
                 throughput_bps=self.rate_mbps * MBIT,
                 ready_s=number * self.apart_s,
                 deadline_s=number * self.apart_s + self.patience_s if self.patience_s else None,
-            ).within_bounds()
+            ).require_plannable()
             for number in range(self.jobs)
         ]
 
@@ -63,7 +63,7 @@ async def devices_page(
     *,
     device: Choice = "",
     radio: Choice = "",
-    jobs: Annotated[int, Query(ge=1, le=MOST_JOBS)] = 6,
+    jobs: Annotated[int, Query(ge=1, le=MAX_JOBS)] = 6,
     job_mb: Annotated[float, Query(gt=0, le=1e6)] = 5.0,
     rate_mbps: Annotated[float, Query(gt=0, le=1e5)] = 10.0,
     apart_s: Annotated[float, Query(ge=0, le=86_400)] = 60.0,
@@ -78,7 +78,7 @@ async def devices_page(
     """
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
-    radios, shipped = list(shown.profile.radios.values()), list(shipped_catalogue().radios.values())
+    radios, shipped = list(shown.profile.radios.values()), list(load_shipped_catalogue().radios.values())
     chosen = shown.profile.radio(radio) if radio else radios[-1]
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
     plan = await _planned(
@@ -96,7 +96,7 @@ async def devices_page(
         shown_radios=radios,
         energy_chart=chart(stacked(_bars(shown.profile, radios))),
         asked=asked,
-        most_jobs=MOST_JOBS,
+        most_jobs=MAX_JOBS,
         chosen=chosen,
         whole_tail_j=chosen.tail_energy_j(inf),
         plan=plan,
@@ -116,7 +116,7 @@ async def _planned(
 
 def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return list_known_devices(shipped_catalogue(), uow=uow)
+        return list_known_devices(load_shipped_catalogue(), uow=uow)
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
@@ -141,6 +141,6 @@ def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar
         for rate_mbps in SHOWN_RATES_MBPS:
             duration_s = BITS_PER_BYTE * PAPER_UNIT_BYTES / (rate_mbps * MBIT)
             work = TransferWork(duration_s=duration_s, received_bytes=PAPER_UNIT_BYTES)
-            split = modelled_split(device, radio, work, screen_on=True)
+            split = model_energy_split(device, radio, work, screen_on=True)
             bars.append(Bar(f"{radio.title.partition(' (')[0]}, {rate_mbps} Mbit/s", split))
     return bars

@@ -13,7 +13,7 @@ from services.application.limits.caps import Limit, LimitScope, limit_from_wire,
 from services.application.limits.live_shares import ScopeUsage
 from services.application.transfers.sessions import SessionsUnreachable
 from services.bootstrap import Container
-from tradewind.wire.base import MAX_NAME_LENGTH, reason_of
+from tradewind.wire.base import MAX_NAME_LENGTH, describe_validation_error
 from tradewind.wire.limits import WireLimit
 
 router = page_router("/limits")
@@ -53,7 +53,7 @@ def put(
     try:
         asked = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
     except ValidationError as error:
-        raise reason_of(error.errors()[0]) from None
+        raise describe_validation_error(error.errors()[0]) from None
     limit = limit_from_wire(asked)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         put_limit(limit, uow=uow)

@@ -14,7 +14,7 @@ from services.application.models.manage_releases import publish_anyway, roll_bac
 from services.application.models.tier_decisions import decide_tiers, list_undecided
 from tradewind.sla.kinds import SlaKind
 from tradewind.wire.base import BIGINT_MAX
-from tradewind.wire.releases import LONGEST_REASON, Reason, TierBounds, TierChange
+from tradewind.wire.releases import MAX_REASON_LENGTH, Reason, TierBounds, TierChange
 
 router = page_router("/releases")
 
@@ -71,7 +71,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         bounds=tier_bounds,
         undecided=undecided,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
-        longest_reason=LONGEST_REASON,
+        longest_reason=MAX_REASON_LENGTH,
         verdicts=verdicts,
         reasons=reasons,
         manages=visit.visitor.may(Scope.OPERATOR),

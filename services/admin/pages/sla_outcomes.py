@@ -7,11 +7,18 @@ from typing import NamedTuple
 from services.application.transfers.journal import JournalledTransfer
 from tradewind.energy.measured import EnergyReading
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.sla.outcome import Metered, Unjudged, metered, target_bps, told, unjudged
+from tradewind.sla.outcome import (
+    MeteredEnergy,
+    NoVerdict,
+    explain_no_verdict,
+    format_target,
+    required_throughput_bps,
+    sum_metered_energy,
+)
 from tradewind.transfer import Status
 from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_measured_seconds
 from tradewind.wire.recommendations import WireInterval, WireSla
-from tradewind.wire.transfers import Expected, TransferState, TransferSummary
+from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary
 
 NONE = "–"
 
@@ -58,14 +65,14 @@ def agreed_bps(known: JournalledTransfer) -> float | None:
     if agreement is None:
         return None
     share_bps = None if known.expected is None else known.expected.target_bps
-    return target_bps(agreement, total_bytes=known.summary.total_bytes, share_bps=share_bps)
+    return required_throughput_bps(agreement, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
 def outcome_of(known: JournalledTransfer) -> Outcome:
     """All that a page tells of a transfer beside its samples."""
     agreement, transfer = agreement_of(known), known.summary
     basis = EnergyBasis.TOTAL if agreement is None else agreement.energy_basis
-    energy = metered(_readings(known), basis)
+    energy = sum_metered_energy(_readings(known), basis)
     return Outcome(
         agreement=_in_words(agreement, known),
         verdict=_verdict(transfer),
@@ -97,7 +104,7 @@ def _verdict(transfer: TransferSummary) -> str:
     return "kept" if transfer.agreement_kept else "missed"
 
 
-def _wanted(agreement: Sla, expected: Expected | None) -> str:
+def _wanted(agreement: Sla, expected: ExpectedOutcome | None) -> str:
     if agreement.fraction is not None:
         came_to = expected.target_bps if expected is not None else None
         of = f"at least {agreement.fraction:.0%} of the throughput that can be certified"
@@ -105,15 +112,15 @@ def _wanted(agreement: Sla, expected: Expected | None) -> str:
     if agreement.target is None:
         return _WITHOUT_TARGET[agreement.kind]
     if agreement.kind in (SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST):
-        return f"{told(agreement)} ({_of_basis(agreement.energy_basis)})"
-    return told(agreement)
+        return f"{format_target(agreement)} ({_of_basis(agreement.energy_basis)})"
+    return format_target(agreement)
 
 
 def _of_basis(basis: EnergyBasis) -> str:
     return "above idle" if basis is EnergyBasis.DYNAMIC else "total"
 
 
-def _why(agreement: Sla | None, known: JournalledTransfer, energy: Metered) -> str:
+def _why(agreement: Sla | None, known: JournalledTransfer, energy: MeteredEnergy) -> str:
     transfer = known.summary
     if agreement is None:
         return "No recommendation was asked for it, so nothing was agreed."
@@ -136,22 +143,22 @@ def _agreed(agreement: Sla, known: JournalledTransfer) -> str:
 
 def _not_judged(agreement: Sla, known: JournalledTransfer, agreed: str) -> str:
     readings = _readings(known)
-    match unjudged(agreement, readings, cancelled=known.summary.status is Status.CANCELLED):
-        case Unjudged.CANCELLED:
+    match explain_no_verdict(agreement, readings, cancelled=known.summary.status is Status.CANCELLED):
+        case NoVerdict.CANCELLED:
             return f"{agreed}; the transfer was cancelled, which tells nothing of it."
-        case Unjudged.SHARE:
+        case NoVerdict.SHARE:
             return f"{agreed}. That is a share of what the service expected itself, so it is not judged."
-        case Unjudged.NO_TARGET:
+        case NoVerdict.NO_TARGET:
             return f"Asked for {_wanted(agreement, known.expected)}: there is no target that could be missed."
-        case Unjudged.NOT_METERED:
+        case NoVerdict.NOT_METERED:
             return f"{agreed}, but neither end was metered, so it cannot be judged."
-        case Unjudged.ONE_END:
+        case NoVerdict.ONE_END:
             return f"{agreed}. The {readings[0].host} alone was metered and stayed below; of both ends nobody can tell."
-        case Unjudged.NO_BASE_POWER:
+        case NoVerdict.NO_BASE_POWER:
             return f"{agreed}, but energy above idle was not told by both ends, so it cannot be judged."
 
 
-def _deciding(agreement: Sla, known: JournalledTransfer, energy: Metered) -> str:
+def _deciding(agreement: Sla, known: JournalledTransfer, energy: MeteredEnergy) -> str:
     """The quantity that the agreement is about, as it was reached."""
     match agreement.kind:
         case SlaKind.DEADLINE:
@@ -164,12 +171,14 @@ def _deciding(agreement: Sla, known: JournalledTransfer, energy: Metered) -> str
             return _bps(known.summary.throughput_bps)
 
 
-def _of_ends(value: float | None, write: Callable[[float], str], energy: Metered) -> str:
+def _of_ends(value: float | None, write: Callable[[float], str], energy: MeteredEnergy) -> str:
     """With the ends that it is of: those of one end and of both are different quantities."""
     return NONE if value is None else f"{write(value)} ({' and '.join(energy.hosts)})"
 
 
-def _rows(agreement: Sla | None, known: JournalledTransfer, basis: EnergyBasis, energy: Metered) -> tuple[Row, ...]:
+def _rows(
+    agreement: Sla | None, known: JournalledTransfer, basis: EnergyBasis, energy: MeteredEnergy
+) -> tuple[Row, ...]:
     transfer, expected = known.summary, known.expected
     predicted = None if expected is None else expected.predicted
     rate = None if predicted is None else predicted.throughput_bps

@@ -26,15 +26,15 @@ from services.application.models.sla_tiers import format_cluster
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.prediction import predict
 from tradewind.sla.kinds import CONFIDENCES, DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
-from tradewind.tiers.custom import MOST_PARTS
+from tradewind.tiers.custom import MAX_TIERS
 from tradewind.tiers.partitions import PartitionKey, tier_name
 from tradewind.units import GB
 
 router = page_router(f"{HERE.removeprefix('/admin')}/{{cluster_id}}/{{kind}}")
 
 Confidence = Annotated[float, Query(ge=0, le=1)]
-Bounds = Annotated[list[str], Query(max_length=2 * MOST_PARTS)]
-SentBounds = Annotated[list[str], Form(max_length=2 * MOST_PARTS)]
+Bounds = Annotated[list[str], Query(max_length=2 * MAX_TIERS)]
+SentBounds = Annotated[list[str], Form(max_length=2 * MAX_TIERS)]
 
 
 class Row(NamedTuple):
@@ -188,7 +188,7 @@ def _row(
         expected.throughput_bps.mean,
         None if expected.energy_j is None else expected.energy_j.mean,
         None if last else _address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
-        None if len(edges) > MOST_PARTS else _address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
+        None if len(edges) > MAX_TIERS else _address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
     )
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import create_v1_router
-from services.application.advice.compression import advise_from_history, store_observations, to_question
+from services.application.advice.compression import advise_from_history, store_observations, to_query
 from services.bootstrap import Container
-from tradewind.compression.advice import Question
+from tradewind.compression.advice import CompressionQuery
 from tradewind.wire.compression import AdviceAnswer, AdviceRequest, NewObservations, ObservationsReceipt
 
 router = create_v1_router("/compression", "compression")
@@ -17,7 +17,7 @@ router = create_v1_router("/compression", "compression")
 @router.post("/advise")
 async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
     """Codec, level and mode for a file on a path; the raw transfer where that is better."""
-    return await get_advice(to_question(asked), parts, principal.tenant_id)
+    return await get_advice(to_query(asked), parts, principal.tenant_id)
 
 
 @router.post("/observations", status_code=201)
@@ -30,11 +30,11 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
     return ObservationsReceipt(kept=kept)
 
 
-async def get_advice(question: Question, parts: Container, tenant_id: UUID) -> AdviceAnswer:
+async def get_advice(question: CompressionQuery, parts: Container, tenant_id: UUID) -> AdviceAnswer:
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:
         key = ("compression", tenant_id, parts.histories.changes(tenant_id))
         held = await parts.lookups.run(key, partial(parts.histories.load, tenant_id))
     given = await to_thread(advise_from_history, question, *held)  # some milliseconds: others are answered meanwhile
-    return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)
+    return AdviceAnswer.from_domain(given.advice, sampled=given.sampled, source=given.source)

@@ -8,7 +8,7 @@ from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import create_v1_router
 from services.application.advice.devices import KnownDevice, find_device, list_known_devices, put_device, remove_device
 from services.application.transfers.owners import own_keys
-from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, ProfileName, WireDeviceProfile, WireRadioProfile
 
 router = create_v1_router("/devices", "devices")
@@ -22,12 +22,12 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
 
     A customer's key sees its own profiles and those of the provider, not other customers'.
     """
-    shipped = shipped_catalogue()
+    shipped = load_shipped_catalogue()
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         devices = list_known_devices(shipped, uow=uow, keys=own_keys(principal, uow.owners))
     return DeviceCatalogue(
         devices=tuple(_wire(each) for each in devices),
-        radios=tuple(WireRadioProfile.of(radio) for radio in shipped.radios.values()),
+        radios=tuple(WireRadioProfile.from_domain(radio) for radio in shipped.radios.values()),
     )
 
 
@@ -35,7 +35,7 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
 def read_device(name: DeviceName, parts: Parts, principal: AnyKey) -> WireDeviceProfile:
     """One profile."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return _wire(find_device(name, shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
+        return _wire(find_device(name, load_shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
 
 
 @router.put("/{name}")
@@ -48,7 +48,7 @@ def upload_device(name: DeviceName, profile: NewDeviceProfile, parts: Parts, pri
         stored = put_device(
             name,
             profile,
-            shipped_catalogue(),
+            load_shipped_catalogue(),
             uow=uow,
             clock=parts.clock,
             key_id=principal.key_id if principal.is_customer else None,
@@ -65,4 +65,6 @@ def delete_device(name: DeviceName, parts: Parts, principal: AgentKey) -> None:
 
 
 def _wire(known: KnownDevice) -> WireDeviceProfile:
-    return WireDeviceProfile.of(known.profile, own=known.uploaded_at is not None, uploaded_at=known.uploaded_at)
+    return WireDeviceProfile.from_domain(
+        known.profile, own=known.uploaded_at is not None, uploaded_at=known.uploaded_at
+    )

@@ -12,7 +12,7 @@ from services.application.models.learned_model import ModelOverview, StoredLeaf,
 from tradewind.model import LeafModel
 from tradewind.tiers.partitions import Partition
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
-from tradewind.wire.recommendations import wire_parameters
+from tradewind.wire.recommendations import to_wire_parameters
 
 router = create_v1_router("", "links")
 
@@ -142,6 +142,6 @@ def _partition(partition: Partition, tier_id: UUID) -> SlaPartition:
         energy_basis=partition.energy_basis,
         lower=partition.lower,
         upper=partition.upper,
-        parameters=wire_parameters(partition.parameters),
+        parameters=to_wire_parameters(partition.parameters),
         probability=partition.probability,
     )

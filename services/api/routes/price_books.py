@@ -23,7 +23,7 @@ from services.application.billing.what_if import Earnings, PlacedTier, TierWhatI
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.sla.pricing import rounded
+from tradewind.sla.pricing import round_amount
 from tradewind.wire.pricing import (
     BookEarnings,
     NewPriceBook,
@@ -249,11 +249,11 @@ def _of_tier(demand: TierWhatIf, tier: PlacedTier | None, *, has_book: bool) -> 
 
 def _earnings(earned: Earnings) -> BookEarnings:
     return BookEarnings(
-        revenue=rounded(earned.revenue),
-        energy_charged=rounded(earned.energy_charged),
-        mark_up=rounded(earned.mark_up),
-        energy_cost=None if earned.energy_cost is None else rounded(earned.energy_cost),
-        margin=None if earned.margin is None else rounded(earned.margin),
+        revenue=round_amount(earned.revenue),
+        energy_charged=round_amount(earned.energy_charged),
+        mark_up=round_amount(earned.mark_up),
+        energy_cost=None if earned.energy_cost is None else round_amount(earned.energy_cost),
+        margin=None if earned.margin is None else round_amount(earned.margin),
         unpriced=earned.unpriced,
         energy_unknown=earned.energy_unknown,
     )

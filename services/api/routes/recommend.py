@@ -12,27 +12,27 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routes.compression import get_advice
 from services.api.routing import create_v1_router
-from services.application.advice.compression import to_class_question, to_question
+from services.application.advice.compression import to_class_question, to_query
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.recommend.lookup import answer_request, get_snapshot
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
-from tradewind.flags import tool_flags
+from tradewind.flags import flags_by_tool
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
-from tradewind.recommendation import SlaAnswer, whole_setting
+from tradewind.recommendation import SlaAnswer, combine_settings
 from tradewind.sla.pricing import Price
 from tradewind.transfer import LinkKey
-from tradewind.wire.compression import WholeRecommendRequest, WholeRecommendResponse
+from tradewind.wire.compression import FullRecommendRequest, FullRecommendResponse
 from tradewind.wire.recommendations import RecommendRequest
 
 router = create_v1_router("", "recommend", DirectRoute)
 
 
-@router.post("/recommend", response_model=WholeRecommendResponse)
-async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+@router.post("/recommend", response_model=FullRecommendResponse)
+async def recommend_parameters(asked: FullRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
     enquiry = to_transfer_request(asked, weight=principal.weight)
     offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
@@ -42,7 +42,7 @@ async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, princ
     parts.metrics.recommended[offer.recommendation.source].inc()
     body = encode_answer(offer)
     if asked.compression is not None:
-        advice = await get_advice(to_question(asked.compression), parts, principal.tenant_id)
+        advice = await get_advice(to_query(asked.compression), parts, principal.tenant_id)
         body = append_field(body, b"compression", advice.model_dump_json().encode())
     if asked.file_classes:
         made, path = offer.recommendation, enquiry.path
@@ -135,8 +135,8 @@ class _Written:
 @lru_cache(maxsize=4096)
 def _written(settings: tuple[Parameters, ...]) -> _Written:
     """Kept, because settings are few and come again and again."""
-    whole = whole_setting(settings)
-    flags, not_expressible = tool_flags(whole)
+    whole = combine_settings(settings)
+    flags, not_expressible = flags_by_tool(whole)
     return _Written(
         of_chunks=tuple(_json(each.known()) for each in settings),
         whole=_json(whole.known()),

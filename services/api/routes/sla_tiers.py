@@ -13,7 +13,7 @@ from services.application.access.authenticate import Principal
 from services.application.billing.price_list import PublishedBook
 from services.application.models.sla_tiers import LinkTier
 from tradewind.wire.base import BIGINT_MAX
-from tradewind.wire.pricing import SlaTier, TierPriceInForce
+from tradewind.wire.pricing import CurrentTierPrice, SlaTier
 from tradewind.wire.records import WireParameters
 
 USUAL_PAGE, LARGEST_PAGE = 200, 1000
@@ -60,11 +60,11 @@ def _wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> 
     )
 
 
-def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> TierPriceInForce | None:
+def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> CurrentTierPrice | None:
     model = None if book is None else book.prices.get(tier_id)
     if book is None or model is None:
         return None
-    return TierPriceInForce(
+    return CurrentTierPrice(
         book_id=book.id,
         currency=book.currency,
         energy_basis=book.energy_basis,

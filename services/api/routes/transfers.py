@@ -23,13 +23,13 @@ from services.application.transfers.sessions import TransferKey
 from services.application.transfers.tune import Answer, TransferOpening
 from services.bootstrap import Container
 from tradewind.errors import NotFound
-from tradewind.recommendation import CompactTable, whole_setting
+from tradewind.recommendation import CompactTable, combine_settings
 from tradewind.sla.kinds import SlaKind
-from tradewind.tuning import Basis, opened
+from tradewind.tuning import Basis, prepare_basis
 from tradewind.wire.base import BIGINT_MAX, Instant, Name
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
-from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
+from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary, TransferTimeline
 
 TABLES_CACHED = 512
 """Of those that transfers began with last; about 50 kB each."""
@@ -134,7 +134,7 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
     enquiry = to_transfer_request(asked, weight=principal.weight)
     offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
     tables = {kind: _table(told) for kind, told in offer.table_json.items()}
-    basis = opened(
+    basis = prepare_basis(
         sla=enquiry.sla,
         plan=offer.recommendation.plan,
         tables=tables,
@@ -159,15 +159,15 @@ def _table(told: bytes) -> CompactTable:
     return WireTable.model_validate_json(told).to_table()
 
 
-def to_expected(offer: PricedRecommendation, basis: Basis) -> Expected:
+def to_expected(offer: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
     """What is kept of an offer beside the transfer that it begins."""
     made = offer.recommendation
     predicted = made.predicted
-    return Expected(
+    return ExpectedOutcome(
         predicted=WirePrediction(
-            throughput_bps=WireInterval.of(predicted.throughput_bps),
-            energy_j=None if predicted.energy_j is None else WireInterval.of(predicted.energy_j),
-            power_w=None if predicted.power_w is None else WireInterval.of(predicted.power_w),
+            throughput_bps=WireInterval.from_domain(predicted.throughput_bps),
+            energy_j=None if predicted.energy_j is None else WireInterval.from_domain(predicted.energy_j),
+            power_w=None if predicted.power_w is None else WireInterval.from_domain(predicted.power_w),
         ),
         probability=made.sla.probability,
         feasible=made.sla.feasible,
@@ -184,7 +184,7 @@ def _rendered(answer: Answer) -> bytes:
     return orjson.dumps(
         {
             "sequence": answer.sequence,
-            "parameters": whole_setting([plan.parameters for plan in decision.chunks]).known(),
+            "parameters": combine_settings([plan.parameters for plan in decision.chunks]).known(),
             "chunks": [{"chunk": plan.chunk, "parameters": plan.parameters.known()} for plan in decision.chunks],
             "changed": decision.changed,
             "kind": decision.kind,

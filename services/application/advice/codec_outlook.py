@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from tradewind.compression.advice import Option, Question, advise
-from tradewind.compression.codecs import Setting, candidates
+from tradewind.compression.advice import CompressionOption, CompressionQuery, advise
+from tradewind.compression.codecs import CodecSetting, candidate_settings
 from tradewind.compression.content import Kind
-from tradewind.compression.history import Case, History
-from tradewind.compression.model import Line, Speeds
-from tradewind.compression.prior import usual_probe
+from tradewind.compression.history import CompressionCase, History
+from tradewind.compression.model import NetworkLine, Speeds
+from tradewind.compression.prior import typical_probe
 from tradewind.compression.prior_table import CPU_CLASS
 from tradewind.units import BITS_PER_BYTE
 
@@ -24,7 +24,7 @@ FILE_BYTES = 30_000_000
 class CodecStatistics:
     """What transfers and samples have seen of a setting; ratio and speeds are geometric means."""
 
-    setting: Setting
+    setting: CodecSetting
     observations: int
     machines: int
     kinds: tuple[str, ...]
@@ -39,19 +39,19 @@ class CodecOutlook:
     ``throughput_bps`` : by rate of the path. ``raw_bps``, ``best`` : by rate, too; a best of ``None`` is raw.
     """
 
-    expected: Mapping[Setting, Option]
-    throughput_bps: Mapping[Setting, tuple[float, ...]]
+    expected: Mapping[CodecSetting, CompressionOption]
+    throughput_bps: Mapping[CodecSetting, tuple[float, ...]]
     raw_bps: tuple[float, ...]
-    best: tuple[Setting | None, ...]
+    best: tuple[CodecSetting | None, ...]
 
 
 def estimate_outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> CodecOutlook:
     """The answers on one large file of the kind that nobody has sampled."""
-    case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
-    question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
-    advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]
+    case = CompressionCase(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=typical_probe(kind))
+    question = CompressionQuery(case=case, line=NetworkLine(RATES_BPS[0]), settings=candidate_settings(), sampled=False)
+    advices = [advise(replace(question, line=NetworkLine(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
-    known: Sequence[Setting] = [setting for setting in by_setting[0] if setting is not None]
+    known: Sequence[CodecSetting] = [setting for setting in by_setting[0] if setting is not None]
     return CodecOutlook(
         expected={setting: by_setting[0][setting] for setting in known},
         throughput_bps={

@@ -12,13 +12,13 @@ from uuid import UUID
 from services.application.advice.codec_outlook import CodecStatistics
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.compression.advice import Advice, Question, advise, believed_bps
-from tradewind.compression.history import History, Observation
-from tradewind.compression.prior import packaged_history, usual_probe
+from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise, discount_assumed_rate
+from tradewind.compression.history import CodecObservation, History
+from tradewind.compression.prior import load_packaged_history, typical_probe
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, Recommendation
 from tradewind.units import format_count
-from tradewind.wire.compression import AdviceRequest, Beside, FileClassRequest, WireObservation
+from tradewind.wire.compression import AdviceRequest, ExpectedRates, FileClassRequest, WireObservation
 
 FRESH_S = 60.0
 """For how long a tenant's history is answered from memory before it is read anew."""
@@ -37,7 +37,7 @@ KEPT_OF_A_KEY = 40
 class SeenObservation:
     id: UUID
     seen_at: datetime
-    observation: Observation
+    observation: CodecObservation
 
 
 class CompressionHistory(Protocol):
@@ -47,7 +47,7 @@ class CompressionHistory(Protocol):
         What is beyond ``KEPT_OF_A_KEY`` of their keys is dropped, and beyond ``MOST_OF_A_TENANT`` of all.
         """
 
-    def all(self) -> Sequence[Observation]:
+    def all(self) -> Sequence[CodecObservation]:
         """In order of time."""
 
     def learned(self) -> Sequence[CodecStatistics]:
@@ -111,7 +111,7 @@ class Histories:
         changes = self._changes[tenant_id]
         with self._units(tenant_id) as uow:
             own = uow.compression.all()
-        held = _Held(packaged_history().extended(own), len(own), self._monotonic_s())
+        held = _Held(load_packaged_history().extend(own), len(own), self._monotonic_s())
         if self._changes[tenant_id] == changes:
             for other in [each for each, old in tuple(self._held.items()) if not self._is_fresh(old)]:
                 self._held.pop(other, None)
@@ -130,17 +130,17 @@ class Histories:
 class CompressionAdvice:
     """``source`` : what the expectations rest on, in words."""
 
-    advice: Advice
+    advice: CodecAdvice
     sampled: bool
     source: str
 
 
-def estimate_baseline(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> Beside:
+def estimate_baseline(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> ExpectedRates:
     """What files reach as they are, at the recommended setting, and what the connections of packed ones carry."""
     predicted_bps = recommendation.predicted.throughput_bps.mean
     known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
-    reached_bps = believed_bps(predicted_bps, path_is_known=known)
-    return Beside(reached_bps, min(_share(recommendation, asked) * predicted_bps, reached_bps))
+    reached_bps = discount_assumed_rate(predicted_bps, path_is_known=known)
+    return ExpectedRates(reached_bps, min(_share(recommendation, asked) * predicted_bps, reached_bps))
 
 
 def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
@@ -157,17 +157,17 @@ def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
     return min(math.exp(max(few) - max(enough)), 1.0)
 
 
-def to_question(asked: AdviceRequest) -> Question:
+def to_query(asked: AdviceRequest) -> CompressionQuery:
     """A file and a path in the words of the domain; one that was not sampled is taken for usual of its kind."""
-    return asked.to_question(usual_probe(asked.kind))
+    return asked.to_query(typical_probe(asked.kind))
 
 
-def to_class_question(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
+def to_class_question(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> CompressionQuery:
     """Likewise of files that go beside those of a recommendation."""
-    return asked.to_question(usual_probe(asked.kind), estimate_baseline(recommendation, path, asked))
+    return asked.to_query(typical_probe(asked.kind), estimate_baseline(recommendation, path, asked))
 
 
-def advise_from_history(question: Question, history: History, own_count: int) -> CompressionAdvice:
+def advise_from_history(question: CompressionQuery, history: History, own_count: int) -> CompressionAdvice:
     """Advice from the tenant's history, where it has none from the packaged one."""
     of = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
     source = f"a sample of the file and {of}" if question.sampled else of

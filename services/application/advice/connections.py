@@ -12,7 +12,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.connections.har import Har
 from tradewind.path import Path
-from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analysis_of
+from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analyse_har
 
 STEPS = tuple(step / 40 for step in range(41))
 """Probabilities at which distributions are told."""
@@ -93,7 +93,7 @@ def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> Co
     ------
     InvalidValue : the log has no entries.
     """
-    return analysis_of(har, path=path, proxy=proxy)
+    return analyse_har(har, path=path, proxy=proxy)
 
 
 def store_analysis(

@@ -20,7 +20,7 @@ from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_journal import Entry, StreamJournal
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.wire.base import Count, Instant, reason_of
+from tradewind.wire.base import Count, Instant, describe_validation_error
 
 TENANT, QUOTES = "tenant", "quotes"
 """Fields of an entry in the stream: whose quotes, and several of them as JSON."""
@@ -99,7 +99,7 @@ class QuoteJournal(StreamJournal[ParsedQuotes]):
             tenant_id = UUID(entry.fields[TENANT].decode())
             return ParsedQuotes(entry, tenant_id, _QUOTES.validate_json(entry.fields[QUOTES]))
         except ValidationError as invalid:
-            raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
+            raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
         except KeyError as missing:
             raise InvalidValue(str(missing.args[0]), "is missing") from None
         except ValueError as error:

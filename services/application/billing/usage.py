@@ -15,7 +15,7 @@ from uuid import UUID
 from services.application.billing.currencies import minor_digits
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
-from tradewind.sla.pricing import payable
+from tradewind.sla.pricing import round_payable
 
 EARLIEST_YEAR, LATEST_YEAR = 1990, 2099
 
@@ -102,7 +102,7 @@ class UsageLine:
         """The amount rounded once to the smallest unit of its currency; ``None`` for what is not billed."""
         if self.billing is not Billing.BILLED or self.amount is None or self.currency is None:
             return None
-        return payable(self.amount, minor_digits(self.currency))
+        return round_payable(self.amount, minor_digits(self.currency))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from services.application.billing.price_books import PriceBook
 from services.application.models.sla_tiers import LinkTier, format_path
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel, amount_of_energy
+from tradewind.sla.pricing import PriceModel, compute_energy_amount
 from tradewind.units import GB
 
 REPLAYED_PERIOD = timedelta(days=30)
@@ -94,7 +94,7 @@ def compute_earnings(
     requests, moved_bytes = demand.requests, demand.total_bytes
     if model.needs_energy:
         requests, moved_bytes = demand.known_requests, demand.known_bytes
-    energy = amount_of_energy(model.per_kwh, energy_j)
+    energy = compute_energy_amount(model.per_kwh, energy_j)
     gigabytes = _EXACT.divide(Decimal(moved_bytes), Decimal(GB))
     charged = _EXACT.add(_EXACT.multiply(model.base, Decimal(requests)), _EXACT.multiply(model.per_gb, gigabytes))
     charged = _EXACT.add(charged, energy)
@@ -103,7 +103,7 @@ def compute_earnings(
         revenue=_EXACT.add(charged, mark_up),
         energy_charged=energy,
         mark_up=mark_up,
-        energy_cost=None if cost_per_kwh is None else amount_of_energy(cost_per_kwh, energy_j),
+        energy_cost=None if cost_per_kwh is None else compute_energy_amount(cost_per_kwh, energy_j),
         unpriced=demand.requests - requests,
         energy_unknown=requests - known_requests,
     )

@@ -97,7 +97,7 @@ class Limits:
         caps, shared_with = NO_CAPS, 0
         for limit in self.list_applying(source, destination):
             others = held.get(self._claims[limit].scope)
-            caps = caps.tightened_by(limit.remaining_caps(others, weight))
+            caps = caps.tighten(limit.remaining_caps(others, weight))
             shared_with = max(shared_with, others.transfers if others else 0)
         return Permitted(caps, shared_with)
 

@@ -17,7 +17,7 @@ def scale_to_share(basis: Basis, share: Share) -> Basis:
     if share.concurrency is None and share.streams is None:
         return basis
     granted = Caps(concurrency=_at_least_one(share.concurrency), streams=_at_least_one(share.streams))
-    return replace(basis, caps=basis.caps.tightened_by(granted))
+    return replace(basis, caps=basis.caps.tighten(granted))
 
 
 def _at_least_one(share: int | None) -> int | None:

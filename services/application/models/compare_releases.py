@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from services.application.models.learned_model import StoredRelease
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.wire.releases import Change, Release, ReleaseComparison, TierChange, UndecidedTiers
+from tradewind.wire.releases import ChangeKind, Release, ReleaseComparison, TierChange, UndecidedTiers
 
 MAX_TIERS_LISTED = 50
 """Tiers that are told one by one, those that move most."""
@@ -25,8 +25,8 @@ def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
         same=uow.release_differences.same(current, release_id),
         links=tuple(uow.release_differences.links(current, release_id)),
         tiers_changed=len(tiers),
-        tiers_gained=sum(each.change is Change.GAINED for each in tiers),
-        tiers_lost=sum(each.change is Change.LOST for each in tiers),
+        tiers_gained=sum(each.change is ChangeKind.GAINED for each in tiers),
+        tiers_lost=sum(each.change is ChangeKind.LOST for each in tiers),
         tiers=tuple(tiers[:MAX_TIERS_LISTED]),
     )
 

@@ -24,7 +24,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
-from tradewind.tiers.custom import NARROWEST, check_cuts, solved_between
+from tradewind.tiers.custom import MIN_WIDTH, check_boundaries, solve_between
 from tradewind.tiers.partitions import Partition, PartitionKey, has_moved, match_partitions, tier_name
 
 
@@ -38,7 +38,7 @@ class CustomBoundaries:
 
     def between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
         """Edges and tiers of what can be certified now; those beyond it are kept until it reaches them again."""
-        inside = (cut for cut in self.cuts if cut - lowest > NARROWEST * cut and highest - cut > NARROWEST * highest)
+        inside = (cut for cut in self.cuts if cut - lowest > MIN_WIDTH * cut and highest - cut > MIN_WIDTH * highest)
         edges = (lowest, *inside, highest)
         middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
@@ -82,12 +82,12 @@ def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float
     if not held:
         raise NotFound("the cluster has no such tiers")
     edges = (held[0].partition.lower, *(each.partition.upper for each in held))
-    check_cuts(cuts, lowest=edges[0], highest=edges[-1])
-    as_is = solved_between(leaf.model.table, key, edges)
+    check_boundaries(cuts, lowest=edges[0], highest=edges[-1])
+    as_is = solve_between(leaf.model.table, key, edges)
     before = [replace(each, partition=partition) for each, partition in zip(held, as_is, strict=True)]
     tier_of = {id(each.partition): each.tier for each in before}
     after = []
-    for match in match_partitions(as_is, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
+    for match in match_partitions(as_is, solve_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
         if match.old is None:
             origin = None if match.split_from is None else tier_of[id(match.split_from)].id
             after.append(BoundedTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
@@ -187,7 +187,7 @@ def _cut(
         min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
     )
     try:
-        solved = solved_between(leaf.table, own.key, edges)
+        solved = solve_between(leaf.table, own.key, edges)
     except InvalidValue:  # nothing between them can be certified any more: what is proposed serves until it can
         return leaf, tiers
     mine = list(zip(solved, map(_marked, tier_ids, solved, [known] * len(solved)), strict=True))

@@ -14,7 +14,7 @@ from services.application.models.learned_model import StoredModel, Tier
 from tradewind.model import LinkModel
 from tradewind.tiers.partitions import Bounds, Partition, shared_length
 from tradewind.units import format_count
-from tradewind.wire.releases import Change, TierBounds, TierChange
+from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 
 LEAST_SHARED = 0.5
 """Part of the old and new targets together that both have; a tier that shares less is another promise."""
@@ -67,7 +67,7 @@ def list_priced_tier_changes(
 
 def format_wait_reason(changes: Sequence[TierChange]) -> str:
     """Return why the link keeps its model, for the pages and `GET /v1/links`."""
-    lost = sum(each.change is Change.LOST for each in changes)
+    lost = sum(each.change is ChangeKind.LOST for each in changes)
     counts = [(lost, "take away"), (len(changes) - lost, "move")]
     what = " and ".join(f"{verb} {format_count(count, 'tier')}" for count, verb in counts if count)
     return f"the new model would {what} with a price; the model before serves until a provider has decided"
@@ -96,7 +96,7 @@ def _change(link_id: UUID, tier: Tier, old: Partition, successors: Sequence[Sequ
         kind=old.kind,
         confidence=old.confidence,
         energy_basis=old.energy_basis,
-        change=Change.LOST if hull is None else Change.CHANGED,
+        change=ChangeKind.LOST if hull is None else ChangeKind.CHANGED,
         before=TierBounds(lower=old.lower, upper=old.upper),
         after=None if hull is None else TierBounds(lower=hull.lower, upper=hull.upper),
     )

@@ -11,7 +11,7 @@ from services.application.shared.jobs import PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict
-from tradewind.wire.releases import Change, TierChange, UndecidedTiers
+from tradewind.wire.releases import ChangeKind, TierChange, UndecidedTiers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: UnitOfWork, clock: Clo
         uow.publish(PricesChanged(uow.tenant_id))
         uow.publish(ReleaseChanged(uow.tenant_id, release))
     uow.tier_decisions.drop(decision.link_id)
-    lost = sum(each.change is Change.LOST for each in decision.changes)
+    lost = sum(each.change is ChangeKind.LOST for each in decision.changes)
     uow.audit.note(
         "tier.model_accepted" if accept else "tier.model_declined",
         format_path(uow.links.get(decision.link_id).key),

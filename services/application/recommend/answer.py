@@ -33,7 +33,7 @@ from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla.kinds import Sla
-from tradewind.tiers.partitions import PartitionKey, serving
+from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 from tradewind.units import format_bps, format_count
 
 MAX_DOUBLINGS = 3.0
@@ -50,7 +50,7 @@ def recommend_from_history(
     NotInMemory : the link's model has to be fetched first.
     """
     if (permitted := snapshot.permitted_caps(request.link, request.weight)) is not None:
-        request = request.tightened_by(*permitted)
+        request = request.tighten(*permitted)
     if (indexed := snapshot.find_link(request.link)) is None:
         return request
     model = snapshot.get_model(indexed)
@@ -198,7 +198,7 @@ def _solve_within(
 
 def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
     """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified."""
-    return serving(
+    return find_serving_partition(
         leaf.partitions(PartitionKey.of(sla)),
         sla,
         dataset_bytes=chunk.dataset.total_bytes,

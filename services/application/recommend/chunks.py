@@ -11,7 +11,7 @@ from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantit
 from tradewind.recommendation import ChunkPlan
 from tradewind.shared_pipe import shared_duration_s
 from tradewind.sla.kinds import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose, unit_target
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, target_in_unit
 from tradewind.units import BITS_PER_BYTE
 
 
@@ -74,7 +74,7 @@ def fits_caps_together(solutions: Sequence[Solution], caps: Caps) -> bool:
 
 def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> Solution | None:
     """Return the best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
-    choice = choose(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
+    choice = choose_setting(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
     if choice is None:
         return None
     return Solution(
@@ -134,7 +134,7 @@ def assess_together(
         feasible = feasible and solution.feasible
     if sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
         return probability, feasible
-    needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
+    needed_bps = target_in_unit(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
     if needed_bps and ceiling_bps is not None and needed_bps > ceiling_bps:
         return 0.0, False
     if len(solutions) == 1 or not needed_bps:

@@ -11,8 +11,8 @@ from services.application.recommend.served_model import ServedLeaf
 from tradewind.dataset import Chunk, DataSet
 from tradewind.prediction import Prediction, predict
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.sla.pricing import Price, amount_of
-from tradewind.tiers.partitions import PartitionKey, serving
+from tradewind.sla.pricing import Price, compute_amount
+from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 
 NOT_PRICED = "; not priced: the current price book has no price for this tier"
 NO_TIER = "; not priced: its cluster has no tier for such an SLA"
@@ -50,7 +50,7 @@ def find_tier(sla: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset
     tiers = (leaf.usual or leaf).partitions(PartitionKey.of(sla))
     if not tiers:
         return None
-    found = serving(tiers, sla, dataset_bytes=dataset.total_bytes)
+    found = find_serving_partition(tiers, sla, dataset_bytes=dataset.total_bytes)
     return found or tiers[0 if sla.kind in _BOUNDED_ABOVE else -1]
 
 
@@ -88,7 +88,7 @@ def quote_price(
     model = book.prices.get(tier_id)
     if model is None:
         return PriceQuote(book, None, energy_j, NOT_PRICED)
-    amount = amount_of(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
+    amount = compute_amount(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
     if amount is None:
         return PriceQuote(book, None, energy_j, NO_ENERGY)
     return PriceQuote(book, Price(amount, book.currency, book.energy_basis, book.id), energy_j)

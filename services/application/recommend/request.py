@@ -7,7 +7,7 @@ from uuid import UUID
 
 from services.application.recommend.pricing import PriceQuote
 from tradewind.cluster import LOAD_MAX
-from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
+from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, classify_file, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import Recommendation
@@ -36,9 +36,9 @@ class TransferRequest:
     shared_with: int = 0
     rate_limit_bps: float | None = None
 
-    def tightened_by(self, caps: Caps, shared_with: int) -> Self:
+    def tighten(self, caps: Caps, shared_with: int) -> Self:
         """Return the same request within further caps, which it shares with so many live transfers."""
-        return replace(self, caps=self.caps.tightened_by(caps), shared_with=shared_with)
+        return replace(self, caps=self.caps.tighten(caps), shared_with=shared_with)
 
     @property
     def sharing(self) -> str:
@@ -66,7 +66,7 @@ class TransferRequest:
         if bdp_bytes is None:
             return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
         if len(self.bins) == 1:
-            return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
+            return (Chunk(classify_file(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
         return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
 
 

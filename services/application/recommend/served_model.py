@@ -18,8 +18,8 @@ from tradewind.recommendation import CompactTable
 from tradewind.tiers.partitions import Partition, PartitionKey, tier_name
 from tradewind.tiers.selection import SettingTable
 from tradewind.units import BITS_PER_BYTE, MIB
-from tradewind.unknown_path.borrowing import Lendable
-from tradewind.wire.recommendations import table_json
+from tradewind.unknown_path.borrowing import LendableSettings
+from tradewind.wire.recommendations import serialize_table
 
 DECIMALS = 2
 """Decimals of a load that count, so that one leaf under a load serves all loads that are nearly the same."""
@@ -136,12 +136,12 @@ class ServedLeaf:
     def table_json(self) -> bytes:
         """The compact table as JSON for the answer."""
         shifted = replace(self.compact, predicted=self.compact.predicted.under(self.shift))
-        return table_json(shifted.below(self.ceiling_bps))
+        return serialize_table(shifted.below(self.ceiling_bps))
 
     @cached_property
-    def lendable(self) -> Lendable:
+    def lendable(self) -> LendableSettings:
         """Settings to try on an unknown path near this one."""
-        return Lendable.of(self.model, self.compact)
+        return LendableSettings.of(self.model, self.compact)
 
     @cached_property
     def fastest_log(self) -> float:

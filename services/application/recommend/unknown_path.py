@@ -24,7 +24,7 @@ from services.application.recommend.served_model import ServedModel
 from services.application.recommend.snapshot import Snapshot
 from tradewind.dataset import Chunk
 from tradewind.energy.ends import PowerByEnd
-from tradewind.model import compacted
+from tradewind.model import compact_settings
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
@@ -33,9 +33,15 @@ from tradewind.tiers.selection import QUANTITY_OF, SettingTable
 from tradewind.transfer import LinkKey
 from tradewind.units import format_bps, format_joules
 from tradewind.unknown_path import prior
-from tradewind.unknown_path.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed, lenders_of_power, power_by_end_of
-from tradewind.unknown_path.rules import assuming, cold_start, completed
-from tradewind.wire.recommendations import table_json
+from tradewind.unknown_path.borrowing import (
+    OTHER_MOVER_LOG_SD,
+    Lender,
+    borrow_table,
+    find_power_by_end,
+    select_power_lenders,
+)
+from tradewind.unknown_path.rules import describe_assumptions, fill_in_assumptions, plan_cold_start
+from tradewind.wire.recommendations import serialize_table
 
 _LEAST_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
 
@@ -64,7 +70,7 @@ def recommend_unknown_path(
     known_path = complete_path(request.path, request.link, snapshot)
     history_chunks = request.split_into_chunks(known_path)  # the ones that the path's own history had no answer for
     request = replace(request, path=known_path.at_most(request.rate_limit_bps))
-    path, load = completed(request.path), request.load or 0.0
+    path, load = fill_in_assumptions(request.path), request.load or 0.0
     chunks = request.split_into_chunks(path)
     estimate = _estimate_from_neighbours(request, snapshot, chunks, path) or _estimate_by_rules(request, chunks, path)
     estimate = _no_dearer_than_fastest(request, estimate, snapshot, chunks, path)
@@ -89,9 +95,9 @@ def recommend_unknown_path(
         nearest_data_distance=estimate.distance,
     )
     compact = {
-        chunk.kind: table_json(
+        chunk.kind: serialize_table(
             CompactTable(
-                predicted=SettingTable(compacted(table.settings), table.base_power_w), power_by_end=power_by_end
+                predicted=SettingTable(compact_settings(table.settings), table.base_power_w), power_by_end=power_by_end
             )
         )
         for chunk, table, power_by_end in zip(chunks, estimate.tables, estimate.power_by_end, strict=True)
@@ -182,8 +188,10 @@ def _estimate_from_neighbours(
     load = request.load or 0.0
     lenders = [[_to_lender(leaf, models[leaf.model.id], request) for leaf in leaves] for leaves in nearest]
     if needs_power(request.sla):  # settings from lenders without power cannot be compared by power
-        lenders = [lenders_of_power(of_chunk) for of_chunk in lenders]
-    tables = [borrowed(of_chunk, path, chunk.dataset, load) for of_chunk, chunk in zip(lenders, chunks, strict=True)]
+        lenders = [select_power_lenders(of_chunk) for of_chunk in lenders]
+    tables = [
+        borrow_table(of_chunk, path, chunk.dataset, load) for of_chunk, chunk in zip(lenders, chunks, strict=True)
+    ]
     if not all(table.settings for table in tables):
         return None
     tables = [table.below(path.bandwidth_bps or math.inf) for table in tables]
@@ -196,8 +204,8 @@ def _estimate_from_neighbours(
         AnswerSource.NEIGHBOUR,
         _solve_each(request, chunks, tables),
         tables,
-        [power_by_end_of(of_chunk) for of_chunk in lenders],
-        f"residuals of the nearest links ({names}) on the prior{assuming(request.path)}",
+        [find_power_by_end(of_chunk) for of_chunk in lenders],
+        f"residuals of the nearest links ({names}) on the prior{describe_assumptions(request.path)}",
         max(leaves[0].distance for leaves in nearest),
     )
 
@@ -240,12 +248,12 @@ def _solve_each(request: TransferRequest, chunks: Sequence[Chunk], tables: Seque
 
 def _estimate_by_rules(request: TransferRequest, chunks: Sequence[Chunk], path: Path) -> _Estimate:
     """Estimate by the closed-form rule for the SLA, with the prior's prediction of its plan."""
-    rule = cold_start(request.sla, chunks, request.path, request.caps, request.load)
+    rule = plan_cold_start(request.sla, chunks, request.path, request.caps, request.load)
     load = request.load or 0.0
     return _Estimate(
         AnswerSource.HEURISTIC,
         [_predict_by_prior(request, chunk, plan, path) for chunk, plan in zip(chunks, rule.plan, strict=True)],
-        [prior.table(path, chunk.dataset, load=load) for chunk in chunks],
+        [prior.build_table(path, chunk.dataset, load=load) for chunk in chunks],
         [{} for _ in chunks],
         f"none to borrow from; {rule.rationale}",
     )

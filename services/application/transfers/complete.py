@@ -17,7 +17,7 @@ from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import Sla
-from tradewind.sla.outcome import kept
+from tradewind.sla.outcome import is_met
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -208,7 +208,7 @@ def _kept(agreement: Sla, whole: WireRecord) -> bool | None:
             return None
         case Status.FAILED:
             return None if agreement.target is None else False
-    return kept(
+    return is_met(
         agreement,
         throughput_bps=whole.outcome.throughput_bps,
         duration_s=_duration_s(whole),

@@ -12,7 +12,7 @@ from tradewind.wire.base import Open
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireEnergy, WireRecord
-from tradewind.wire.transfers import Expected, TransferState, TransferSummary
+from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Workload:
 class TransferStart(Open):
     """What the first heartbeat of a transfer brings along: what is expected of it, and the key of its agent."""
 
-    expected: Expected
+    expected: ExpectedOutcome
     key_id: UUID | None = None
 
 
@@ -111,7 +111,7 @@ class JournalledTransfer(NamedTuple):
 
     summary: TransferSummary
     enquiry: dict[str, Any] | None
-    expected: Expected | None
+    expected: ExpectedOutcome | None
     duration_s: float | None
     energy: tuple[WireEnergy, ...]
     owner: UUID | None

@@ -15,7 +15,7 @@ from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import silent_after_s
 from services.application.transfers.stream_journal import Entry, StreamJournal
 from tradewind.errors import InvalidValue
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
@@ -108,7 +108,7 @@ def parse_entry(entry: Entry) -> AnsweredHeartbeat:
         owner = UUID(fields["owner"].decode()) if "owner" in fields else None
         return AnsweredHeartbeat(entry, key, Workload.asked(enquiry), beat, begun, owner)
     except ValidationError as invalid:
-        raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
+        raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:
         raise InvalidValue(str(missing.args[0]), "is missing") from None
     except (TypeError, ValueError) as error:

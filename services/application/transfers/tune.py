@@ -31,7 +31,7 @@ from services.application.transfers.sessions import (
 from services.application.transfers.silence import TICK_S, silent_after_s
 from tradewind.errors import Conflict, InvalidValue, TooLarge, TooManyLive
 from tradewind.transfer import LinkKey
-from tradewind.tuning import Basis, Decision, Sample, TuningState, begin, resume, step
+from tradewind.tuning import Basis, Decision, TickSample, TuningState, begin, resume, step
 from tradewind.units import KIB
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -84,7 +84,7 @@ class _Told:
     """A heartbeat, the sample that it is to the controller, its JSON, and the key that sent it."""
 
     beat: Heartbeat
-    sample: Sample
+    sample: TickSample
     body: bytes
     weight: float
     key_id: UUID
@@ -204,7 +204,7 @@ class Tuner:
         known = await self._owners.find(key, key_id)
         return known.owner is not None and known.owner != live.owner
 
-    async def _opened(self, key: TransferKey, beat: Heartbeat, sample: Sample, key_id: UUID, open_: Open) -> _Live:
+    async def _opened(self, key: TransferKey, beat: Heartbeat, sample: TickSample, key_id: UUID, open_: Open) -> _Live:
         known = await self._owners.find(key, key_id)
         if known.is_of_other_key:
             raise foreign_transfer_error(key.transfer_id)
@@ -287,7 +287,7 @@ class Tuner:
         live.owner, live.successor = owner, key_id
 
     @staticmethod
-    def _adopted(live: _Live, sample: Sample, exchanged: ExchangeResult) -> TuningState:
+    def _adopted(live: _Live, sample: TickSample, exchanged: ExchangeResult) -> TuningState:
         """The state that another process has left, or one made again where it cannot be read."""
         try:
             state = TuningState.from_dict(orjson.loads(exchanged.state or b"{}"))
@@ -311,7 +311,7 @@ def _refuse_more(exchanged: ExchangeResult) -> TooManyLive:
     )
 
 
-def _runs_behind(sample: Sample, known: int) -> bool:
+def _runs_behind(sample: TickSample, known: int) -> bool:
     """Whether ``known`` is no number of this transfer: a jump ahead must not make all that follows count as old.
 
     A beginning that comes again begins nothing, however late it is: the transfer would seem to use nothing.
@@ -319,12 +319,12 @@ def _runs_behind(sample: Sample, known: int) -> bool:
     return 0 < sample.sequence < known - LATE_TICKS
 
 
-def _is_answered(sample: Sample, known: int, share: Share) -> bool:
+def _is_answered(sample: TickSample, known: int, share: Share) -> bool:
     """Whether a heartbeat has come before, or a later one has; who waits for a share begins again and again."""
     return sample.sequence <= known and (share.granted or known > 0)
 
 
-def _resumed(basis: Basis, sample: Sample) -> TuningState:
+def _resumed(basis: Basis, sample: TickSample) -> TuningState:
     return replace(resume(basis, sample), sequence=sample.sequence - 1)
 
 

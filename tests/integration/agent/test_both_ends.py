@@ -96,7 +96,7 @@ def test_a_download_is_metered_at_both_ends_in_every_row(origin: Origin, tmp_pat
         assert len(parts) == 2
         assert sum(parts) == pytest.approx(total_j)
     for row in report.records:
-        assert parse_row(WireRecord.of(row).to_line()).to_record() == row
+        assert parse_row(WireRecord.from_domain(row).to_line()).to_record() == row
     assert report.energy_j == pytest.approx(sum(by_host(report).values()))
     assert " at the destination" in report.line()
     assert " at the source" in report.line()

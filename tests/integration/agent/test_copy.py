@@ -243,7 +243,7 @@ def test_a_rate_above_the_stated_bandwidth_is_logged_without_it(origin, tmp_path
     slow = replace(BY_HAND, bandwidth_bps=1.0)
     report = copy_files([origin.url], str(tmp_path / "copy"), options=slow)
     assert report.records[0].path.bandwidth_bps is None
-    assert WireRecord.of(report.records[0])
+    assert WireRecord.from_domain(report.records[0])
 
 
 def test_caps_hold_for_the_plan(origin, tmp_path):

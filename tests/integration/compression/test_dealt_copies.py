@@ -16,7 +16,7 @@ from tests.integration.agent.support.command import Outcome, environment, run
 from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.serve_files.serving import serving
 from tests.stack import Tenant
-from tradewind.compression.codecs import PROBE, Codec, Setting
+from tradewind.compression.codecs import PROBE, Codec, CodecSetting
 from tradewind.compression.model import Speeds
 from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
@@ -141,7 +141,7 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
     folder = fill(tmp_path / "data")
     listing = list_files([str(folder)], f"{server.url}asked/", options=EngineOptions(durable=False))
     options = CopyOptions(bandwidth_bps=8e6, rtt_s=0.001, source="here", destination="there")
-    lz4 = Setting(Codec.LZ4, 9)
+    lz4 = CodecSetting(Codec.LZ4, 9)
     with Client(api, tenant.secret) as client, closing(ConnectionPool()) as connections:
         before = choose_packing(listing, options, client, connections)
         first = next(iter(before.advised.values())).answer

@@ -18,7 +18,7 @@ import pytest
 from tests.integration.agent.support.command import environment
 from tests.integration.agent.support.command import run as run_command
 from tests.integration.serve_files.serving import Answer, ask, serving
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.steering import Steering
 from tradewind_agent.compression import codecs
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
@@ -95,7 +95,7 @@ def test_a_codec_that_this_host_lacks_is_told_before_a_byte(
 def packed_stream(folder: Path, *, cut: int = 0, damaged: bool = False) -> bytes:
     source = folder / "source"
     source.write_bytes(PLAIN)
-    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with source.open("rb") as opened:
         stream = bytearray(b"".join(PackedFile(opened.fileno(), source.stat(), steering).pieces()))
     if damaged:
@@ -126,7 +126,7 @@ def test_a_stream_that_claims_absurd_sizes_is_refused(server: Server, root: Path
 def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "big.csv"
     source.write_bytes(PLAIN * 8)
-    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with source.open("rb") as opened:
         pieces = list(PackedFile(opened.fileno(), source.stat(), steering).pieces())
     (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv")).jobs

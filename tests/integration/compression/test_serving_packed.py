@@ -9,7 +9,7 @@ import pytest
 
 from tests.conditions import eventually
 from tests.integration.serve_files.serving import Answer, Wire, serving
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.steering import Steering
 from tradewind.units import MIB
 from tradewind_agent.compression import codecs
@@ -89,7 +89,7 @@ def test_a_path_of_no_possible_rate_is_refused(idle: Server, line: str) -> None:
 def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_bytes(PLAIN)
-    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with ThreadPoolExecutor(1) as pool, source.open("rb") as opened:
         pieces = PackedFile(opened.fileno(), source.stat(), steering, pool=pool).pieces()
         next(pieces)
@@ -101,7 +101,7 @@ def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None
 def test_a_block_that_claims_less_than_it_holds_is_not_unpacked_to_its_end(codec: Codec) -> None:
     if codec not in codecs.available_codecs():
         pytest.skip(f"this host has no {codec}")
-    bomb = codecs.pack(bytes(48 * MIB), Setting(codec, 1))
+    bomb = codecs.pack(bytes(48 * MIB), CodecSetting(codec, 1))
     tracemalloc.start()
     try:
         with pytest.raises(codecs.UnpackFailed):

@@ -69,7 +69,7 @@ def test_an_upload_is_logged_with_what_it_was_sent_by_and_a_download_without(ask
     with serving(tmp_path / "there", writable=True) as server:
         sent = copy_files([str(tmp_path / "here" / "file")], server.url, options=options)
         fetched = copy_files([f"{server.url}file"], str(tmp_path / "back"), options=options)
-    assert {WireRecord.of(each).parameters.congestion_control for each in sent.records} == {got or systems()}
+    assert {WireRecord.from_domain(each).parameters.congestion_control for each in sent.records} == {got or systems()}
     assert {each.parameters.congestion_control for each in fetched.records} == {None}
 
 

@@ -25,7 +25,7 @@ from tests.integration.billing.quotes import PRICE, book_in_force, journalled, l
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.sla.pricing import PriceModel, amount_of
+from tradewind.sla.pricing import PriceModel, compute_amount
 
 __all__ = ["learned", "store", "valkey"]
 
@@ -72,7 +72,7 @@ def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
     told = provider.get(f"{here}/what-if").json()
     model = PriceModel(**{part: Decimal(value) for part, value in PRICE.items()})
     energy_j = made["predicted"]["energy_j"]["mean"]
-    assert Decimal(told["book"]["revenue"]) == amount_of(model, moved_bytes=30_000_000, energy_j=energy_j)
+    assert Decimal(told["book"]["revenue"]) == compute_amount(model, moved_bytes=30_000_000, energy_j=energy_j)
     assert (told["requests"], told["in_force"]) == (1, None)
     logged(provider, transfer_id=made["transfer_id"])
     (key,) = statement(provider)

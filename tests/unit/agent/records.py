@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.wire.records import WireRecord
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
@@ -24,7 +24,7 @@ def record(number: int) -> TransferRecord:
         protocol="http",
         direction=Direction.DOWNLOAD,
         dataset=DataSet(file_count=10, total_bytes=10_000_000),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=Status.SUCCEEDED, bytes_moved=10_000_000, files_done=10, files_failed=0, throughput_bps=1e7
         ),
         parameters=Parameters(concurrency=4, parallelism=1, pipelining=8),
@@ -36,4 +36,4 @@ def records(count: int, first: int = 1) -> list[TransferRecord]:
 
 
 def lines(count: int, first: int = 1) -> list[bytes]:
-    return [WireRecord.of(each).to_line() for each in records(count, first)]
+    return [WireRecord.from_domain(each).to_line() for each in records(count, first)]

@@ -101,7 +101,7 @@ def test_a_kernel_that_does_not_tell_is_no_failure(tmp_path):
 
 def test_ended_transfers_that_the_service_does_not_know_of_are_counted(tmp_path):
     spool = Spool(tmp_path / "spool", warn=lambda _: None)
-    ended = WireRecord.of(record(1))
+    ended = WireRecord.from_domain(record(1))
     TransferSpool(spool).seal(ended.id, [ended], [])
     (found,) = examine_spool(spool)
     assert found.health is Health.NOTE

@@ -13,7 +13,7 @@ from tests.unit.application.recommend.models import NAMESPACE, PATH
 from tests.unit.core.test_sla_partitions import RATES, partition
 from tradewind.model import LinkModel
 from tradewind.sla.kinds import SlaKind
-from tradewind.wire.releases import Change
+from tradewind.wire.releases import ChangeKind
 
 LINK = NAMESPACE
 FASTEST = partition(9e8, 9e8, closed=True, kind=SlaKind.MAX_THROUGHPUT)
@@ -64,18 +64,18 @@ def test_a_narrow_tier_that_drifts_beside_its_old_bounds_does_not_wait():
 
 def test_a_tier_that_becomes_another_promise_waits():
     (change,) = changes(stored(*RATES), partition(1e8, 1.5e8), *RATES[1:])
-    assert (change.change, change.before.upper, change.after.upper) == (Change.CHANGED, 4e8, 1.5e8)
+    assert (change.change, change.before.upper, change.after.upper) == (ChangeKind.CHANGED, 4e8, 1.5e8)
     assert change.link_id == LINK
 
 
 def test_a_level_that_falls_by_more_than_a_quarter_waits():
-    assert [each.change for each in changes(stored(FASTEST), *scaled([FASTEST], 0.5))] == [Change.CHANGED]
+    assert [each.change for each in changes(stored(FASTEST), *scaled([FASTEST], 0.5))] == [ChangeKind.CHANGED]
     assert changes(stored(FASTEST), *scaled([FASTEST], 0.8)) == ()
 
 
 def test_tiers_that_go_wait_and_the_reason_counts_them():
     found = changes(stored(*RATES, FASTEST), replace(RATES[0], upper=2e8, closed=True), FASTEST)
-    assert sorted(each.change for each in found) == [Change.CHANGED, Change.LOST, Change.LOST]
+    assert sorted(each.change for each in found) == [ChangeKind.CHANGED, ChangeKind.LOST, ChangeKind.LOST]
     assert "take away 2 tiers and move 1 tier with a price" in format_wait_reason(found)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from services.application.billing.price_books import PriceBook
 from services.application.billing.what_if import NO_EARNINGS, Demand, compute_earnings, what_if
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel, amount_of
+from tradewind.sla.pricing import PriceModel, compute_amount
 
 TIER, OTHER = UUID(int=1), UUID(int=2)
 DEMAND = Demand(
@@ -105,5 +105,5 @@ def test_sums_earn_what_the_requests_earn_one_by_one(requests: list[tuple[int, f
         known_bytes=sum(moved for moved, _ in requests),
         energy_j=sum(energy for _, energy in requests),
     )
-    one_by_one = sum(amount_of(model, moved_bytes=moved, energy_j=energy) or 0 for moved, energy in requests)
+    one_by_one = sum(compute_amount(model, moved_bytes=moved, energy_j=energy) or 0 for moved, energy in requests)
     assert abs(compute_earnings(whole, model, EnergyBasis.TOTAL).revenue - one_by_one) < Decimal("0.0001")

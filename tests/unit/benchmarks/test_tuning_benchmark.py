@@ -14,7 +14,7 @@ from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, make_tuner
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.errors import InvalidValue
-from tradewind.tuning import ChunkProgress, Sample
+from tradewind.tuning import ChunkProgress, TickSample
 
 SIMULATED = SimulatedPath()
 
@@ -41,9 +41,9 @@ def task(tuner: str, table: Path | None = None, **values) -> Task:
     return Task(**(known | values))
 
 
-def sample(tick: int, plan, bps: float = 50e6) -> Sample:
+def sample(tick: int, plan, bps: float = 50e6) -> TickSample:
     [chunk] = plan
-    return Sample(
+    return TickSample(
         sequence=tick,
         at_s=5.0 * tick,
         interval_s=5.0,

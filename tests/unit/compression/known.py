@@ -1,27 +1,27 @@
 """What three codecs are known to have made of one file, and questions about it."""
 
-from tradewind.compression.advice import Question
-from tradewind.compression.codecs import Codec, Setting, candidates
+from tradewind.compression.advice import CompressionQuery
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
 from tradewind.compression.content import Kind
-from tradewind.compression.history import Case, History, Observation
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.history import CodecObservation, CompressionCase, History
+from tradewind.compression.model import NetworkLine, Speeds
 
 PROBE = Speeds(4.0, 400e6, 1600e6)
-XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
+XZ, ZSTD, GZIP = CodecSetting(Codec.XZ, 0), CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 1)
 
 
-def case(**changes: object) -> Case:
+def case(**changes: object) -> CompressionCase:
     told = {"file_bytes": 30_000_000, "kind": Kind.TEXT, "cpu_class": "x86_64/a/2", "probe": PROBE} | changes
-    return Case(**told)  # type: ignore[arg-type]
+    return CompressionCase(**told)  # type: ignore[arg-type]
 
 
-def seen(setting: Setting, ratio: float, mbps: float, **changes: object) -> Observation:
-    return Observation(case=case(**changes), setting=setting, speeds=Speeds(ratio, mbps * 1e6, 4 * mbps * 1e6))
+def observed(setting: CodecSetting, ratio: float, mbps: float, **changes: object) -> CodecObservation:
+    return CodecObservation(case=case(**changes), setting=setting, speeds=Speeds(ratio, mbps * 1e6, 4 * mbps * 1e6))
 
 
-HISTORY = History.of([seen(XZ, 8.0, 80), seen(ZSTD, 5.0, 1600), seen(GZIP, 4.0, 400)])
+HISTORY = History.of([observed(XZ, 8.0, 80), observed(ZSTD, 5.0, 1600), observed(GZIP, 4.0, 400)])
 
 
-def question(rate_mbps: float, **changes: object) -> Question:
-    told = {"case": case(), "line": Line(rate_mbps * 1e6), "settings": candidates()} | changes
-    return Question(**told)  # type: ignore[arg-type]
+def question(rate_mbps: float, **changes: object) -> CompressionQuery:
+    told = {"case": case(), "line": NetworkLine(rate_mbps * 1e6), "settings": candidate_settings()} | changes
+    return CompressionQuery(**told)  # type: ignore[arg-type]

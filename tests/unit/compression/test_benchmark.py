@@ -18,13 +18,13 @@ from benchmarks.compression.packing import Made, made
 from benchmarks.compression.slow_path import Turns
 from benchmarks.compression.ways import AUTO, RAW, Cell
 from benchmarks.wan.runs import RunLog
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
-from tradewind.compression.history import Case
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.history import CompressionCase
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind_agent.compression.cores import usable_cores
 
-ZSTD, GZIP, XZ = Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6), Setting(Codec.XZ, 9)
+ZSTD, GZIP, XZ = CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6), CodecSetting(Codec.XZ, 9)
 PROBE = Speeds(4.0, 400e6, 1600e6)
 
 
@@ -45,8 +45,8 @@ def cell(content: str, mb_per_s: float, ratio: float) -> Cell:
         file=Path(content),
         upload=True,
         mb_per_s=mb_per_s,
-        line=Line(8e6 * mb_per_s),
-        case=Case(file_bytes=4_000_000, kind=Kind.TEXT, cpu_class="x86_64/a/2", probe=PROBE),
+        line=NetworkLine(8e6 * mb_per_s),
+        case=CompressionCase(file_bytes=4_000_000, kind=Kind.TEXT, cpu_class="x86_64/a/2", probe=PROBE),
         made={ZSTD: packed(ratio), GZIP: packed(ratio), XZ: packed(2 * ratio, cpu_s=4.0)},
         tried=dict.fromkeys((ZSTD, GZIP), Speeds(ratio, 8e8, 3e9)) | {XZ: Speeds(2 * ratio, 8e6, 3e9)},
         took_s={RAW: 2.0, AUTO: 0.6, str(ZSTD): 0.5, str(GZIP): 1.0},

@@ -8,21 +8,21 @@ from uuid import uuid4
 
 import pytest
 
-from tests.unit.compression.known import GZIP, HISTORY, XZ, ZSTD, case, question, seen
+from tests.unit.compression.known import GZIP, HISTORY, XZ, ZSTD, case, observed, question
 from tradewind.compression.advice import Objective, advise
-from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
 from tradewind.compression.content import (
     SAMPLE_BLOCK_BYTES,
     SAMPLE_BLOCKS,
     Content,
     Kind,
-    content_of,
-    kind_of,
+    detect_kind,
+    inspect_content,
     sample_offsets,
 )
-from tradewind.compression.history import NO_HISTORY, Case, History
-from tradewind.compression.model import Line, Mode, Speeds
-from tradewind.compression.prior import packaged_history, usual_probe
+from tradewind.compression.history import NO_HISTORY, CompressionCase, History
+from tradewind.compression.model import Mode, NetworkLine, Speeds
+from tradewind.compression.prior import load_packaged_history, typical_probe
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.advising import make_advice_request
@@ -60,11 +60,11 @@ def test_bytes_that_look_random_are_believed_to_be_where_nobody_has_packed_them(
 
 
 def test_of_what_was_not_sampled_nothing_is_told_by_a_sample() -> None:
-    unknown = case(kind=Kind.BINARY, probe=usual_probe(Kind.BINARY))
+    unknown = case(kind=Kind.BINARY, probe=typical_probe(Kind.BINARY))
     for objective in Objective:
         for mbps in (4, 10, 100, 1000):
-            asked = question(mbps, case=unknown, sampled=False, settings=candidates(), objective=objective)
-            advice = advise(asked, packaged_history())
+            asked = question(mbps, case=unknown, sampled=False, settings=candidate_settings(), objective=objective)
+            advice = advise(asked, load_packaged_history())
             assert not advice.incompressible
             assert advice.best.mode is Mode.RAW
             assert advice.rationale == "not sampled, and binary content is taken not to pack: sent as it is"
@@ -73,11 +73,11 @@ def test_of_what_was_not_sampled_nothing_is_told_by_a_sample() -> None:
 @pytest.mark.parametrize("file_bytes", [50_000, 5_000_000, 50_000_000, 5_000_000_000])
 @pytest.mark.parametrize("kind", [Kind.TEXT, Kind.TABLE, Kind.PROGRAM])
 def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Kind, file_bytes: int) -> None:
-    asked = Case(
-        file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=usual_probe(kind)
+    asked = CompressionCase(
+        file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=typical_probe(kind)
     )
     for (codec, level), rows in ROWS.items():
-        expected = packaged_history().expected(Setting(Codec(codec), level), asked)
+        expected = load_packaged_history().expected(CodecSetting(Codec(codec), level), asked)
         assert expected is not None
         assert expected.speeds.ratio == pytest.approx(rows[kind][0], rel=0.2)
         assert expected.speeds.compress_bps == pytest.approx(rows[kind][1] * 1e6, rel=0.6)
@@ -116,9 +116,9 @@ def test_least_energy_may_be_another_codec_than_the_fastest() -> None:
 
 @pytest.mark.parametrize("cores", [1, 4, 64])
 def test_packing_takes_the_same_energy_on_any_number_of_cores(cores: int) -> None:
-    pigz, gzip = Setting(Codec.PIGZ, 6), Setting(Codec.GZIP, 6)
+    pigz, gzip = CodecSetting(Codec.PIGZ, 6), CodecSetting(Codec.GZIP, 6)
     alone = "x86_64/a/1"
-    history = History.of([seen(pigz, 4.0, 300, cpu_class=alone), seen(gzip, 4.0, 300, cpu_class=alone)])
+    history = History.of([observed(pigz, 4.0, 300, cpu_class=alone), observed(gzip, 4.0, 300, cpu_class=alone)])
     here = case(cpu_class=f"x86_64/a/{cores}")
     asked = question(40, case=here, settings=(pigz, gzip), cpu_w=10.0, network_w=0.0, objective=Objective.MIN_ENERGY)
     energies_j = {each.setting: each.energy_j for each in advise(asked, history).options}
@@ -136,16 +136,16 @@ def test_a_machine_never_seen_is_judged_by_its_probe() -> None:
 
 
 def test_own_observations_outweigh_those_of_other_machines() -> None:
-    others = [seen(XZ, 8.0, 80, cpu_class=f"x86_64/{name}/2") for name in "bcd"]
-    own = [seen(XZ, 8.0, 20) for _ in range(10)]
+    others = [observed(XZ, 8.0, 80, cpu_class=f"x86_64/{name}/2") for name in "bcd"]
+    own = [observed(XZ, 8.0, 20) for _ in range(10)]
     expected = History.of([*others, *own]).expected(XZ, case())
     assert expected is not None
     assert 20e6 < expected.speeds.compress_bps < 30e6
 
 
 def test_the_doubt_shrinks_with_observations() -> None:
-    one = History.of([seen(XZ, 8.0, 80)]).expected(XZ, case())
-    many = History.of([seen(XZ, 8.0, 80)] * 20).expected(XZ, case())
+    one = History.of([observed(XZ, 8.0, 80)]).expected(XZ, case())
+    many = History.of([observed(XZ, 8.0, 80)] * 20).expected(XZ, case())
     assert one is not None
     assert many is not None
     assert many.log_sd[0] < one.log_sd[0]
@@ -157,25 +157,25 @@ def test_nothing_is_known_without_history() -> None:
 
 
 def test_the_packaged_history_tells_of_every_setting_that_is_weighed() -> None:
-    assert {Setting(Codec(codec), level) for codec, level in ROWS} == set(candidates())
+    assert {CodecSetting(Codec(codec), level) for codec, level in ROWS} == set(candidate_settings())
 
 
 def test_the_packaged_history_tells_of_every_usual_codec_on_any_machine() -> None:
-    stranger = case(cpu_class="riscv64/x/1", probe=usual_probe(Kind.TEXT))
-    expected = packaged_history().expected(Setting(Codec.XZ, 1), stranger)
+    stranger = case(cpu_class="riscv64/x/1", probe=typical_probe(Kind.TEXT))
+    expected = load_packaged_history().expected(CodecSetting(Codec.XZ, 1), stranger)
     assert expected is not None
-    assert expected.speeds.ratio > usual_probe(Kind.TEXT).ratio
+    assert expected.speeds.ratio > typical_probe(Kind.TEXT).ratio
 
 
 def test_an_observation_of_nothing_is_refused() -> None:
     with pytest.raises(InvalidValue, match="above 0 and finite"):
-        seen(XZ, 0.0, 80)
+        observed(XZ, 0.0, 80)
 
 
 @pytest.mark.parametrize(
-    ("text", "setting"), [("zstd", Setting(Codec.ZSTD, 3)), ("XZ:0", XZ), ("bzip2", Setting(Codec.BZIP2, 9))]
+    ("text", "setting"), [("zstd", CodecSetting(Codec.ZSTD, 3)), ("XZ:0", XZ), ("bzip2", CodecSetting(Codec.BZIP2, 9))]
 )
-def test_a_setting_is_read_from_text(text: str, setting: Setting) -> None:
+def test_a_setting_is_read_from_text(text: str, setting: CodecSetting) -> None:
     assert parse_setting(text) == setting
 
 
@@ -186,11 +186,11 @@ def test_a_codec_or_level_that_does_not_exist_is_refused(text: str) -> None:
 
 
 def test_kinds_are_told_by_the_first_bytes() -> None:
-    assert kind_of(b"\x1f\x8b\x08") is Kind.PACKED
-    assert kind_of(b"\x7fELF\x02") is Kind.PROGRAM
-    assert kind_of(b"a,b,c\n1,2,3\n") is Kind.TABLE
-    assert kind_of(b"To be, or not\nto be\n") is Kind.TEXT
-    assert kind_of(b"") is Kind.BINARY
+    assert detect_kind(b"\x1f\x8b\x08") is Kind.PACKED
+    assert detect_kind(b"\x7fELF\x02") is Kind.PROGRAM
+    assert detect_kind(b"a,b,c\n1,2,3\n") is Kind.TABLE
+    assert detect_kind(b"To be, or not\nto be\n") is Kind.TEXT
+    assert detect_kind(b"") is Kind.BINARY
 
 
 def test_a_sample_is_taken_at_places_that_no_period_of_the_file_decides() -> None:
@@ -212,8 +212,8 @@ def test_raw_by_another_way_is_compared_with_what_it_reaches_there() -> None:
 
 
 def test_random_bytes_look_random_and_text_does_not() -> None:
-    assert content_of([random.Random(1).randbytes(100_000)]).looks_random
-    assert not content_of([b"to be or not to be " * 1000]).looks_random
+    assert inspect_content([random.Random(1).randbytes(100_000)]).looks_random
+    assert not inspect_content([b"to be or not to be " * 1000]).looks_random
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) ->
 def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
     sample = FileSample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
     assert sample is not None
-    assert make_advice_request(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
+    assert make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP})).probe is not None
 
 
 def test_what_a_sample_cannot_have_made_is_no_observation() -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from uuid import UUID, uuid4
 
 from services.application.advice.compression import FRESH_S, Histories
-from tradewind.compression.history import Observation
+from tradewind.compression.history import CodecObservation
 
 
 class Stored:
@@ -23,7 +23,7 @@ class Stored:
     def compression(self) -> "Stored":
         return self
 
-    def all(self) -> Sequence[Observation]:
+    def all(self) -> Sequence[CodecObservation]:
         self.meanwhile()
         return ()
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.compression.known import PROBE, ZSTD, case, seen
+from tests.unit.compression.known import PROBE, ZSTD, case, observed
 from tradewind.compression.content import Kind
-from tradewind.compression.history import MOST_CORES, Case, Estimate, History, Observation
+from tradewind.compression.history import MAX_CORES, CodecObservation, CompressionCase, Estimate, History
 from tradewind.compression.model import Speeds
 
 cases = st.builds(
@@ -19,35 +19,39 @@ cases = st.builds(
     probe=st.sampled_from([PROBE, PROBE._replace(ratio=1.4)]),
 )
 speeds = st.builds(Speeds, st.floats(1.5, 6), st.floats(2e8, 2e9), st.floats(1e9, 9e9))
-observations = st.builds(Observation, case=cases, setting=st.just(ZSTD), speeds=speeds)
+observations = st.builds(CodecObservation, case=cases, setting=st.just(ZSTD), speeds=speeds)
 
 
-def as_expected(history: History, of: Case) -> Observation:
+def as_expected(history: History, of: CompressionCase) -> CodecObservation:
     expected = history.expected(ZSTD, of)
     assert expected is not None
-    return Observation(case=of, setting=ZSTD, speeds=expected.speeds)
+    return CodecObservation(case=of, setting=ZSTD, speeds=expected.speeds)
 
 
 @given(st.lists(observations, min_size=1, max_size=60), cases)
-def test_to_see_what_was_expected_makes_no_setting_count_for_less(past: list[Observation], of: Case) -> None:
+def test_to_see_what_was_expected_makes_no_setting_count_for_less(
+    past: list[CodecObservation], of: CompressionCase
+) -> None:
     before = History.of(past)
-    after = before.extended([as_expected(before, of)])
+    after = before.extend([as_expected(before, of)])
     assert after.expected(ZSTD, of).weight > before.expected(ZSTD, of).weight
 
 
 @given(speeds, st.integers(1, 40), cases, cases)
-def test_to_see_what_was_expected_makes_it_surer(made: Speeds, times: int, known: Case, of: Case) -> None:
-    history = History.of([Observation(case=known, setting=ZSTD, speeds=made)] * times)
+def test_to_see_what_was_expected_makes_it_surer(
+    made: Speeds, times: int, known: CompressionCase, of: CompressionCase
+) -> None:
+    history = History.of([CodecObservation(case=known, setting=ZSTD, speeds=made)] * times)
     spread = history.expected(ZSTD, of).log_sd
     for _ in range(5):
-        history = history.extended([as_expected(history, of)])
+        history = history.extend([as_expected(history, of)])
         now = history.expected(ZSTD, of)
         assert all(mine <= its + 1e-12 for mine, its in zip(now.log_sd, spread, strict=True))
         spread = now.log_sd
 
 
 def test_an_observation_counts_by_how_much_of_its_key_the_case_shares() -> None:
-    history = History.of([seen(ZSTD, 5.0, 1600)])
+    history = History.of([observed(ZSTD, 5.0, 1600)])
     other_machine, other_kind = case(cpu_class="x86_64/b/2"), case(kind=Kind.TABLE)
     other_architecture = case(cpu_class="arm/b/2")
     counted = [history.expected(ZSTD, of).weight for of in (case(), other_machine, other_kind, other_architecture)]
@@ -59,7 +63,7 @@ def test_an_observation_counts_by_how_much_of_its_key_the_case_shares() -> None:
 def test_an_estimate_forgets_what_is_old() -> None:
     estimate = Estimate()
     for x in [0.0] * 50 + [1.0] * 20:
-        estimate = estimate.seen((x, x, x))
+        estimate = estimate.update((x, x, x))
     assert estimate.mean[0] == pytest.approx(1 - 0.95**20)
     assert estimate.observations == 70
 
@@ -69,7 +73,7 @@ def test_an_estimate_forgets_what_is_old() -> None:
     [
         ("x86-64/amd-epyc/16", 16),
         ("x86-64/xeon/0", 1),
-        ("x86-64/xeon/99999", MOST_CORES),
+        ("x86-64/xeon/99999", MAX_CORES),
         ("arm/cortex-a72", 1),
         ("server/12", 1),
         ("a/b/c/12", 1),

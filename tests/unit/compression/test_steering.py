@@ -15,14 +15,14 @@ from zlib import crc32
 
 import pytest
 
-from tests.unit.compression.known import GZIP, XZ, ZSTD, seen
+from tests.unit.compression.known import GZIP, XZ, ZSTD, observed
 from tradewind.compression.advice import advise
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import History
-from tradewind.compression.model import SMALLEST_BLOCK_BYTES, Line, Speeds, block_bytes
-from tradewind.compression.prior import usual_probe
-from tradewind.compression.steering import Packed, Steering
+from tradewind.compression.model import MIN_BLOCK_BYTES, NetworkLine, Speeds, block_bytes
+from tradewind.compression.prior import typical_probe
+from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression import packing, unpacking
 from tradewind_agent.compression.advising import make_advice_request
@@ -33,7 +33,7 @@ from tradewind_agent.compression.sampling import FileSample, sample_file
 from tradewind_agent.compression.unpacking import Unpacker
 
 
-def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
+def steering(setting: CodecSetting | None, line_mbps: float | None) -> Steering:
     return Steering(
         expected={XZ: Speeds(8.0, 80e6, 320e6), ZSTD: Speeds(5.0, 1600e6, 6400e6)},
         line_bps=None if line_mbps is None else line_mbps * 1e6,
@@ -44,21 +44,21 @@ def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
 def test_a_path_that_becomes_fast_makes_the_level_light_and_back() -> None:
     plan_steering = steering(XZ, 4)
     for _ in range(3):
-        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 8.0, 80e6, 100e6))
+        plan_steering = plan_steering.update(PackedBlock(plan_steering.setting, 8.0, 80e6, 100e6))
     assert plan_steering.setting == ZSTD
     for _ in range(3):
-        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 5.0, 1600e6, 4e6))
+        plan_steering = plan_steering.update(PackedBlock(plan_steering.setting, 5.0, 1600e6, 4e6))
     assert plan_steering.setting == XZ
 
 
 def test_a_path_that_waits_for_the_packing_is_believed_to_carry_more_until_it_is_seen_what() -> None:
     plan_steering = steering(XZ, 10.0)
     for _ in range(3):
-        idle = Packed(plan_steering.setting, 8.0, 80e6, None, idle_at_bps=10e6)
-        plan_steering = plan_steering.seen(idle)
+        idle = PackedBlock(plan_steering.setting, 8.0, 80e6, None, idle_at_bps=10e6)
+        plan_steering = plan_steering.update(idle)
     assert 10e6 < plan_steering.line_bps <= 20e6  # twice what goes over it, in steps
-    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == plan_steering.line_bps
-    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
+    assert plan_steering.update(PackedBlock(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == plan_steering.line_bps
+    assert plan_steering.update(PackedBlock(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
 
 
 def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_way(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_wa
 
 
 def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -> None:
-    slow = Setting(Codec.GZIP, 9)
+    slow = CodecSetting(Codec.GZIP, 9)
     content = random.Random(7).randbytes(1000) * 3000
     slowly = Steering(expected={slow: Speeds(100.0, 0.5e6, 1e9)}, line_bps=1e6, setting=slow)
     expected = block_sizes(content, slowly, tmp_path)
@@ -80,7 +80,7 @@ def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -
     seconds = count(step=10.0)
     by_hand = Steering(expected={}, line_bps=None, setting=slow)
     seen = block_sizes(content, by_hand, tmp_path, clock_s=lambda: next(seconds))
-    assert (seen[0], seen[-2]) == (block_bytes(len(content)), SMALLEST_BLOCK_BYTES)
+    assert (seen[0], seen[-2]) == (block_bytes(len(content)), MIN_BLOCK_BYTES)
 
 
 def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any) -> list[int]:
@@ -137,7 +137,7 @@ def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(
     monkeypatch.setattr(packing, "pack", noting("packed", packing.pack))
     monkeypatch.setattr(packing, "sample_descriptor", noting("sampled", packing.sample_descriptor))
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 200_000)
-    zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
+    zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with ThreadPoolExecutor(1) as pool, (tmp_path / "file").open("rb") as file:
         status = os.fstat(file.fileno())
         packed = PackedFile(file.fileno(), status, zstd, adapt=False, pool=pool, looks=True, tells=True)
@@ -156,7 +156,7 @@ def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
 ) -> None:
     monkeypatch.setattr(packing, "MAX_LOOK_WAIT_S", 0.01)
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
-    zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
+    zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, looks=True)
         monkeypatch.setattr(packed, "_look", lambda _: Future())  # nobody comes to it
@@ -169,7 +169,7 @@ def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
 def test_a_sample_that_cannot_be_taken_fails_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "sample_descriptor", Mock(side_effect=OSError(5, "Input/output error")))
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
-    zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
+    zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, looks=True, tells=True)
         stream = b"".join(packed.pieces())
@@ -183,7 +183,7 @@ def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch
     (tmp_path / "lzop").write_text("#!/bin/sh\necho no more memory >&2\nexit 3\n")
     (tmp_path / "lzop").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    lzop = Setting(Codec.LZOP, 3)
+    lzop = CodecSetting(Codec.LZOP, 3)
     (tmp_path / "file").write_bytes(b"x" * 300_000)
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), Steering(expected={}, line_bps=None, setting=lzop))
@@ -195,20 +195,20 @@ def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch
 def test_a_path_faster_than_every_codec_makes_it_raw() -> None:
     plan_steering = steering(ZSTD, 50)
     for _ in range(3):
-        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 5.0, 1600e6, 4e9))
+        plan_steering = plan_steering.update(PackedBlock(plan_steering.setting, 5.0, 1600e6, 4e9))
     assert plan_steering.setting is None
 
 
 def test_content_that_stops_packing_makes_it_raw() -> None:
     plan_steering = steering(ZSTD, 300)
     for _ in range(20):
-        plan_steering = plan_steering.seen(Packed(plan_steering.setting, 1.0, 1600e6, 300e6))
+        plan_steering = plan_steering.update(PackedBlock(plan_steering.setting, 1.0, 1600e6, 300e6))
     assert plan_steering.setting is None
 
 
 def test_a_setting_is_not_left_for_a_small_gain() -> None:
     plan_steering = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
-    assert plan_steering.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
+    assert plan_steering.update(PackedBlock(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
 
 
 def packed_with(content: bytes, plan_steering: Steering, folder: Path) -> PackedFile:
@@ -237,9 +237,11 @@ def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -
     source = tmp_path / "source"
     source.write_bytes(b"to be or not to be " * 10_000)
     sample = sample_file(source)
-    asked = make_advice_request(sample, Line(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
-    history = History.of([seen(GZIP, 4.0, 400), seen(ZSTD, 5.0, 1600)])
-    advice = AdviceAnswer.of(advise(asked.to_question(usual_probe(Kind.TEXT)), history), sampled=True, source="tests")
+    asked = make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
+    history = History.of([observed(GZIP, 4.0, 400), observed(ZSTD, 5.0, 1600)])
+    advice = AdviceAnswer.from_domain(
+        advise(asked.to_query(typical_probe(Kind.TEXT)), history), sampled=True, source="tests"
+    )
     steered_by = plan_steering(PackingMode.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}
     assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
@@ -252,7 +254,7 @@ def test_a_codec_for_one_core_packs_one_block_at_a_time(
     running, most, lock = 0, 0, Lock()
     both = Barrier(at_once)
 
-    def packed(plain: bytes, _setting: Setting) -> bytes:
+    def packed(plain: bytes, _setting: CodecSetting) -> bytes:
         nonlocal running, most
         with lock:
             running += 1
@@ -265,7 +267,7 @@ def test_a_codec_for_one_core_packs_one_block_at_a_time(
 
     monkeypatch.setattr(packing, "pack", packed)
     (tmp_path / "file").write_bytes(bytes(2_000_000))
-    steering = Steering(expected={}, line_bps=None, setting=Setting(codec, 9))
+    steering = Steering(expected={}, line_bps=None, setting=CodecSetting(codec, 9))
     with ThreadPoolExecutor(2) as pool, (tmp_path / "file").open("rb") as file:
         list(PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, pool=pool).pieces())
     assert most == at_once

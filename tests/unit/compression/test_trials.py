@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from tradewind.compression.codecs import PROBE, Codec, Setting, candidates
+from tradewind.compression.codecs import PROBE, Codec, CodecSetting, candidate_settings
 from tradewind.compression.content import INCOMPRESSIBLE_RATIO, SAMPLE_BLOCKS
-from tradewind.compression.contest import MOST_TRIED
-from tradewind.compression.history import History, Observation
+from tradewind.compression.contest import MAX_TRIALS
+from tradewind.compression.history import CodecObservation, History
 from tradewind.compression.model import Speeds
 from tradewind_agent.compression.codecs import available_codecs, pack
 from tradewind_agent.compression.planning import make_case
@@ -38,14 +38,14 @@ def known(sample: FileSample, compress_bps: float) -> History:
     case = make_case(sample)
     probe = sample.probe
     return History.of(
-        Observation(case=case, setting=each, speeds=Speeds(probe.ratio + 0.1 * each.level, compress_bps, 1e10))
-        for each in candidates(frozenset({Codec.GZIP, Codec.ZSTD}))
+        CodecObservation(case=case, setting=each, speeds=Speeds(probe.ratio + 0.1 * each.level, compress_bps, 1e10))
+        for each in candidate_settings(frozenset({Codec.GZIP, Codec.ZSTD}))
     )
 
 
 def test_on_a_slow_path_with_much_to_send_the_strong_settings_are_tried(sample: FileSample) -> None:
     tried = try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS)
-    assert 0 < len(tried) <= MOST_TRIED
+    assert 0 < len(tried) <= MAX_TRIALS
     assert all(speeds.ratio > sample.probe.ratio for speeds in tried.values())
     assert {each.codec for each in tried} <= {Codec.XZ, Codec.BZIP2, Codec.BROTLI, Codec.ZSTD}
 
@@ -58,7 +58,7 @@ def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: Fil
 
 def test_history_decides_what_is_ahead(sample: FileSample) -> None:
     tried = try_worthwhile_settings(sample, GIGABYTE, 1e6, CODECS, history=known(sample, compress_bps=1e10))
-    assert Setting(Codec.ZSTD, 19) in tried
+    assert CodecSetting(Codec.ZSTD, 19) in tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.ZSTD}
 
 
@@ -98,7 +98,7 @@ def test_the_longer_a_file_takes_the_more_of_it_is_looked_at(uneven: Path) -> No
 
 
 def test_what_a_setting_makes_of_a_sample_is_told_of_all_that_was_looked_at(uneven: Path) -> None:
-    setting, data = Setting(Codec.ZSTD, 3), uneven.read_bytes()
+    setting, data = CodecSetting(Codec.ZSTD, 3), uneven.read_bytes()
     whole = len(data) / len(pack(data, setting))
     of_blocks, of_all = (
         try_setting(setting, sample_file(uneven, line_bps, places=beginnings)).ratio for line_bps in (1e12, 1e5)
@@ -128,10 +128,10 @@ def test_pieces_lie_within_the_file_apart_from_each_other(
 
 def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: FileSample) -> None:
     bits, cores = 8 * sum(map(len, sample.blocks)), make_case(sample).cores
-    side_by_side, alone = (
-        try_setting(each, sample, seconds()) for each in (Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6))
+    is_parallel, alone = (
+        try_setting(each, sample, seconds()) for each in (CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6))
     )
-    assert side_by_side[1:] == (bits * cores, bits)  # each took a second
+    assert is_parallel[1:] == (bits * cores, bits)  # each took a second
     assert alone[1:] == (bits, bits)
 
 
@@ -155,13 +155,13 @@ def test_the_first_time_that_a_codec_is_tried_its_library_is_not_timed(codec: Co
     """In a process of its own, as each copy is one."""
     program = (
         "import sys\n"
-        "from tradewind.compression.codecs import Codec, Setting\n"
+        "from tradewind.compression.codecs import Codec, CodecSetting\n"
         "from tradewind_agent.compression.sampling import measure_setting\n"
         "loaded = []\n"
         "def clock_s():\n"
         "    loaded.append(set(sys.modules))\n"
         "    return float(len(loaded))\n"
-        f"measure_setting([b'x' * 5000], Setting(Codec({str(codec)!r}), 1), clock_s, repeats=1)\n"
+        f"measure_setting([b'x' * 5000], CodecSetting(Codec({str(codec)!r}), 1), clock_s, repeats=1)\n"
         "sys.exit(', '.join(sorted(loaded[-1] - loaded[0])) or None)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)

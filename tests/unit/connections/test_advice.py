@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.advice import MOST_ORIGINS, MOST_REQUESTS, Advice, AdviceKind, advise, flow_lengths
+from tradewind.connections.advice import (
+    MAX_ORIGINS,
+    MAX_REQUESTS,
+    AdviceKind,
+    PageAdvice,
+    advise,
+    classify_flow_lengths,
+)
 from tradewind.connections.analysis import analyse
-from tradewind.connections.har import MOST_PAGES, decode_har, page_loads
+from tradewind.connections.har import MAX_PAGES, build_page_loads, decode_har
 from tradewind.connections.page_load import PageLoad
 from tradewind.connections.replay import _Replay
 from tradewind.connections.rounds import FLD_TCP, Sender
@@ -20,11 +27,11 @@ WIDE = Path(rtt_s=0.1)
 
 
 def load(*entries: object) -> PageLoad:
-    (only,) = page_loads(decode_har(json.dumps(har(*entries)).encode()))
+    (only,) = build_page_loads(decode_har(json.dumps(har(*entries)).encode()))
     return only
 
 
-def advised(*entries: object, path: Path = WIDE, sender: Sender = SENDER) -> dict[AdviceKind, Advice]:
+def advised(*entries: object, path: Path = WIDE, sender: Sender = SENDER) -> dict[AdviceKind, PageAdvice]:
     (found,) = advise([load(*entries)], path, sender)
     return {each.kind: each for each in found}
 
@@ -103,7 +110,7 @@ def test_round_trips_come_from_handshakes_where_none_is_given():
 
 def test_connections_are_told_by_their_length():
     made = load(*(entry(0, connection=f"c{size}", size=size) for size in (15_000, 15_001, 2_000_000, 2_000_001)))
-    lengths = flow_lengths(analyse(made), WIDE, SENDER)
+    lengths = classify_flow_lengths(analyse(made), WIDE, SENDER)
     assert (lengths.first_window, lengths.short, lengths.long) == (1, 2, 1)
     one_more, largest = lengths.short_flows
     assert (one_more.connection, one_more.wire_bytes, one_more.rounds) == (1, 15_001, 2)
@@ -114,7 +121,7 @@ def test_connections_are_told_by_their_length():
 
 
 def test_without_a_round_trip_short_flows_have_rounds_but_no_gain():
-    (flow,) = flow_lengths(analyse(load(entry(0, size=60_000))), Path(), SENDER).short_flows
+    (flow,) = classify_flow_lengths(analyse(load(entry(0, size=60_000))), Path(), SENDER).short_flows
     assert (flow.rounds, flow.saved_s, flow.saved_rtts) == (3, None, None)
 
 
@@ -132,12 +139,12 @@ def test_http_3_shakes_hands_once_and_has_no_window_of_the_kernel():
     found = advised(*entries)
     assert found[AdviceKind.HTTP_1].waiting_s == pytest.approx(0.5)  # 120 kB: one handshake, then 15, 30, 60 and 15 kB
     assert found.keys().isdisjoint({AdviceKind.INITIAL_WINDOW, AdviceKind.FLD_TCP})
-    (flow,) = flow_lengths(analyse(load(*entries)), WIDE, SENDER).short_flows
+    (flow,) = classify_flow_lengths(analyse(load(*entries)), WIDE, SENDER).short_flows
     assert (flow.rounds, flow.saved_s) == (4, None)
 
 
 def test_of_a_busy_server_the_first_requests_stand_for_all():
-    later = [entry(10 * n, url="http://a.org/", connection="1", size=100) for n in range(MOST_REQUESTS)]
+    later = [entry(10 * n, url="http://a.org/", connection="1", size=100) for n in range(MAX_REQUESTS)]
     path = Path(rtt_s=0.1, bandwidth_bps=8e6)
     waited_s = []
     for size in (100, 5_000_000):
@@ -147,7 +154,7 @@ def test_of_a_busy_server_the_first_requests_stand_for_all():
 
 
 def page_of_many_servers(size: int) -> PageLoad:
-    return load(*(entry(0, url=f"http://{server}.org/", version="h2", size=size) for server in range(MOST_ORIGINS)))
+    return load(*(entry(0, url=f"http://{server}.org/", version="h2", size=size) for server in range(MAX_ORIGINS)))
 
 
 def test_what_is_played_is_bounded_for_a_log_and_not_for_each_of_its_pages(monkeypatch):
@@ -161,7 +168,7 @@ def test_what_is_played_is_bounded_for_a_log_and_not_for_each_of_its_pages(monke
 
     monkeypatch.setattr(_Replay, "_at", counted)
     events = []
-    for pages in (5, 6, MOST_PAGES):
+    for pages in (5, 6, MAX_PAGES):
         played = 0
         advise([page_of_many_servers(60_000)] * pages, WIDE, SENDER)
         events.append(played)

@@ -15,11 +15,11 @@ from tradewind.connections.analysis import (
     rtt_bin,
 )
 from tradewind.connections.caching import CacheClass, cache_class
-from tradewind.connections.har import decode_har, page_loads
+from tradewind.connections.har import build_page_loads, decode_har
 
 
 def analysed(*entries: object, load_ms: float = 1000, **asked: object) -> PageAnalysis:
-    (load,) = page_loads(decode_har(json.dumps(har(*entries, load_ms=load_ms)).encode()))
+    (load,) = build_page_loads(decode_har(json.dumps(har(*entries, load_ms=load_ms)).encode()))
     return analyse(load, **asked)
 
 

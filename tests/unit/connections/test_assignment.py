@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.connections.assignment import connections_of
+from tradewind.connections.assignment import assign_connections
 from tradewind.connections.page_load import HttpVersion, WebObject
 
 TIMES = st.integers(0, 8).map(float)  # so few that many are equal
@@ -66,5 +66,5 @@ def test_objects_are_given_to_connections_as_the_rule_says(made):
             nameless.setdefault((each.origin, each.version), []).append(each)
     expected = [one.objects for group in nameless.values() for one in told_plainly(group)]
     expected += [sorted(named, key=lambda each: each.started_s)] if named else []
-    found = [list(each.objects) for each in connections_of(made)]
+    found = [list(each.objects) for each in assign_connections(made)]
     assert sorted(found, key=repr) == sorted(expected, key=repr)

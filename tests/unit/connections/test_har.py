@@ -9,14 +9,14 @@ import pytest
 
 from tests.unit.connections.hars import entry, har
 from tradewind.connections.har import (
-    MOST_ENTRIES,
-    MOST_PAGES,
+    MAX_ENTRIES,
+    MAX_PAGES,
     NO_ENTRIES,
     NO_LOG,
     NO_PAGES,
     Har,
+    build_page_loads,
     decode_har,
-    page_loads,
 )
 from tradewind.connections.page_load import LeftOut
 from tradewind.errors import InvalidValue, TooLarge
@@ -61,11 +61,11 @@ def test_what_is_no_number_in_json_is_refused_by_both_readers(read, before, numb
 
 def test_a_log_without_entries_says_so():
     with pytest.raises(InvalidValue, match="no entries"):
-        page_loads(decoded(har()))
+        build_page_loads(decoded(har()))
 
 
 def test_a_log_of_too_many_entries_is_refused_by_both_readers():
-    content = json.dumps(har(*repeat(1, MOST_ENTRIES + 1))).encode()
+    content = json.dumps(har(*repeat(1, MAX_ENTRIES + 1))).encode()
     for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
         with pytest.raises(TooLarge, match="20000 entries"):
             refuse(content)
@@ -73,9 +73,9 @@ def test_a_log_of_too_many_entries_is_refused_by_both_readers():
 
 def test_a_log_of_too_many_pages_is_refused_by_both_readers():
     document = har()
-    document["log"]["pages"] = [{"id": str(number)} for number in range(MOST_PAGES + 1)]
+    document["log"]["pages"] = [{"id": str(number)} for number in range(MAX_PAGES + 1)]
     for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
-        with pytest.raises(TooLarge, match=f"{MOST_PAGES} pages"):
+        with pytest.raises(TooLarge, match=f"{MAX_PAGES} pages"):
             refuse(json.dumps(document).encode())
 
 
@@ -150,7 +150,7 @@ def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
 
     tracemalloc.start()
     try:
-        (made,) = page_loads(read_har(Stream(pieces())))
+        (made,) = build_page_loads(read_har(Stream(pieces())))
         _, most_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -164,7 +164,7 @@ def test_what_no_column_holds_is_taken_for_unknown(read):
     document["log"]["browser"] = {"name": "Fire\0fox \ud800"}
     document["log"]["entries"][1]["timings"] |= {"dns": 10**18, "blocked": 10**30, "send": "HERE"}
     har_read = read(json.dumps(document | {"_beside": [10**30, "HERE"]}).replace('"HERE"', "1e400").encode())
-    (made,) = page_loads(har_read)
+    (made,) = build_page_loads(har_read)
     assert har_read.tool.isprintable()
     assert made.name.isprintable()
     assert made.left_out == {LeftOut.NOT_HTTP: 1, LeftOut.MALFORMED: 1}
@@ -177,7 +177,7 @@ def test_a_number_beyond_what_python_reads_is_unknown_too(number, piece_bytes):
     document = har(entry(receive="HERE", blocked=5), entry(10, receive=1234.5)) | {"_beside": ["HERE"]}
     content = json.dumps(document).replace('"HERE"', number).encode()
     pieces = iter([content[at : at + piece_bytes] for at in range(0, len(content), piece_bytes)])
-    (made,) = page_loads(read_har(Stream(pieces)))
+    (made,) = build_page_loads(read_har(Stream(pieces)))
     assert [each.receive for each in made.objects] == [None, pytest.approx((0.03, 1.2645))]
 
 
@@ -198,7 +198,7 @@ def test_a_half_of_a_character_in_a_body_refuses_no_log(half, piece_bytes):
     content = json.dumps(document).replace("HERE", half).encode()
     pieces = iter([content[at : at + piece_bytes] for at in range(0, len(content), piece_bytes)])
     for har_read in (decode_har(content), read_har(Stream(pieces))):
-        (made,) = page_loads(har_read)
+        (made,) = build_page_loads(har_read)
         assert len(made.objects) == 2
 
 

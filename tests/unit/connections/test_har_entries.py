@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 from tests.unit.connections.hars import BEGAN, entry, har
-from tradewind.connections.har import Har, decode_har, page_loads
+from tradewind.connections.har import Har, build_page_loads, decode_har
 from tradewind.connections.page_load import HttpVersion, LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue
 from tradewind_agent.har.file import read_har
@@ -17,7 +17,7 @@ def decoded(document: object) -> Har:
 
 
 def load(*entries: object, **log: object) -> PageLoad:
-    (only,) = page_loads(decoded(har(*entries, **log)))
+    (only,) = build_page_loads(decoded(har(*entries, **log)))
     return only
 
 
@@ -61,7 +61,7 @@ def test_a_page_has_neither_its_title_nor_its_id_with_it(private, read):
     )
     kept = read(json.dumps(document).encode())
     assert "secret" not in json.dumps(kept.slim())
-    (made,) = page_loads(kept)
+    (made,) = build_page_loads(kept)
     assert (made.name, len(made.objects), made.load_s) == ("https://example.org:443", 3, 1)
 
 
@@ -202,7 +202,7 @@ def test_a_port_of_the_server_names_no_connection(name):
 def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
     second = {"id": "page_2", "startedDateTime": "2026-05-01T12:00:10Z", "pageTimings": {}}
     first = har()["log"]["pages"][0]
-    loads = page_loads(decoded(har(
+    loads = build_page_loads(decoded(har(
         entry(0), entry(10_100, url="http://two.org/", pageref="page_2"), entry(10_200, pageref="gone"),
         pages=[second, first],
     )))  # fmt: skip
@@ -217,16 +217,16 @@ def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
 def test_entries_of_a_page_without_times_are_left_out_of_the_last_and_refuse_no_other():
     pages = [{"id": "page_2"}, *har()["log"]["pages"]]
     untold = [entry(pageref="page_2") | {"startedDateTime": when} for when in ("yesterday", None)]
-    (made,) = page_loads(decoded(har(*untold, entry(0), entry(10), pages=pages)))
+    (made,) = build_page_loads(decoded(har(*untold, entry(0), entry(10), pages=pages)))
     assert (len(made.objects), made.left_out) == (2, {LeftOut.NO_START: 2})
     with pytest.raises(InvalidValue, match="no entry with a start time"):
-        page_loads(decoded(har(*untold, pages=pages)))
+        build_page_loads(decoded(har(*untold, pages=pages)))
 
 
 @pytest.mark.parametrize("same_id", [{"id": None}, {"id": "page_1"}, {}])
 def test_pages_that_no_id_tells_apart_are_told_apart_by_their_begin(same_id):
     pages = [{"startedDateTime": f"2026-05-01T12:00:{second}Z"} | same_id for second in ("00", "05")]
-    loads = page_loads(decoded(har(entry(0), entry(5_100), entry(5_200), pages=pages)))
+    loads = build_page_loads(decoded(har(entry(0), entry(5_100), entry(5_200), pages=pages)))
     assert [len(each.objects) for each in loads] == [1, 2]
     assert loads[1].objects[0].started_s == pytest.approx(0.1)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.connections.replay import Plan, Request, waiting_s
-from tradewind.connections.rounds import FLD_TCP, Sender, Window, rounds_of, send
+from tradewind.connections.replay import ConnectionPlan, ReplayedRequest, simulate_waiting_s
+from tradewind.connections.rounds import FLD_TCP, Sender, Window, count_rounds, send
 from tradewind.path import Path
 
 PAPER = Sender(segment_bytes=1500)
@@ -26,7 +26,7 @@ WIDE = Path(rtt_s=0.1)
     ],
 )
 def test_rounds_are_those_of_the_paper(size_bytes, reno, fld):
-    assert (rounds_of(size_bytes, PAPER), rounds_of(size_bytes, PAPER_FLD)) == (reno, fld)
+    assert (count_rounds(size_bytes, PAPER), count_rounds(size_bytes, PAPER_FLD)) == (reno, fld)
 
 
 def test_beyond_the_threshold_windows_double_again():
@@ -68,48 +68,50 @@ def test_after_a_rest_a_new_flow_is_counted_and_tripled_again():
     assert send(500_000, PAPER, WIDE, send(26_000_000, PAPER, WIDE).window.at_rest(PAPER)).rounds == 6
 
 
-def plan(sender: Sender = PAPER, **more: object) -> Plan:
-    return Plan(**{"multiplexed": False, "encrypted": False, "sender": sender} | more)
+def plan(sender: Sender = PAPER, **more: object) -> ConnectionPlan:
+    return ConnectionPlan(**{"multiplexed": False, "encrypted": False, "sender": sender} | more)
 
 
-TWO = [Request(0, 15_000), Request(0, 15_000)]
+TWO = [ReplayedRequest(0, 15_000), ReplayedRequest(0, 15_000)]
 
 
 def test_a_page_waits_for_handshakes_and_turns():
-    assert waiting_s(TWO, plan(connections=1), WIDE) == pytest.approx(0.3)  # handshake, two objects in turn
-    assert waiting_s(TWO, plan(connections=2), WIDE) == pytest.approx(0.2)
-    assert waiting_s(TWO, plan(connections=1, keep_alive=False), WIDE) == pytest.approx(0.4)
-    assert waiting_s(TWO, plan(connections=2, encrypted=True), WIDE) == pytest.approx(0.3)
-    assert waiting_s(TWO, plan(multiplexed=True), WIDE) == pytest.approx(0.3)  # 30 kB: a second flight
-    assert waiting_s([], plan(multiplexed=True), WIDE) == 0
+    assert simulate_waiting_s(TWO, plan(connections=1), WIDE) == pytest.approx(0.3)  # handshake, two objects in turn
+    assert simulate_waiting_s(TWO, plan(connections=2), WIDE) == pytest.approx(0.2)
+    assert simulate_waiting_s(TWO, plan(connections=1, keep_alive=False), WIDE) == pytest.approx(0.4)
+    assert simulate_waiting_s(TWO, plan(connections=2, encrypted=True), WIDE) == pytest.approx(0.3)
+    assert simulate_waiting_s(TWO, plan(multiplexed=True), WIDE) == pytest.approx(0.3)  # 30 kB: a second flight
+    assert simulate_waiting_s([], plan(multiplexed=True), WIDE) == 0
 
 
 def test_time_in_which_nothing_was_asked_for_is_not_waited():
-    requests = [Request(0, 1_000), Request(10, 1_000)]
+    requests = [ReplayedRequest(0, 1_000), ReplayedRequest(10, 1_000)]
     for kind in (plan(), plan(multiplexed=True)):
-        assert waiting_s(requests, kind, WIDE) == pytest.approx(0.3)
+        assert simulate_waiting_s(requests, kind, WIDE) == pytest.approx(0.3)
 
 
 def test_many_small_objects_are_sooner_there_by_http_2():
-    requests = [Request(0, 2_000) for _ in range(60)]
+    requests = [ReplayedRequest(0, 2_000) for _ in range(60)]
     in_turns, at_once = plan(connections=6), plan(multiplexed=True)
-    assert waiting_s(requests, in_turns, WIDE) == pytest.approx(1.1)  # ten objects a connection, each a round trip
-    assert waiting_s(requests, at_once, WIDE) == pytest.approx(0.1 + 0.4)  # 120 kB: four flights
+    assert simulate_waiting_s(requests, in_turns, WIDE) == pytest.approx(
+        1.1
+    )  # ten objects a connection, each a round trip
+    assert simulate_waiting_s(requests, at_once, WIDE) == pytest.approx(0.1 + 0.4)  # 120 kB: four flights
 
 
 def test_connections_share_the_rate_of_the_path():
     path = Path(rtt_s=0.01, bandwidth_bps=8e6)
-    requests = [Request(0, 1_000_000), Request(0, 1_000_000)]
+    requests = [ReplayedRequest(0, 1_000_000), ReplayedRequest(0, 1_000_000)]
     for each in (plan(connections=2), plan(multiplexed=True)):
-        assert waiting_s(requests, each, path) == pytest.approx(2, rel=0.05)
+        assert simulate_waiting_s(requests, each, path) == pytest.approx(2, rel=0.05)
 
 
 def test_a_page_of_unequal_objects_takes_what_the_path_needs_for_all_of_them():
     path, sizes = Path(rtt_s=0.05, bandwidth_bps=10e6), [1_000_000 * each for each in (60, 50, 40, 30, 20, 10)]
     for ordered in (sizes, sizes[::-1]):
-        requests = [Request(0, size) for size in ordered]
+        requests = [ReplayedRequest(0, size) for size in ordered]
         for each in (plan(connections=6), plan(connections=5), plan(connections=1), plan(multiplexed=True)):
-            assert waiting_s(requests, each, path) == pytest.approx(168, rel=0.02)
+            assert simulate_waiting_s(requests, each, path) == pytest.approx(168, rel=0.02)
 
 
 @given(
@@ -120,12 +122,12 @@ def test_a_page_of_unequal_objects_takes_what_the_path_needs_for_all_of_them():
     st.booleans(),
 )
 def test_nothing_comes_faster_than_the_path_carries_it(asked, rtt_s, bandwidth_bps, connections, keep_alive):
-    path, requests = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), [Request(*each) for each in asked]
-    at_once = [Request(0, each.size_bytes) for each in requests]
+    path, requests = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), [ReplayedRequest(*each) for each in asked]
+    at_once = [ReplayedRequest(0, each.size_bytes) for each in requests]
     for kind in (plan(multiplexed=True), plan(connections=connections, keep_alive=keep_alive)):
         least_s = rtt_s + sum(8 * each.size_bytes for each in requests) / bandwidth_bps
-        assert waiting_s(at_once, kind, path) >= least_s * (1 - 1e-9)
-        assert waiting_s(requests, kind, path) > 0
+        assert simulate_waiting_s(at_once, kind, path) >= least_s * (1 - 1e-9)
+        assert simulate_waiting_s(requests, kind, path) > 0
 
 
 @given(st.integers(0, 5_000_000), st.floats(0.001, 0.3), st.one_of(st.none(), st.floats(1e6, 1e9)))
@@ -133,21 +135,27 @@ def test_an_object_alone_takes_its_handshake_and_its_rounds(size_bytes, rtt_s, b
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
     alone_s = send(size_bytes, PAPER_FLD, path).duration_s
     for kind in (plan(PAPER_FLD), plan(PAPER_FLD, multiplexed=True)):
-        assert waiting_s([Request(1.0, size_bytes)], kind, path) == pytest.approx(rtt_s + alone_s, rel=0.01)
+        assert simulate_waiting_s([ReplayedRequest(1.0, size_bytes)], kind, path) == pytest.approx(
+            rtt_s + alone_s, rel=0.01
+        )
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 60_000)), max_size=60), st.floats(0.01, 0.1))
 def test_after_a_pause_a_window_begins_anew_whatever_came_before(asked, rtt_s):
-    path, last = Path(rtt_s=rtt_s, bandwidth_bps=7.7e6), Request(100.0, 200_000)
-    before = [Request(*each) for each in asked]
+    path, last = Path(rtt_s=rtt_s, bandwidth_bps=7.7e6), ReplayedRequest(100.0, 200_000)
+    before = [ReplayedRequest(*each) for each in asked]
     for kind in (plan(multiplexed=True), plan()):
-        rested_s = waiting_s([*before, last], kind, path) - (waiting_s(before, kind, path) if before else 0.0)
-        alone_s = waiting_s([last], kind, path) - (rtt_s if before else 0.0)  # no handshake
+        rested_s = simulate_waiting_s([*before, last], kind, path) - (
+            simulate_waiting_s(before, kind, path) if before else 0.0
+        )
+        alone_s = simulate_waiting_s([last], kind, path) - (rtt_s if before else 0.0)  # no handshake
         assert rested_s == pytest.approx(alone_s, rel=1e-6)
 
 
 def test_requests_one_after_the_other_do_not_pass_by_slow_start():
-    first, then = Request(0, 1_000), [Request(0.3 + 0.001 * each, 14_000) for each in range(20)]
-    together = [Request(0.3, 14_000) for _ in then]
-    apart_s, together_s = (waiting_s([first, *rest], plan(multiplexed=True), WIDE) for rest in (then, together))
+    first, then = ReplayedRequest(0, 1_000), [ReplayedRequest(0.3 + 0.001 * each, 14_000) for each in range(20)]
+    together = [ReplayedRequest(0.3, 14_000) for _ in then]
+    apart_s, together_s = (
+        simulate_waiting_s([first, *rest], plan(multiplexed=True), WIDE) for rest in (then, together)
+    )
     assert apart_s == pytest.approx(together_s, rel=0.05)

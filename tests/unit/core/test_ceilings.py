@@ -13,7 +13,7 @@ from tradewind.model import LeafModel
 from tradewind.path import Path
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import choose
+from tradewind.tiers.selection import choose_setting
 from tradewind.wire.recommendations import RecommendRequest
 
 NARROW = snapshot(HTML, VIDEO, path=replace(PATH, bandwidth_bps=3e7))
@@ -75,7 +75,7 @@ def tiered(model: LeafModel) -> LeafModel:
     kind = SlaKind.THROUGHPUT_AT_LEAST
     tiers = []
     for lower, upper in pairwise((0.0, 0.25 * top_bps, 0.5 * top_bps, 0.75 * top_bps, top_bps)):
-        choice = choose(model.table, Sla(kind=kind, target=upper), dataset_bytes=3e7)
+        choice = choose_setting(model.table, Sla(kind=kind, target=upper), dataset_bytes=3e7)
         tier = {"lower": lower, "upper": upper, "closed": upper == top_bps, "setting": choice.setting}
         basis = {"kind": kind, "confidence": DEFAULT_CONFIDENCE, "energy_basis": EnergyBasis.TOTAL}
         tiers.append(Partition(**basis, **tier, probability=choice.probability, regret=0.0))

@@ -30,7 +30,7 @@ def test_the_order_of_the_leaves_does_not_matter(leaves, size, count, load):
     found, octaves = nearest_leaf(leaves, mean_file_bytes=size, file_count=count, load=load)
     expected, away = nearest_leaf(LEAVES, mean_file_bytes=size, file_count=count, load=load)
     assert leaves[found] is LEAVES[expected]
-    assert octaves == away == leaves[found].octaves_from(size, count)
+    assert octaves == away == leaves[found].doublings_from(size, count)
 
 
 def test_an_empty_file_is_looked_up_as_one_byte():

@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
 from tradewind.learning.partition import solve_partitions
 from tradewind.model import LeafModel, LinkModel
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.tiers.custom import MOST_PARTS, check_cuts, solved_between
+from tradewind.tiers.custom import MAX_TIERS, check_boundaries, solve_between
 from tradewind.tiers.partitions import Partition, PartitionKey
 
 POWER = PartitionKey(SlaKind.POWER_AT_MOST, 0.9, EnergyBasis.TOTAL)
@@ -37,7 +37,7 @@ EDGES = edges_of(of_key(POWER))
 @pytest.mark.parametrize("basis", EnergyBasis)
 def test_cut_as_proposed_the_same_settings_serve(kind: SlaKind, basis: EnergyBasis) -> None:
     proposed = of_key(PartitionKey(kind, 0.9, basis))
-    own = solved_between(TABLE, proposed[0].key, edges_of(proposed))
+    own = solve_between(TABLE, proposed[0].key, edges_of(proposed))
     assert [each.setting for each in own] == [each.setting for each in proposed]
     assert [(each.lower, each.upper, each.closed) for each in own] == [
         (each.lower, each.upper, each.closed) for each in proposed
@@ -48,17 +48,17 @@ def test_cut_as_proposed_the_same_settings_serve(kind: SlaKind, basis: EnergyBas
 def test_every_target_is_kept_by_the_tier_that_holds_it(drawn: list[float]) -> None:
     cuts = sorted(drawn)
     try:
-        check_cuts(cuts, lowest=EDGES[0], highest=EDGES[-1])
+        check_boundaries(cuts, lowest=EDGES[0], highest=EDGES[-1])
     except InvalidValue:
         return
-    parts = solved_between(TABLE, POWER, (EDGES[0], *cuts, EDGES[-1]))
+    parts = solve_between(TABLE, POWER, (EDGES[0], *cuts, EDGES[-1]))
     assert [each.upper for each in parts[:-1]] == [each.lower for each in parts[1:]]
     assert all(each.probability >= 0.9 and each.regret >= 0 for each in parts)
 
 
 def test_one_tier_for_all_targets_loses_more_than_many() -> None:
-    (whole,) = solved_between(TABLE, POWER, (EDGES[0], EDGES[-1]))
-    parts = solved_between(TABLE, POWER, EDGES)
+    (whole,) = solve_between(TABLE, POWER, (EDGES[0], EDGES[-1]))
+    parts = solve_between(TABLE, POWER, EDGES)
     assert whole.regret > max(each.regret for each in parts)
 
 
@@ -72,23 +72,23 @@ def test_one_tier_for_all_targets_loses_more_than_many() -> None:
         [EDGES[-1] * 2],
         [float("nan")],
         [float("inf")],
-        [EDGES[0] + n * (EDGES[-1] - EDGES[0]) / (MOST_PARTS + 2) for n in range(1, MOST_PARTS + 1)],
+        [EDGES[0] + n * (EDGES[-1] - EDGES[0]) / (MAX_TIERS + 2) for n in range(1, MAX_TIERS + 1)],
     ],
 )
 def test_cuts_that_leave_no_tiers_between_them_are_refused(cuts: list[float]) -> None:
     with pytest.raises(InvalidValue, match="bounds"):
-        check_cuts(cuts, lowest=EDGES[0], highest=EDGES[-1])
+        check_boundaries(cuts, lowest=EDGES[0], highest=EDGES[-1])
 
 
 @pytest.mark.parametrize("edges", [(EDGES[0] / 2, EDGES[-1]), (-1.0, EDGES[-1])])
 def test_what_cannot_be_certified_is_not_promised(edges: tuple[float, float]) -> None:
     with pytest.raises(InvalidValue, match="bounds"):
-        solved_between(TABLE, POWER, edges)
+        solve_between(TABLE, POWER, edges)
 
 
 def test_a_kind_without_targets_has_nothing_to_cut() -> None:
     with pytest.raises(InvalidValue, match="kind"):
-        solved_between(TABLE, PartitionKey(SlaKind.MAX_THROUGHPUT, 0.9, EnergyBasis.TOTAL), EDGES)
+        solve_between(TABLE, PartitionKey(SlaKind.MAX_THROUGHPUT, 0.9, EnergyBasis.TOTAL), EDGES)
 
 
 def fitted(*, scale: float = 1.0) -> tuple[LinkModel, list[list[Tier]]]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.dataset import ChunkKind, DataSet, SizeBin, bins_of_sizes, kind_of, split_by_bdp
+from tradewind.dataset import ChunkKind, DataSet, SizeBin, bin_sizes, classify_file, split_by_bdp
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
 
@@ -22,7 +22,7 @@ def test_the_summary_of_sizes_agrees_with_statistics(sizes):
 
 @given(sizes_lists, st.floats(min_value=1e3, max_value=1e9))
 def test_chunks_lose_no_file_and_no_byte(sizes, bdp_bytes):
-    chunks = split_by_bdp(bins_of_sizes(sizes), bdp_bytes)
+    chunks = split_by_bdp(bin_sizes(sizes), bdp_bytes)
     assert sum(chunk.dataset.file_count for chunk in chunks) == len(sizes)
     assert sum(chunk.dataset.total_bytes for chunk in chunks) == sum(sizes)
     assert chunks[-1].max_file_bytes is None
@@ -32,7 +32,7 @@ def test_chunks_lose_no_file_and_no_byte(sizes, bdp_bytes):
 def test_files_are_small_up_to_one_bdp_and_large_beyond_twenty():
     bdp = Path(bandwidth_bps=1e8, rtt_s=0.08).bdp_bytes
     assert bdp == 1e6
-    assert [kind_of(size, bdp) for size in (1e6, 1e6 + 1, 2e7, 2e7 + 1)] == [
+    assert [classify_file(size, bdp) for size in (1e6, 1e6 + 1, 2e7, 2e7 + 1)] == [
         ChunkKind.SMALL,
         ChunkKind.MEDIUM,
         ChunkKind.MEDIUM,

@@ -50,7 +50,7 @@ def test_max_throughput_deals_large_medium_small():
 
 def test_no_chunk_gets_more_channels_than_files():
     two_files = chunk(ChunkKind.LARGE, 2, 200_000_000)
-    assert heuristics.deal((SMALL, two_files), 10) == (8, 2)
+    assert heuristics.deal_channels((SMALL, two_files), 10) == (8, 2)
 
 
 @given(chunk_sets, st.integers(min_value=1, max_value=64))

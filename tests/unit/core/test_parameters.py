@@ -47,7 +47,7 @@ def test_a_setting_within_its_caps_is_not_touched(setting, limit):
 
 @given(settings, caps, caps)
 def test_the_stricter_of_two_caps_allows_what_both_allow(setting, one, other):
-    assert one.tightened_by(other).allow(setting) == (one.allow(setting) and other.allow(setting))
+    assert one.tighten(other).allow(setting) == (one.allow(setting) and other.allow(setting))
 
 
 @given(

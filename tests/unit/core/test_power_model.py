@@ -9,7 +9,7 @@ from tradewind.energy.power_model import (
     CalibrationSample,
     CurveForm,
     FineModel,
-    cross_validated,
+    cross_validate,
     fit_cpu,
     fit_fine,
     fit_line,
@@ -33,14 +33,14 @@ def synthetic(noise=0.0):
 
 
 def test_coefficients_are_recovered_from_a_synthetic_trace():
-    fitted = cross_validated(synthetic(), fit_fine)
+    fitted = cross_validate(synthetic(), fit_fine)
     assert fitted.model.idle_w == pytest.approx(12, abs=0.05)
     assert fitted.model.component_w == pytest.approx(dict(TRUTH.component_w), abs=0.02)
     assert fitted.error < 1e-3
 
 
 def test_the_error_that_is_told_is_that_of_steps_not_seen():
-    assert cross_validated(synthetic(noise=0.05), fit_fine).error == pytest.approx(0.05 * 0.8, rel=0.5)
+    assert cross_validate(synthetic(noise=0.05), fit_fine).error == pytest.approx(0.05 * 0.8, rel=0.5)
 
 
 def test_a_component_that_was_never_exercised_is_left_out_and_none_is_negative():
@@ -58,7 +58,7 @@ def test_a_processor_at_its_power_limit_has_a_plateau():
 def test_a_bent_curve_is_followed_and_a_straight_one_stays_a_line():
     bent = by_cpu([(load / 10, 2 + 90 * (load / 10) ** 4) for load in range(11)])
     assert fit_cpu(bent).form is CurveForm.CURVE
-    assert cross_validated(bent, fit_cpu).error < cross_validated(bent, fit_line).error / 2
+    assert cross_validate(bent, fit_cpu).error < cross_validate(bent, fit_line).error / 2
     assert fit_cpu(by_cpu([(load / 10, 2 + 9 * load / 10) for load in range(11)])).power_w(
         {"cpu": 0.55}
     ) == pytest.approx(6.95)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from services.application.billing.currencies import check_currency, minor_digits
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import HIGHEST_PRICE, Price, PriceModel, amount_of, payable
+from tradewind.sla.pricing import HIGHEST_PRICE, Price, PriceModel, compute_amount, round_payable
 
 MODEL = PriceModel(base=Decimal("0.10"), per_gb=Decimal("0.02"), per_kwh=Decimal("0.30"), margin=Decimal("0.2"))
 BOOK = UUID("0199a0f0-0000-7000-8000-000000000001")
@@ -17,20 +17,20 @@ PRICES = st.decimals(0, HIGHEST_PRICE, places=6)
 
 def test_an_amount_is_base_bytes_and_energy_with_the_margin_on_top():
     # (0.10 + 0.02 · 5 + 0.30 · 2) · 1.2
-    assert amount_of(MODEL, moved_bytes=5 * 10**9, energy_j=7.2e6) == Decimal("0.960000")
+    assert compute_amount(MODEL, moved_bytes=5 * 10**9, energy_j=7.2e6) == Decimal("0.960000")
 
 
 def test_energy_that_is_charged_and_not_known_gives_no_amount():
-    assert amount_of(MODEL, moved_bytes=1, energy_j=None) is None
+    assert compute_amount(MODEL, moved_bytes=1, energy_j=None) is None
 
 
 def test_energy_that_is_not_charged_need_not_be_known():
     model = PriceModel(base=Decimal("0.5"))
-    assert amount_of(model, moved_bytes=10**12, energy_j=None) == Decimal("0.500000")
+    assert compute_amount(model, moved_bytes=10**12, energy_j=None) == Decimal("0.500000")
 
 
 def test_noise_below_the_base_power_earns_nobody_money():
-    assert amount_of(PriceModel(per_kwh=Decimal(1)), moved_bytes=0, energy_j=-3.6e6) == 0
+    assert compute_amount(PriceModel(per_kwh=Decimal(1)), moved_bytes=0, energy_j=-3.6e6) == 0
 
 
 @pytest.mark.parametrize("name", ["base", "per_gb", "per_kwh", "margin"])
@@ -43,7 +43,7 @@ def test_what_no_price_can_be_is_refused_by_its_name(name, value):
 
 @given(st.builds(PriceModel, base=PRICES, per_gb=PRICES, per_kwh=PRICES), st.integers(0, 2**63 - 1))
 def test_an_amount_is_exact_to_half_of_its_last_decimal(model, moved_bytes):
-    amount = amount_of(model, moved_bytes=moved_bytes, energy_j=0.0)
+    amount = compute_amount(model, moved_bytes=moved_bytes, energy_j=0.0)
     exact_millionths = (model.base * 10**6) * 10**9 + int(model.per_gb * 10**6) * moved_bytes
     assert abs(2 * (int(amount.scaleb(6)) * 10**9 - int(exact_millionths))) <= 10**9
 
@@ -51,7 +51,7 @@ def test_an_amount_is_exact_to_half_of_its_last_decimal(model, moved_bytes):
 @given(PRICES, PRICES)
 def test_more_bytes_never_cost_less(per_gb, base):
     model = PriceModel(base=base, per_gb=per_gb)
-    amounts = [amount_of(model, moved_bytes=size, energy_j=None) for size in (0, 1, 10**6, 10**9, 10**15)]
+    amounts = [compute_amount(model, moved_bytes=size, energy_j=None) for size in (0, 1, 10**6, 10**9, 10**15)]
     assert amounts == sorted(amounts)
 
 
@@ -60,7 +60,7 @@ def test_more_bytes_never_cost_less(per_gb, base):
     [("0.005", "EUR", "0.01"), ("0.004999", "EUR", "0.00"), ("12.5", "JPY", "13"), ("1.0005", "KWD", "1.001")],
 )
 def test_what_is_paid_is_rounded_half_up_to_the_currencys_smallest_unit(amount, currency, paid):
-    assert str(payable(Decimal(amount), minor_digits(currency))) == paid
+    assert str(round_payable(Decimal(amount), minor_digits(currency))) == paid
 
 
 @pytest.mark.parametrize("code", ["", "EURO", "eur", "XXX", "DEM", "€", "XAU"])

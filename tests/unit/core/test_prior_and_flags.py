@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.flags import tool_flags
+from tradewind.flags import flags_by_tool
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
 from tradewind.unknown_path import prior
@@ -53,14 +53,14 @@ def test_a_path_of_which_nothing_is_known_is_refused():
 
 
 def test_the_prior_table_keeps_to_its_caps_and_certifies_nothing():
-    table = prior.table(PATH, HTML, Caps(streams=8))
+    table = prior.build_table(PATH, HTML, Caps(streams=8))
     assert table.settings
     assert all(entry.parameters.streams <= 8 for entry in table.settings)
     assert not any(entry.certified for entry in table.settings)
 
 
 def test_flags_say_what_each_tool_can_and_what_it_cannot():
-    flags, left_out = tool_flags(Parameters(concurrency=8, parallelism=20, pipelining=4, io_block_bytes=262_144))
+    flags, left_out = flags_by_tool(Parameters(concurrency=8, parallelism=20, pipelining=4, io_block_bytes=262_144))
     assert flags["rclone"] == "--transfers 8 --multi-thread-streams 20 --multi-thread-cutoff 1M"
     assert "-j8 -s16 -x16" in flags["aria2"]
     assert flags["curl"] == "-Z --parallel-max 8"
@@ -71,6 +71,6 @@ def test_flags_say_what_each_tool_can_and_what_it_cannot():
 
 
 def test_a_single_stream_leaves_nothing_out():
-    flags, left_out = tool_flags(Parameters(concurrency=2, parallelism=1, pipelining=1))
+    flags, left_out = flags_by_tool(Parameters(concurrency=2, parallelism=1, pipelining=1))
     assert left_out == ()
     assert "--multi-thread-streams 0" in flags["rclone"]

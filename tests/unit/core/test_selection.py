@@ -12,7 +12,7 @@ from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, probability_of, z_of
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose, unit_target
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, target_in_unit
 
 DATASET_BYTES = 1e9
 SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
@@ -41,7 +41,7 @@ def agreements(draw):
 def keeps(table, setting, sla, *, slack=0.0):
     """The chance constraint, written out."""
     quantity = QUANTITY_OF[sla.kind]
-    target = unit_target(
+    target = target_in_unit(
         sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
     )
     own = merit(setting, quantity, sla.energy_basis, table.base_power_w)
@@ -59,7 +59,7 @@ def cost(table, setting, sla):
 
 @given(tables(), agreements(), CAPS)
 def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sla, caps):
-    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     permitted = [one for one in table.settings if caps.allow(one.parameters)]
     if not permitted:
         assert choice is None
@@ -74,7 +74,7 @@ def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sl
 
 @given(tables(), agreements(), CAPS)
 def test_no_permitted_certified_setting_that_keeps_the_target_costs_less(table, sla, caps):
-    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     rivals = [
         one
         for one in table.settings
@@ -96,7 +96,7 @@ def slack_of(sla, least):
 @given(tables(), CAPS, st.sampled_from(list(EnergyBasis)))
 def test_of_the_settings_about_as_frugal_as_the_least_the_fastest_is_chosen(table, caps, basis):
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=basis)
-    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     if choice is None:
         return
     permitted = [one for one in table.settings if caps.allow(one.parameters)]
@@ -127,7 +127,7 @@ def setting_of(concurrency, mbps, watts, *, certified=True):
 )
 def test_two_percent_of_energy_are_given_for_a_third_more_throughput(rival, chosen):
     table = SettingTable((setting_of(2, 70, 70 * 0.784), rival), 20.0)
-    choice = choose(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=DATASET_BYTES)
+    choice = choose_setting(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=DATASET_BYTES)
     assert choice.setting.parameters.concurrency == chosen
     partition = next(part for part in solve_partitions(table) if part.kind is SlaKind.MIN_ENERGY)
     assert partition.parameters.concurrency == chosen
@@ -135,11 +135,11 @@ def test_two_percent_of_energy_are_given_for_a_third_more_throughput(rival, chos
 
 @given(tables(), agreements(), CAPS)
 def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps):
-    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     if choice is None or choice.feasible or sla.kind in SINGLE:
         return
     quantity = QUANTITY_OF[sla.kind]
-    target = unit_target(
+    target = target_in_unit(
         sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
     )
     if not target:
@@ -168,7 +168,9 @@ def test_a_target_out_of_reach_of_all_settings_gets_the_fastest_and_not_the_leas
     fast_and_known = replace(one(8, throughput=65e6), log_throughput_sd=0.05)
     table = SettingTable((slow_and_vague, fast_and_known))
     for target, concurrency in ((100e6, 1), (4e9, 8)):
-        choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=DATASET_BYTES)
+        choice = choose_setting(
+            table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=DATASET_BYTES
+        )
         assert not choice.feasible
         assert choice.setting.parameters.concurrency == concurrency
 
@@ -184,7 +186,7 @@ def test_higher_confidence_never_gives_a_laxer_setting(table, sla, caps):
     if sla.kind in SINGLE or sla.fraction is not None:
         return
     choices = [
-        choose(
+        choose_setting(
             table,
             Sla(kind=sla.kind, target=sla.target, confidence=confidence, energy_basis=sla.energy_basis),
             caps,
@@ -216,20 +218,20 @@ def one(cc, *, throughput=1e9, power=None, certified=True):
 def test_without_power_the_fewest_streams_that_keep_the_rate_are_taken():
     table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8), one(2, throughput=2e8)))
     sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8)
-    assert choose(table, sla, dataset_bytes=1e9).setting.parameters.concurrency == 4
+    assert choose_setting(table, sla, dataset_bytes=1e9).setting.parameters.concurrency == 4
 
 
 def test_an_energy_agreement_without_power_is_refused_even_after_a_rate_was_solved():
     table = SettingTable((one(16), one(4)))
-    choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8), dataset_bytes=1e9)
+    choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8), dataset_bytes=1e9)
     with pytest.raises(InvalidValue, match="not metered"):
-        choose(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=1e9)
+        choose_setting(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=1e9)
 
 
 def test_a_deadline_is_the_rate_that_keeps_it():
     table = SettingTable((one(16, throughput=9e8, power=150), one(4, throughput=6e8, power=80)))
-    by_rate = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e8), dataset_bytes=1e9)
-    by_deadline = choose(table, Sla(kind=SlaKind.DEADLINE, target=16.0), dataset_bytes=1e9)
+    by_rate = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e8), dataset_bytes=1e9)
+    by_deadline = choose_setting(table, Sla(kind=SlaKind.DEADLINE, target=16.0), dataset_bytes=1e9)
     assert by_rate.setting == by_deadline.setting
     assert by_rate.probability == pytest.approx(by_deadline.probability)
 
@@ -238,30 +240,32 @@ def test_energy_is_that_of_the_whole_data_set():
     table = SettingTable((one(16, throughput=9e8, power=200), one(4, throughput=6e8, power=50)))
     joules = 8 * 60 / 6e8
     sla = Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules * 1e10, confidence=0.5)
-    assert choose(table, sla, dataset_bytes=1e10).setting.parameters.concurrency == 4
-    assert not choose(table, sla, dataset_bytes=1e12).feasible
+    assert choose_setting(table, sla, dataset_bytes=1e10).setting.parameters.concurrency == 4
+    assert not choose_setting(table, sla, dataset_bytes=1e12).feasible
 
 
 def test_the_whole_of_the_certifiable_maximum_is_feasible():
     table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8)))
-    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
+    choice = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
     assert choice.feasible
     assert choice.probability == pytest.approx(0.9, abs=1e-6)
 
 
 def test_a_setting_outside_the_hull_is_never_promised():
     table = SettingTable((one(16, throughput=9e9, certified=False), one(4, throughput=6e8)))
-    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9).setting.parameters.concurrency == 4
-    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e9), dataset_bytes=1e9)
+    assert (
+        choose_setting(table, Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9).setting.parameters.concurrency == 4
+    )
+    choice = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e9), dataset_bytes=1e9)
     assert not choice.feasible
     assert choice.probability < 0.01
 
 
 def test_caps_below_every_setting_give_no_choice():
     table = SettingTable((one(16), one(4)))
-    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), Caps(concurrency=2), dataset_bytes=1e9) is None
+    assert choose_setting(table, Sla(kind=SlaKind.MAX_THROUGHPUT), Caps(concurrency=2), dataset_bytes=1e9) is None
 
 
 def test_an_empty_data_set_meets_any_deadline():
     table = SettingTable((one(16, power=100), one(4, power=80)))
-    assert choose(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible
+    assert choose_setting(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible

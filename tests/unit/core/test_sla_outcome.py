@@ -2,7 +2,7 @@ import pytest
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.sla.outcome import kept, told
+from tradewind.sla.outcome import format_target, is_met
 
 DURATION_S = 10.0
 
@@ -22,7 +22,7 @@ THERE = reading(Host.SOURCE, 40.0, 10.0)
 
 
 def outcome(agreement: Sla, *energy: EnergyReading) -> bool | None:
-    return kept(agreement, throughput_bps=1e8, duration_s=DURATION_S, energy=energy)
+    return is_met(agreement, throughput_bps=1e8, duration_s=DURATION_S, energy=energy)
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_without_a_target_nothing_is_said(agreement):
     ],
 )
 def test_a_target_is_told_in_its_unit(kind, target, words):
-    assert told(Sla(kind=kind, target=target)) == words
+    assert format_target(Sla(kind=kind, target=target)) == words

@@ -5,7 +5,7 @@ import pytest
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.partitions import Partition, PartitionKey, match_partitions, serving, tier_name
+from tradewind.tiers.partitions import Partition, PartitionKey, find_serving_partition, match_partitions, tier_name
 
 
 def partition(lower, upper, *, cc=1, closed=False, kind=SlaKind.THROUGHPUT_AT_LEAST, confidence=0.9):
@@ -38,38 +38,44 @@ ENERGIES = tuple(
     ("target", "cc"), [(1e6, 2), (1e8, 2), (4e8, 8), (7.9e8, 8), (8e8, 32), (9e8, 32), (9.1e8, None)]
 )
 def test_a_rate_is_served_by_its_half_open_range(target, cc):
-    found = serving(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=1e9)
+    found = find_serving_partition(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=1e9)
     assert (found and found.parameters.concurrency) == cc
 
 
 @pytest.mark.parametrize(("joules", "cc"), [(599, None), (600, 2), (750, 8), (850, 32), (1000, 32), (5000, 32)])
 def test_an_energy_is_served_per_byte_of_the_data_set(joules, cc):
-    found = serving(ENERGIES, Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules), dataset_bytes=1e9)
+    found = find_serving_partition(ENERGIES, Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules), dataset_bytes=1e9)
     assert (found and found.parameters.concurrency) == cc
 
 
 def test_a_deadline_and_a_fraction_are_served_as_rates():
     deadline = Sla(kind=SlaKind.DEADLINE, target=16.0)
     assert PartitionKey.of(deadline) == RATES[0].key
-    assert serving(RATES, deadline, dataset_bytes=1e9) is RATES[1]
-    assert serving(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9) is RATES[2]
-    assert serving(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.3), dataset_bytes=1e9) is RATES[0]
+    assert find_serving_partition(RATES, deadline, dataset_bytes=1e9) is RATES[1]
+    assert (
+        find_serving_partition(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
+        is RATES[2]
+    )
+    assert (
+        find_serving_partition(RATES, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.3), dataset_bytes=1e9)
+        is RATES[0]
+    )
 
 
 def test_a_chunk_is_served_by_its_part_of_the_target():
     whole = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=9e8)
-    assert serving(RATES, whole, dataset_bytes=5e8, part_of_target=4.5e8) is RATES[1]
+    assert find_serving_partition(RATES, whole, dataset_bytes=5e8, part_of_target=4.5e8) is RATES[1]
     energy = Sla(kind=SlaKind.ENERGY_AT_MOST, target=750)
-    assert serving(ENERGIES, energy, dataset_bytes=5e8, part_of_target=350) is ENERGIES[0]
+    assert find_serving_partition(ENERGIES, energy, dataset_bytes=5e8, part_of_target=350) is ENERGIES[0]
 
 
 def test_a_kind_without_target_has_one_partition():
     only = partition(9e8, 9e8, closed=True, kind=SlaKind.MAX_THROUGHPUT)
-    assert serving([only], Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is only
+    assert find_serving_partition([only], Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is only
 
 
 def test_where_nothing_is_certified_nothing_serves():
-    assert serving((), Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is None
+    assert find_serving_partition((), Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is None
 
 
 def test_tiers_are_continued_by_the_largest_overlap():

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind import heuristics
-from tradewind.dataset import bins_of_sizes, split_by_bdp
+from tradewind.dataset import bin_sizes, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.unknown_path.rules import ASSUMED_PATH, cold_start, expected_bps
+from tradewind.unknown_path.rules import ASSUMED_PATH, expected_bps, plan_cold_start
 
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
-MIXED = split_by_bdp(bins_of_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2), 7.5e6)
+MIXED = split_by_bdp(bin_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2), 7.5e6)
 FASTEST = Sla(kind=SlaKind.MAX_THROUGHPUT)
 AGREEMENTS = (
     FASTEST,
@@ -42,20 +42,20 @@ def channels(plan):
     ids=str,
 )
 def test_the_rule_follows_from_what_is_agreed(sla, rule):
-    rationale = cold_start(sla, MIXED, WAN).rationale
+    rationale = plan_cold_start(sla, MIXED, WAN).rationale
     assert rationale.startswith("closed-form rule ")
     assert f"rule {rule} for {sla.kind}" in rationale or f"{sla.kind}: {rule} is expected to take more" in rationale
 
 
 def test_the_fastest_plan_is_max_thrs_within_the_files_there_are():
     ruled = {each.chunk: each.parameters for each in heuristics.max_throughput(MIXED, WAN)}
-    assert {each.chunk: each.parameters for each in cold_start(FASTEST, MIXED, WAN).plan} == ruled
+    assert {each.chunk: each.parameters for each in plan_cold_start(FASTEST, MIXED, WAN).plan} == ruled
 
 
 def test_a_deadline_a_rate_and_a_share_of_the_path_are_one_target():
     total_bits = 8 * sum(chunk.dataset.total_bytes for chunk in MIXED)
     plans = [
-        cold_start(sla, MIXED, WAN).plan
+        plan_cold_start(sla, MIXED, WAN).plan
         for sla in (
             Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=9e8),
             Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.9),
@@ -66,24 +66,24 @@ def test_a_deadline_a_rate_and_a_share_of_the_path_are_one_target():
 
 
 def test_efficiency_takes_fewer_channels_than_there_are_for_nearly_the_rate_of_all():
-    plan = cold_start(Sla(kind=SlaKind.ENERGY_EFFICIENCY), MIXED, WAN).plan
-    fastest = cold_start(FASTEST, MIXED, WAN).plan
+    plan = plan_cold_start(Sla(kind=SlaKind.ENERGY_EFFICIENCY), MIXED, WAN).plan
+    fastest = plan_cold_start(FASTEST, MIXED, WAN).plan
     assert channels(plan) < channels(fastest)
     assert expected_bps(MIXED, plan, WAN) >= 0.9 * expected_bps(MIXED, fastest, WAN)
 
 
 @pytest.mark.parametrize("sla", AGREEMENTS, ids=str)
 def test_a_loaded_path_is_planned_as_one_with_the_bandwidth_that_is_left(sla):
-    loaded = cold_start(sla, MIXED, WAN, load=0.5)
-    assert loaded.plan == cold_start(sla, MIXED, Path(bandwidth_bps=5e8, rtt_s=0.06)).plan
+    loaded = plan_cold_start(sla, MIXED, WAN, load=0.5)
+    assert loaded.plan == plan_cold_start(sla, MIXED, Path(bandwidth_bps=5e8, rtt_s=0.06)).plan
     assert "at load 0.50" in loaded.rationale
     assert expected_bps(MIXED, loaded.plan, WAN, 0.5) <= 5e8
 
 
 def test_what_is_assumed_is_told_and_nothing_else():
-    assert cold_start(FASTEST, MIXED, UNKNOWN_PATH).plan == cold_start(FASTEST, MIXED, ASSUMED_PATH).plan
+    assert plan_cold_start(FASTEST, MIXED, UNKNOWN_PATH).plan == plan_cold_start(FASTEST, MIXED, ASSUMED_PATH).plan
     told = [
-        cold_start(FASTEST, MIXED, path).rationale
+        plan_cold_start(FASTEST, MIXED, path).rationale
         for path in (UNKNOWN_PATH, Path(rtt_s=0.02), Path(bandwidth_bps=1e8), WAN)
     ]
     assert told[0].endswith(", assuming bandwidth 1 Gbit/s and RTT 50 ms")
@@ -100,8 +100,8 @@ def test_what_is_assumed_is_told_and_nothing_else():
     st.none() | st.floats(0, 1),
 )
 def test_any_path_gets_a_plan_within_all_caps_with_a_file_for_every_channel(sla, sizes, path, caps, load):
-    chunks = split_by_bdp(bins_of_sizes(sizes), path.bdp_bytes, caps.channels)
-    plan = cold_start(sla, chunks, path, caps, load).plan
+    chunks = split_by_bdp(bin_sizes(sizes), path.bdp_bytes, caps.channels)
+    plan = plan_cold_start(sla, chunks, path, caps, load).plan
     assert [each.chunk for each in plan] == [chunk.kind for chunk in chunks]
     assert channels(plan) <= (caps.concurrency or math.inf)
     assert sum(each.parameters.streams for each in plan) <= (caps.streams or math.inf)

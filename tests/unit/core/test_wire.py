@@ -14,10 +14,10 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
-from tradewind.wire.base import reason_of
+from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat
-from tradewind.wire.recommendations import RecommendRequest, WireTable, table_json
+from tradewind.wire.recommendations import RecommendRequest, WireTable, serialize_table
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind.wire.warehouse import CUT_METADATA, ROW_LIMIT_HEADER, TIME_LIMIT_HEADER
 
@@ -53,7 +53,7 @@ FULL = TransferRecord(
         codec="zstd",
         congestion_control="cubic",
     ),
-    outcome=Outcome(
+    outcome=TransferOutcome(
         status=Status.SUCCEEDED,
         bytes_moved=30_000_000,
         files_done=300,
@@ -61,7 +61,7 @@ FULL = TransferRecord(
         throughput_bps=2.6e7,
         retransmitted_bytes=1460,
     ),
-    usage=Usage(cpu=0.2, memory=0.1, disk=0.05, nic=0.3),
+    usage=ResourceUsage(cpu=0.2, memory=0.1, disk=0.05, nic=0.3),
     energy=(
         EnergyReading(
             host=Host.DESTINATION,
@@ -108,7 +108,7 @@ def line(**changes) -> bytes:
 
 
 def test_a_full_record_survives_the_wire():
-    assert parse_row(WireRecord.of(FULL).to_line()).to_record() == FULL
+    assert parse_row(WireRecord.from_domain(FULL).to_line()).to_record() == FULL
 
 
 def test_absent_stays_unknown():
@@ -116,7 +116,7 @@ def test_absent_stays_unknown():
     assert record.parameters == Parameters()
     assert record.path == Path()
     assert record.energy == ()
-    assert b"concurrency" not in WireRecord.of(record).to_line()
+    assert b"concurrency" not in WireRecord.from_domain(record).to_line()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_compact_table_survives_the_wire():
         "base_power_w": 12.0,
     }
     table = WireTable.model_validate(raw).to_table()
-    assert WireTable.model_validate_json(table_json(table)) == WireTable.model_validate(raw)
+    assert WireTable.model_validate_json(serialize_table(table)) == WireTable.model_validate(raw)
     assert table.predicted.base_power_w == 12.0
     assert table.predicted.settings[0].log_power_mean == pytest.approx(math.log(20.0) - 0.1**2 / 2)  # that of a mean
     assert table.queueing_delay_p90_s == {4: 0.02}
@@ -222,7 +222,7 @@ def test_a_heartbeat_carries_every_chunk():
     [("bandwidth_bps", 1e300), ("rtt_s", 1e300), ("rtt_s", 1e-300), ("min_rtt_s", 1e6), ("buffer_bytes", 1e-300)],
 )
 def test_a_path_that_no_network_has_is_refused(field, value):
-    row = json.loads(WireRecord.of(FULL).to_line())
+    row = json.loads(WireRecord.from_domain(FULL).to_line())
     row["path"][field] = value
     with pytest.raises(InvalidValue) as refused:
         parse_row(json.dumps(row).encode())
@@ -232,7 +232,7 @@ def test_a_path_that_no_network_has_is_refused(field, value):
 def test_a_list_that_is_too_short_is_told_without_words_of_python():
     with pytest.raises(ValidationError) as wrong:
         TypeAdapter(Annotated[tuple[int, ...], Field(min_length=1)]).validate_python(())
-    assert reason_of(wrong.value.errors()[0]).reason == "must have at least 1 item, has 0"
+    assert describe_validation_error(wrong.value.errors()[0]).reason == "must have at least 1 item, has 0"
 
 
 def test_what_answers_of_the_warehouse_say_beside_their_rows_keeps_its_names():

@@ -45,7 +45,7 @@ def test_an_unknown_format_is_wrong_usage():
 
 def test_own_records_pass_through_unchanged():
     records = [item.record for item in run([GRID_HEADER, grid_row(), grid_row()], ImportContext())[0]]
-    own = b"".join(WireRecord.of(record).to_line() for record in records)
+    own = b"".join(WireRecord.from_domain(record).to_line() for record in records)
     imported, refused, report = run(own + b"\n", ImportContext())
     assert (refused, report.format) == ([], "ndjson")
     assert [item.record for item in imported] == records
@@ -53,7 +53,7 @@ def test_own_records_pass_through_unchanged():
 
 def test_own_records_that_are_malformed_are_refused_with_field_and_reason():
     (record,) = (item.record for item in run([GRID_HEADER, grid_row()], ImportContext())[0])
-    line = WireRecord.of(record).to_line()
+    line = WireRecord.from_domain(record).to_line()
     broken = [line, b"{\n", line.replace(b'"throughput_bps"', b'"speed"'), line.replace(b"2016", b"1016", 1)]
     _, refused, _ = run(b"".join(broken), ImportContext())
     assert [(item.row, item.field) for item in refused] == [
@@ -72,6 +72,6 @@ def test_a_context_refuses_impossible_paths(field, value):
 
 def test_a_part_of_a_log_read_on_from_an_offset_gives_the_rows_and_ids_of_the_whole():
     whole = run([GRID_HEADER, *[grid_row()] * 4], ImportContext())[0]
-    own = [WireRecord.of(item.record).to_line() for item in whole]
+    own = [WireRecord.from_domain(item.record).to_line() for item in whole]
     rest = list(import_file(io.BytesIO(b"".join(own[2:])), context=ImportContext(), first_row=3))
     assert [(item.row, item.record.id) for item in rest] == [(3, whole[2].record.id), (4, whole[3].record.id)]

@@ -57,7 +57,7 @@ def outcome_of(content: bytes, format: str) -> None:  # noqa: A002
         for item in importing:
             count += 1
             if isinstance(item, ImportedRow):
-                WireRecord.of(item.record).to_line()
+                WireRecord.from_domain(item.record).to_line()
                 assert item.record.ended_at > item.record.started_at
             else:
                 assert isinstance(item, RefusedRow)

@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 from tradewind.cluster import nearest_leaf
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
-from tradewind.learning.clustering.tiered import Digest, Rows, find_tiers
-from tradewind.learning.setting_rows import ROWS_AT_MOST, hash_of
+from tradewind.learning.clustering.tiered import ClusterRows, Digest, find_tiers
+from tradewind.learning.setting_rows import ROWS_AT_MOST, hash_rows
 
 DATA_SETS = ((17.0, 10.5), (19.3, 7.6), (24.0, 6.0), (30.0, 0.5))
 """log2 of mean file size and count: pages, images, videos, archives."""
@@ -22,12 +22,12 @@ def some_rows(n, *, seed=1, first_id=0, load_of=lambda rng, n: rng.uniform(0.1, 
     points = np.array(DATA_SETS)[kind] + rng.normal(0, 0.3, (n, 2))
     settings = np.column_stack([2.0 ** rng.integers(0, 4, n), 2.0 ** rng.integers(0, 3, n)])
     ids = np.arange(first_id, first_id + n)
-    rows = Rows(
+    rows = ClusterRows(
         mean_file_bytes=2.0 ** points[:, 0],
         file_count=2.0 ** points[:, 1],
         load=load_of(rng, n),
         settings=settings,
-        row_hash=hash_of(ids),
+        row_hash=hash_rows(ids),
         values=np.column_stack([kind, rng.normal(size=n)]),
     )
     return rows, kind
@@ -67,14 +67,17 @@ def test_tiers_nest():
     dataset_tier = np.array([leaf.dataset_tier for leaf in tiers.leaves])[tiers.assign(where(rows))]
     assert np.array_equal(dataset_tier, kind)
     for one, other in zip(tiers.leaves[::2], tiers.leaves[1::2], strict=True):
-        assert one.octaves_from(2.0**other.log2_mean_file_bytes, 2.0**other.log2_file_count) == 0
+        assert one.doublings_from(2.0**other.log2_mean_file_bytes, 2.0**other.log2_file_count) == 0
         assert one.load < other.load
 
 
 def test_the_order_of_the_rows_changes_nothing():
     rows, _ = some_rows(3000, load_of=two_loads)
     order = np.random.default_rng(5).permutation(3000)
-    batches = (Rows(*(getattr(rows, name)[chosen] for name in Rows.__slots__)) for chosen in np.array_split(order, 11))
+    batches = (
+        ClusterRows(*(getattr(rows, name)[chosen] for name in ClusterRows.__slots__))
+        for chosen in np.array_split(order, 11)
+    )
     whole, streamed = Digest.of_rows(rows), Digest.of_batches(batches)
     assert find_tiers(whole.cells) == find_tiers(streamed.cells)
     for one, other in zip(

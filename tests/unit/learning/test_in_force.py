@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.application.recommend.models import PATH, leaf_model
 from tradewind.cluster import nearest_leaf
-from tradewind.learning.current_model import MIN_COMPARED_ROWS, Compared, InForce, SeenRows
+from tradewind.learning.current_model import MIN_COMPARED_ROWS, ComparisonRows, CurrentModel, ModelComparison
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
@@ -16,22 +16,24 @@ from tradewind.parameters import AXES
 FITTED_S = 1000.0
 
 
-def in_force() -> InForce:
+def in_force() -> CurrentModel:
     """Two kinds of data sets, the smaller files under two loads."""
     small = leaf_model(300, 100_000)
     busy = replace(small, leaf=replace(small.leaf, load_tier=1, load=0.6))
     large = leaf_model(10, 50_000_000, tier=1)
-    return InForce(LinkModel(path=PATH, leaves=(busy, large, small), rows=900, load_median=0.1), FITTED_S)
+    return CurrentModel(LinkModel(path=PATH, leaves=(busy, large, small), rows=900, load_median=0.1), FITTED_S)
 
 
-def asked(n: int = 1, *, cc=4.0, p=2.0, pp=4.0, size=1e5, count=300.0, load=0.0, received_s=FITTED_S + 1) -> SeenRows:
+def asked(
+    n: int = 1, *, cc=4.0, p=2.0, pp=4.0, size=1e5, count=300.0, load=0.0, received_s=FITTED_S + 1
+) -> ComparisonRows:
     def column(value) -> np.ndarray:
         return np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)).copy()
 
     settings = np.full((n, len(AXES)), np.nan)
     for axis, value in (("concurrency", cc), ("parallelism", p), ("pipelining", pp)):
         settings[:, AXES.index(axis)] = column(value)
-    return SeenRows(
+    return ComparisonRows(
         settings=settings,
         mean_file_bytes=column(size),
         file_count=column(count),
@@ -80,7 +82,7 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
         )
         for i, leaf in enumerate(leaves)
     )
-    told = InForce(replace(in_force().model, leaves=numbered), FITTED_S).log_throughput(rows)
+    told = CurrentModel(replace(in_force().model, leaves=numbered), FITTED_S).log_throughput(rows)
     centres = [leaf.leaf for leaf in leaves]
     found = [
         nearest_leaf(centres, mean_file_bytes=size, file_count=count, load=load)[0]
@@ -100,7 +102,7 @@ def test_the_load_of_a_row_counts_as_it_does_when_it_is_served():
     effect = LoadEffect(loads=(0.1, 0.3, 0.5), log_throughput=(0.0, -0.2, -0.7))
     slowed = replace(model, leaves=tuple(replace(leaf, load_effect=effect) for leaf in model.leaves))
     rows = asked(4, load=[0.0, 0.2, 0.9, np.nan], size=5e7, count=10)
-    told = InForce(slowed, FITTED_S).log_throughput(rows) - in_force().log_throughput(rows)
+    told = CurrentModel(slowed, FITTED_S).log_throughput(rows) - in_force().log_throughput(rows)
     assert told == pytest.approx([0.0, -0.1, -0.7, 0.0])
     assert told[:3] == pytest.approx([effect.at(load).log_throughput for load in (0.0, 0.2, 0.9)])
 
@@ -108,13 +110,13 @@ def test_the_load_of_a_row_counts_as_it_does_when_it_is_served():
 def test_errors_are_compared_row_by_row():
     rng = np.random.default_rng(1)
     actual = rng.normal(20, 1, 400)
-    compared = Compared.of(actual, actual + 0.3, actual - 0.1)
+    compared = ModelComparison.of(actual, actual + 0.3, actual - 0.1)
     assert (compared.error, compared.error_in_force) == (pytest.approx(0.3), pytest.approx(0.1))
     assert compared.growth_sd == pytest.approx(0, abs=1e-9)
     wild = np.where(np.arange(400) == 7, actual + math.log(1000), actual)  # bad for both alike
-    assert Compared.of(wild, actual + 0.3, actual - 0.1).growth_sd < 0.01
+    assert ModelComparison.of(wild, actual + 0.3, actual - 0.1).growth_sd < 0.01
 
 
 def test_too_few_rows_are_not_compared():
     few = np.zeros(MIN_COMPARED_ROWS - 1)
-    assert Compared.of(few, few, few) is None
+    assert ModelComparison.of(few, few, few) is None

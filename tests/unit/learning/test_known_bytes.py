@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 
 transfers = st.lists(
     st.tuples(st.integers(0, 400), st.integers(1, 200), st.integers(0, 10**12)), min_size=1, max_size=12
@@ -15,7 +15,7 @@ EPOCH_S = 1.7e9
 
 def curve(rows):
     start, duration, moved = rows
-    return KnownBytesCurve.of_transfers(EPOCH_S + start, EPOCH_S + start + duration, moved)
+    return LoadTimeline.of_transfers(EPOCH_S + start, EPOCH_S + start + duration, moved)
 
 
 def brute_force(rows, time_s):
@@ -37,21 +37,21 @@ def test_logs_that_come_later_are_merged_as_if_they_had_been_there(rows, late, t
 
 
 def test_an_endpoint_without_logs_moved_nothing():
-    assert KnownBytesCurve.empty().between(np.array([0.0]), np.array([9.0])) == 0
+    assert LoadTimeline.empty().bytes_between(np.array([0.0]), np.array([9.0])) == 0
     one = curve(np.array([[0.0], [10.0], [100.0]]))
-    assert KnownBytesCurve.empty().merged(one).bytes_until(np.array([EPOCH_S + 5]))[0] == pytest.approx(50)
+    assert LoadTimeline.empty().merged(one).bytes_until(np.array([EPOCH_S + 5]))[0] == pytest.approx(50)
 
 
 def test_a_transfer_must_end_after_it_starts():
     with pytest.raises(InvalidValue, match="row 1"):
-        KnownBytesCurve.of_transfers(np.array([0.0, 5.0]), np.array([1.0, 5.0]), np.array([1.0, 1.0]))
+        LoadTimeline.of_transfers(np.array([0.0, 5.0]), np.array([1.0, 5.0]), np.array([1.0, 1.0]))
 
 
 def test_rounding_leaves_no_rate_behind_after_a_million_transfers():
     rng = np.random.default_rng(5)
     start = EPOCH_S + rng.uniform(0, 3e6, 1_000_000)
     moved = rng.uniform(1e6, 1e11, len(start))
-    whole = KnownBytesCurve.of_transfers(start, start + rng.uniform(1, 1000, len(start)), moved)
+    whole = LoadTimeline.of_transfers(start, start + rng.uniform(1, 1000, len(start)), moved)
     afterwards = whole.bytes_until(np.array([EPOCH_S + 3.1e6, EPOCH_S + 3.2e6]))
     assert afterwards[0] == pytest.approx(moved.sum(), rel=1e-6)
     assert afterwards[1] - afterwards[0] < 1e5

@@ -10,7 +10,7 @@ from tradewind.energy.measured import Host
 from tradewind.errors import CannotFit
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.sla.kinds import SlaKind
 
 
@@ -57,7 +57,7 @@ def rows(log: LinkLog, chosen) -> LinkLog:
 
 
 def curves(log: LinkLog) -> EndpointCurves:
-    curve = KnownBytesCurve.of_transfers(log.start_s, log.end_s, log.moved_bytes)
+    curve = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
     return EndpointCurves(curve, curve, curve)
 
 

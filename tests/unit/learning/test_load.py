@@ -19,14 +19,14 @@ from tradewind.learning.load.external import (
     recent_unknown_bps,
     request_limit_bps,
 )
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 
 NOT_LOGGED = np.nan
 
 
 def curve(rows):
     start, end, moved = rows
-    return KnownBytesCurve.of_transfers(start, end, moved)
+    return LoadTimeline.of_transfers(start, end, moved)
 
 
 def link_rows(start_s, end_s, moved_bytes, *, bandwidth_bps=1e9, **known):
@@ -67,7 +67,7 @@ def test_known_rate_is_that_of_every_other_transfer_that_touches_an_end_counted_
 
     def curve_of(chosen):
         mask = np.array([chosen(pair) for pair in ends_of])
-        return KnownBytesCurve.of_transfers(start[mask], end[mask], moved[mask])
+        return LoadTimeline.of_transfers(start[mask], end[mask], moved[mask])
 
     for i, (s, d, *_) in enumerate(rows):
         known = known_rate_bps(

@@ -13,7 +13,7 @@ from benchmarks.emulation.profile import PathProfile
 from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.learning.link_log import LinkLog
 from tradewind.learning.load.external import external_load
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.parameters import AXES
 
 RECORDS = Path(__file__).resolve().parents[3] / "benchmarks" / "records"
@@ -50,7 +50,7 @@ def link_log(start_s, end_s, moved_bytes, files, settings):
 
 
 def load_of(log):
-    own = KnownBytesCurve.of_transfers(log.start_s, log.end_s, log.moved_bytes)
+    own = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
     return external_load(log.rates(), source=own, destination=own, both=own)
 
 

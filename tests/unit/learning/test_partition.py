@@ -12,8 +12,8 @@ from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
 from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, z_of
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.partitions import PartitionKey, serving
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose
+from tradewind.tiers.partitions import PartitionKey, find_serving_partition
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting
 
 ENERGY_BOUNDED = (SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(streams=4)))
@@ -72,8 +72,8 @@ def test_what_partitions_serve_is_what_choosing_finds_feasible(table, confidence
         assert not partitions
         return
     sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=share * best_bps, confidence=confidence)
-    found = serving(partitions[PartitionKey.of(sla)], sla, dataset_bytes=1e9)
-    choice = choose(table, sla, dataset_bytes=1e9)
+    found = find_serving_partition(partitions[PartitionKey.of(sla)], sla, dataset_bytes=1e9)
+    choice = choose_setting(table, sla, dataset_bytes=1e9)
     assert (found is not None) == choice.feasible
     if found is not None:
         energy_of = {one: merit(one, Quantity.ENERGY, EnergyBasis.TOTAL).mean for one in table.settings}
@@ -164,9 +164,9 @@ def test_tiers_follow_what_customers_ask_for():
     asked = {SlaKind.THROUGHPUT_AT_LEAST: [2e8] * 2000}
     sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=2e8)
     key = PartitionKey.of(sla)
-    usual = serving(grouped(solve_partitions(table))[key], sla, dataset_bytes=1e9)
-    wanted = serving(grouped(solve_partitions(table, asked=asked))[key], sla, dataset_bytes=1e9)
-    exact = choose(table, sla, dataset_bytes=1e9)
+    usual = find_serving_partition(grouped(solve_partitions(table))[key], sla, dataset_bytes=1e9)
+    wanted = find_serving_partition(grouped(solve_partitions(table, asked=asked))[key], sla, dataset_bytes=1e9)
+    exact = choose_setting(table, sla, dataset_bytes=1e9)
 
     def energy(setting):
         return math.exp(-merit(setting, Quantity.ENERGY, EnergyBasis.TOTAL).mean)

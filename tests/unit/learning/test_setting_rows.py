@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tradewind.learning import setting_rows
-from tradewind.learning.setting_rows import ROWS_A_SETTING, SettingRows, hash_of
+from tradewind.learning.setting_rows import ROWS_A_SETTING, SettingRows, hash_rows
 
 FIELDS = ("group", "cell", "setting_key", "counts", "settings", "row_group", "row_hash", "values")
 
@@ -11,7 +11,7 @@ def some_rows(n, seed=1, cells=5):
     rng = np.random.default_rng(seed)
     settings = np.column_stack([2.0 ** rng.integers(0, 3, n), np.where(rng.random(n) < 0.3, np.nan, 4.0)])
     ids = np.arange(n)
-    return rng.integers(0, cells, n), settings, hash_of(ids), np.column_stack([ids, rng.normal(size=n)])
+    return rng.integers(0, cells, n), settings, hash_rows(ids), np.column_stack([ids, rng.normal(size=n)])
 
 
 def take(rows, chosen):
@@ -66,13 +66,13 @@ def test_a_leaf_without_cells_has_no_rows():
 
 
 def test_the_sample_is_not_biased_by_consecutive_ids():
-    row_hash = hash_of(np.arange(100_000)).astype(float) / 2.0**64
+    row_hash = hash_rows(np.arange(100_000)).astype(float) / 2.0**64
     assert row_hash.mean() == pytest.approx(0.5, abs=0.005)
     assert np.corrcoef(row_hash[:-1], row_hash[1:])[0, 1] == pytest.approx(0.0, abs=0.01)
 
 
 def test_what_was_not_logged_hashes_alike():
     other_nan = np.frombuffer(np.uint64(0x7FF8000000000001).tobytes(), dtype=np.float64)
-    assert hash_of(np.array([np.nan])) == hash_of(other_nan)
-    assert hash_of(np.array([0.0])) == hash_of(np.array([-0.0]))
-    assert hash_of(np.array([1.0]), np.array([2.0])) != hash_of(np.array([2.0]), np.array([1.0]))
+    assert hash_rows(np.array([np.nan])) == hash_rows(other_nan)
+    assert hash_rows(np.array([0.0])) == hash_rows(np.array([-0.0]))
+    assert hash_rows(np.array([1.0]), np.array([2.0])) != hash_rows(np.array([2.0]), np.array([1.0]))

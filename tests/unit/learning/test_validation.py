@@ -12,16 +12,16 @@ from tradewind.learning.load.recent import free_residual, load_of_residual, rece
 from tradewind.learning.observations import Observations
 from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
 from tradewind.learning.validation import (
-    Trial,
+    ValidationFold,
     accuracy,
-    judged,
+    judge_folds,
     mape,
     r_squared,
     random_split,
     regret,
+    restrict_certified,
     setting_folds,
     validate_leaf,
-    within_sight,
 )
 from tradewind.parameters import Lattice, Parameters
 
@@ -64,7 +64,7 @@ def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
     elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
     changed = replace(rows, throughput_bps=elsewhere)
     model = fit_leaf(rows)
-    worse, apart = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
+    worse, apart = judge_folds(changed, model, [ValidationFold(fit_leaf(rows.take(train)), train, test)]).objections
     assert "worse than their mean" in worse
     assert "% of test rows" in apart
 
@@ -94,7 +94,9 @@ def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
     rows = noisy_leaf()
     slower = replace(rows, throughput_bps=rows.throughput_bps / 3)
     train, test = random_split(len(rows), np.random.default_rng(1))
-    objections = judged(slower, fit_leaf(rows), [Trial(fit_leaf(slower.take(train)), train, test)]).objections
+    objections = judge_folds(
+        slower, fit_leaf(rows), [ValidationFold(fit_leaf(slower.take(train)), train, test)]
+    ).objections
     assert any("best observed throughput" in objection for objection in objections)
 
 
@@ -122,7 +124,7 @@ def test_an_optimum_between_observed_settings_beyond_twice_the_best_observation_
     assert validate_leaf(rows, model, np.random.default_rng(1)).accepted
     table, best_seen = model.evaluate(FEW_STEPS), np.max(rows.throughput_bps)
     assert fastest_certified_bps(table) > 2 * best_seen
-    served = within_sight(table, rows, model.throughput)
+    served = restrict_certified(table, rows, model.throughput)
     assert fastest_certified_bps(served) <= best_seen
     at = dict(zip(FEW_STEPS.settings(), served.prediction.certified, strict=True))
     tried = {Parameters(**dict(zip(AXES, map(int, setting), strict=True))) for setting in rows.settings}
@@ -133,7 +135,7 @@ def test_a_surface_that_stays_within_sight_of_its_rows_is_served_as_it_is():
     rows = few_settings(1)
     model = fit_leaf(rows)
     table = model.evaluate(FEW_STEPS)
-    assert within_sight(table, rows, model.throughput) is table
+    assert restrict_certified(table, rows, model.throughput) is table
 
 
 def test_nothing_is_promised_of_more_streams_than_were_tried():
@@ -144,7 +146,7 @@ def test_nothing_is_promised_of_more_streams_than_were_tried():
     model = fit_leaf(rows)
     table = model.evaluate(Lattice({"concurrency": (2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4)}))
     assert max(each.parameters.streams for each in table.settings() if each.certified) > 64
-    served = within_sight(table, rows, model.throughput).settings()
+    served = restrict_certified(table, rows, model.throughput).settings()
     assert max(each.parameters.streams for each in served if each.certified) == 64
     assert served[-1].log_throughput_mean == table.settings()[-1].log_throughput_mean
 
@@ -157,7 +159,7 @@ def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
     model = fit_leaf(rows)
     assert model.throughput.weight[-1] > 0  # nothing beside it contradicts it
     table = model.evaluate(Lattice({"concurrency": (1, 2, 4, 16, 64, 96, 128)}))
-    assert (fastest_certified_bps(within_sight(table, rows, model.throughput)) > np.exp(22)) == promised
+    assert (fastest_certified_bps(restrict_certified(table, rows, model.throughput)) > np.exp(22)) == promised
 
 
 def test_each_setting_is_left_out_once_and_whole():

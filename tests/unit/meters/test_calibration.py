@@ -14,7 +14,7 @@ from tests.unit.meters.made_up import START, add_battery, later
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.energy.power_model import FineModel
 from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
-from tradewind.mobile.profiles import Origin
+from tradewind.mobile.profiles import ValueOrigin
 from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host
 from tradewind_agent.cli.commands.meter_trace import TraceOptions
 from tradewind_agent.cli.terminal import Terminal
@@ -86,7 +86,7 @@ def test_the_ladder_recovers_what_was_put_into_a_synthetic_host(tmp_path):
     assert found.source == "synthetic, 10 steps"
     assert (found.covers, found.not_measured) == ("the whole host", ("memory", "network", "radio"))
     profile = found.device_profile("Acme", "One").to_profile("one", {})
-    assert profile.component_w["cpu"].origin is Origin.CALIBRATED
+    assert profile.component_w["cpu"].origin is ValueOrigin.CALIBRATED
     assert "cross-validated error" in profile.idle_w.source
 
 

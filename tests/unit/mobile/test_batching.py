@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
-from tradewind.mobile.batching import MOST_JOBS, BatchTerms, bursts_of, evaluated, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.queue import BurstMode, Placed, QueuedJob, shared
+from tradewind.mobile.batching import MAX_JOBS, BatchTerms, evaluate_bursts, group_into_bursts, plan_batches
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.queue import BurstMode, QueuedJob, ScheduledJob, share_capacity
 
-LTE = shipped_catalogue().radio("lte")
+LTE = load_shipped_catalogue().radio("lte")
 TAIL_J = LTE.tail_energy_j(inf)
 FREE = BatchTerms(radio=LTE)
 
@@ -27,7 +27,7 @@ def test_separate_transfers_pay_a_tail_each_and_back_to_back_ones_pay_one():
     plan = plan_batches([job("a"), job("b"), job("c")], FREE)
     assert [burst.mode for burst in plan.bursts] == [BurstMode.BACK_TO_BACK]
     assert plan.tail_j == pytest.approx(TAIL_J)
-    assert plan.apart_tail_j == pytest.approx(3 * TAIL_J)
+    assert plan.separate_tail_j == pytest.approx(3 * TAIL_J)
     assert plan.saved_j == pytest.approx(2 * TAIL_J)
     assert plan.tails_saved == 2
 
@@ -49,7 +49,7 @@ def test_a_deadline_is_kept_though_waiting_would_save_a_tail():
 
 
 def test_a_gap_shorter_than_the_tail_costs_only_its_part():
-    plan = evaluated(bursts_of([Placed(job("a"), 0, 4), Placed(job("b"), 7, 11)]), FREE)
+    plan = evaluate_bursts(group_into_bursts([ScheduledJob(job("a"), 0, 4), ScheduledJob(job("b"), 7, 11)]), FREE)
     assert plan.tail_j == pytest.approx(LTE.tail_energy_j(3) + TAIL_J)
 
 
@@ -60,7 +60,7 @@ def test_jobs_that_leave_the_radio_half_idle_go_at_once():
 
 
 def test_sharing_a_full_radio_slows_all_alike_until_one_is_done():
-    placed = shared([(job("short", seconds=2), 0.0), (job("long", seconds=4), 0.0)], 8e6)
+    placed = share_capacity([(job("short", seconds=2), 0.0), (job("long", seconds=4), 0.0)], 8e6)
     assert [each.ends_s for each in placed] == pytest.approx([4, 6])
 
 
@@ -91,7 +91,7 @@ def test_a_radio_carries_what_the_fastest_job_reaches_also_while_others_are_sent
     assert plan.active_j == pytest.approx(LTE.active_above_idle_w * 40, rel=0.1)
 
 
-@pytest.mark.parametrize("jobs", [[], [job("a"), job("a")], [job(str(number)) for number in range(MOST_JOBS + 1)]])
+@pytest.mark.parametrize("jobs", [[], [job("a"), job("a")], [job(str(number)) for number in range(MAX_JOBS + 1)]])
 def test_a_queue_that_cannot_be_planned_is_refused(jobs):
     with pytest.raises(InvalidValue, match="jobs"):
         plan_batches(jobs, FREE)
@@ -110,8 +110,8 @@ def test_a_queue_that_cannot_be_planned_is_refused(jobs):
     ids=["months", "years", "in decades"],
 )
 def test_a_plan_of_moments_too_far_off_to_be_told_to_the_nanosecond_comes_to_an_end(jobs):
-    placed = shared([(each, each.ready_s) for each in jobs], jobs[0].throughput_bps)
-    assert all(each.ends_s >= each.job.alone_ends_s * (1 - 1e-12) for each in placed)
+    placed = share_capacity([(each, each.ready_s) for each in jobs], jobs[0].throughput_bps)
+    assert all(each.ends_s >= each.job.undelayed_end_s * (1 - 1e-12) for each in placed)
     assert len([each for burst in plan_batches(jobs, FREE).bursts for each in burst.placed]) == len(jobs)
 
 
@@ -155,8 +155,11 @@ def test_no_deadline_is_missed_that_any_order_could_keep_and_nobody_starts_early
 def test_a_plan_never_costs_more_than_sending_everything_at_once_when_it_is_ready(jobs, price_w):
     terms = BatchTerms(radio=LTE, waiting_price_w=price_w)
     plan = plan_batches(jobs, terms)
-    ready = evaluated(
-        bursts_of(shared([(each, each.ready_s) for each in jobs], max(each.throughput_bps for each in jobs))), terms
+    ready = evaluate_bursts(
+        group_into_bursts(
+            share_capacity([(each, each.ready_s) for each in jobs], max(each.throughput_bps for each in jobs))
+        ),
+        terms,
     )
 
     def cost_j(each):

@@ -1,20 +1,20 @@
 import pytest
 
-from tradewind.mobile.io_request import MOST_BYTES, advised_io_block_bytes
+from tradewind.mobile.io_request import MAX_IO_BLOCK_BYTES, advise_io_block_bytes
 
 
 def test_of_a_copy_whose_block_is_not_known_none_is_advised():
-    assert advised_io_block_bytes(None, 0.95) is None
+    assert advise_io_block_bytes(None, 0.95) is None
 
 
 @pytest.mark.parametrize("disk", [None, 0.0, 0.5, 0.84])
 def test_no_block_is_advised_where_the_storage_is_not_the_bottleneck(disk):
-    assert advised_io_block_bytes(1024, disk) is None
+    assert advise_io_block_bytes(1024, disk) is None
 
 
 @pytest.mark.parametrize(
     ("used", "advised"),
-    [(1024, 16384), (65536, 262144), (MOST_BYTES // 2, MOST_BYTES), (MOST_BYTES, None)],
+    [(1024, 16384), (65536, 262144), (MAX_IO_BLOCK_BYTES // 2, MAX_IO_BLOCK_BYTES), (MAX_IO_BLOCK_BYTES, None)],
 )
 def test_a_busy_disk_is_asked_for_more_at_once_up_to_a_bound(used, advised):
-    assert advised_io_block_bytes(used, 0.95) == advised
+    assert advise_io_block_bytes(used, 0.95) == advised

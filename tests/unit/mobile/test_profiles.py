@@ -1,20 +1,20 @@
 import pytest
 
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.mobile.catalogue import device_of, radio_of, shipped_catalogue
-from tradewind.mobile.profiles import RADIO_FIGURES, Origin, Sourced
+from tradewind.mobile.catalogue import load_shipped_catalogue, parse_device, parse_radio
+from tradewind.mobile.profiles import RADIO_FIELDS, Sourced, ValueOrigin
 from tradewind.wire.devices import NewDeviceProfile, WireDeviceProfile
 
 PAPERS_PHONES = {"nexus-s", "galaxy-nexus", "galaxy-s4", "galaxy-s5"}
 FIGURE = {"value": 1.0, "origin": "assumed", "source": "a guess"}
-RADIO = dict.fromkeys(RADIO_FIGURES, FIGURE)
+RADIO = dict.fromkeys(RADIO_FIELDS, FIGURE)
 DEVICE = {"producer": "Acme", "model": "One", "idle_w": FIGURE, "cpu_w": FIGURE, "radios": ["wifi"]}
 
 
 def test_the_papers_four_phones_and_current_ones_are_there_with_a_source_for_every_figure():
-    catalogue = shipped_catalogue()
+    catalogue = load_shipped_catalogue()
     assert set(catalogue.devices) > PAPERS_PHONES
-    figures = [getattr(radio, name) for radio in catalogue.radios.values() for name in RADIO_FIGURES]
+    figures = [getattr(radio, name) for radio in catalogue.radios.values() for name in RADIO_FIELDS]
     for device in catalogue.devices.values():
         figures += [device.idle_w, device.screen_w, *device.component_w.values()]
     assert all(isinstance(each, Sourced) and each.source for each in figures)
@@ -22,7 +22,7 @@ def test_the_papers_four_phones_and_current_ones_are_there_with_a_source_for_eve
 
 
 def test_the_tail_of_lte_is_much_longer_than_that_of_wifi():
-    lte, wifi = (shipped_catalogue().radio(name) for name in ("lte", "wifi"))
+    lte, wifi = (load_shipped_catalogue().radio(name) for name in ("lte", "wifi"))
     assert lte.tail_s.value > 10 * wifi.tail_s.value
     assert lte.tail_energy_j(float("inf")) == pytest.approx((1.06 - 0.02) * 11.576)
     assert lte.tail_energy_j(3.0) == pytest.approx((1.06 - 0.02) * 3)
@@ -30,9 +30,9 @@ def test_the_tail_of_lte_is_much_longer_than_that_of_wifi():
 
 def test_what_is_unknown_is_told_with_what_there_is():
     with pytest.raises(NotFound, match=r"'galaxy-s99'.*galaxy-s5"):
-        shipped_catalogue().device("galaxy-s99")
+        load_shipped_catalogue().device("galaxy-s99")
     with pytest.raises(NotFound, match="nexus-s has no radio '5g'; it has wifi"):
-        shipped_catalogue().device("nexus-s").radio("5g")
+        load_shipped_catalogue().device("nexus-s").radio("5g")
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_what_is_unknown_is_told_with_what_there_is():
 )
 def test_a_file_with_a_mistake_names_the_field(change, field):
     with pytest.raises(InvalidValue) as refused:
-        device_of("one", DEVICE | change, shipped_catalogue().radios)
+        parse_device("one", DEVICE | change, load_shipped_catalogue().radios)
     assert refused.value.field == field
 
 
 def test_a_radio_whose_tail_is_below_idle_is_refused():
     with pytest.raises(InvalidValue, match="must not be below idle_w"):
-        radio_of("odd", RADIO | {"idle_w": FIGURE | {"value": 2.0}})
+        parse_radio("odd", RADIO | {"idle_w": FIGURE | {"value": 2.0}})
 
 
 def test_scaled_constants_scale_energies_and_leave_times():
-    device = shipped_catalogue().device("galaxy-s5")
+    device = load_shipped_catalogue().device("galaxy-s5")
     half = device.scaled(0.5)
     assert half.base_w(half.radio("lte"), screen_on=True) == pytest.approx(
         device.base_w(device.radio("lte"), screen_on=True) / 2
@@ -70,9 +70,9 @@ def test_scaled_constants_scale_energies_and_leave_times():
 
 
 def test_a_profile_goes_over_the_wire_and_back():
-    device = shipped_catalogue().device("galaxy-s5")
-    told = WireDeviceProfile.of(device, own=False, uploaded_at=None).model_dump(mode="json")
+    device = load_shipped_catalogue().device("galaxy-s5")
+    told = WireDeviceProfile.from_domain(device, own=False, uploaded_at=None).model_dump(mode="json")
     known = NewDeviceProfile.model_fields.keys()
     again = NewDeviceProfile.model_validate({name: value for name, value in told.items() if name in known})
     assert again.to_profile("galaxy-s5", {}) == device
-    assert device.idle_w.origin is Origin.ASSUMED
+    assert device.idle_w.origin is ValueOrigin.ASSUMED

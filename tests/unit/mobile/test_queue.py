@@ -1,12 +1,12 @@
 import pytest
 
 from tradewind.errors import InvalidValue
-from tradewind.mobile.queue import LONGEST_TRANSFER_S, QueuedJob
+from tradewind.mobile.queue import MAX_TRANSFER_S, QueuedJob
 
 
 def test_a_job_may_last_thirty_days_and_no_longer():
-    longest = QueuedJob(name="a", total_bytes=round(LONGEST_TRANSFER_S), throughput_bps=8.0)
-    assert longest.within_bounds() is longest
+    longest = QueuedJob(name="a", total_bytes=round(MAX_TRANSFER_S), throughput_bps=8.0)
+    assert longest.require_plannable() is longest
     endless = QueuedJob(name="a", total_bytes=10_000_000, throughput_bps=1.0)
     with pytest.raises(InvalidValue, match="would take 926 days at this rate, and 30 days are the most"):
-        endless.within_bounds()
+        endless.require_plannable()

@@ -1,9 +1,9 @@
 """The next tick of a transfer, and what is decided on it."""
 
-from tradewind.tuning import ChunkProgress, Sample, step
+from tradewind.tuning import ChunkProgress, TickSample, step
 
 
-def sample(transfer, **values) -> Sample:
+def sample(transfer, **values) -> TickSample:
     """The next tick of a transfer that goes on as its table expects."""
     plan = {each.chunk: each.parameters for each in transfer.decision.chunks}
     rate = values.pop("throughput_bps", 90e6)
@@ -23,10 +23,10 @@ def sample(transfer, **values) -> Sample:
             for kind, parameters in plan.items()
         ),
     }
-    return Sample(**{**told, **values})
+    return TickSample(**{**told, **values})
 
 
-def stepped(transfer, one: Sample):
+def stepped(transfer, one: TickSample):
     return step(transfer.basis, transfer.state, one)
 
 

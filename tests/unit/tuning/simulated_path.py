@@ -8,14 +8,14 @@ import random
 from dataclasses import dataclass, replace
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.model import compacted
+from tradewind.model import compact_settings
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.selection import SettingTable
-from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, Sample, begin, step
+from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
 from tradewind.tuning.path.congestion import LOST_TOGETHER, SEGMENT_BYTES
 from tradewind.unknown_path.prior import stream_rate_bps
 
@@ -116,7 +116,7 @@ class SimulatedPath:
         """What learning would know of this path: the same 48 settings that agents carry."""
         settings = tuple(self.predicted(setting, mean_file_bytes, log_sd) for setting in LATTICE.settings())
         return CompactTable(
-            predicted=SettingTable(compacted(settings), BASE_W),
+            predicted=SettingTable(compact_settings(settings), BASE_W),
             queueing_delay_p90_s={1: self.queueing_delay_s(math.inf), 64: self.queueing_delay_s(math.inf)},
             loss_baseline=self.loss_rate,
         )
@@ -175,10 +175,10 @@ class Transfer:
         )
         self.decisions.append(self.decision)
 
-    def _sample(self, path, rate, moved, delay_s, power_w) -> Sample:
+    def _sample(self, path, rate, moved, delay_s, power_w) -> TickSample:
         plan = {each.chunk: each.parameters for each in self.decision.chunks}
         files = sum(-(-self.remaining[chunk.kind] // max(chunk.mean_file_bytes, 1)) for chunk in self.basis.chunks)
-        return Sample(
+        return TickSample(
             sequence=self.sequence,
             at_s=self.at_s,
             interval_s=TICK_S,

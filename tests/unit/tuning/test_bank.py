@@ -8,7 +8,7 @@ from tradewind.parameters import UNTUNED
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
-from tradewind.tuning.bank import KAPPA, Bank, balance, bank_limit_bits, credited, estimated, goal
+from tradewind.tuning.bank import KAPPA, Bank, bank_balance, bank_limit_bits, credit_bank, estimate_bank, set_goal
 
 GIGABYTE = DataSet(file_count=100, total_bytes=10**9)
 
@@ -22,14 +22,14 @@ AT_LEAST_50 = basis(SlaKind.THROUGHPUT_AT_LEAST, 50e6)
 
 
 def aim(of: Basis, bank: Bank, *, remaining_bytes=10**9, elapsed_s=0.0, knows_power=True):
-    return goal(bank, of, remaining_bytes=remaining_bytes, elapsed_s=elapsed_s, knows_power=knows_power)
+    return set_goal(bank, of, remaining_bytes=remaining_bytes, elapsed_s=elapsed_s, knows_power=knows_power)
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=30))
 def test_the_bank_stays_within_its_limits(rates):
     bank, limit = Bank(), bank_limit_bits(AT_LEAST_50, 50e6)
     for rate in rates:
-        bank = credited(bank, AT_LEAST_50, throughput_bps=rate, power_w=None, interval_s=5.0)
+        bank = credit_bank(bank, AT_LEAST_50, throughput_bps=rate, power_w=None, interval_s=5.0)
         assert -limit <= bank.bits <= limit
 
 
@@ -47,11 +47,11 @@ def test_the_goal_falls_as_the_bank_fills(one, other):
 
 
 def test_a_deficit_raises_the_goal_enough_to_make_up_for_it():
-    bank = credited(Bank(), AT_LEAST_50, throughput_bps=30e6, power_w=None, interval_s=20.0)
+    bank = credit_bank(Bank(), AT_LEAST_50, throughput_bps=30e6, power_w=None, interval_s=20.0)
     assert bank.bits == pytest.approx(-4e8)
     for _ in range(100):
         floor = aim(AT_LEAST_50, bank).floor_bps
-        bank = credited(bank, AT_LEAST_50, throughput_bps=floor, power_w=None, interval_s=5.0)
+        bank = credit_bank(bank, AT_LEAST_50, throughput_bps=floor, power_w=None, interval_s=5.0)
     assert bank.bits > 0
 
 
@@ -79,8 +79,8 @@ def test_watts_saved_may_be_spent_within_a_fifth_of_the_agreed_power():
 
 def test_the_dynamic_basis_counts_power_above_the_base():
     of = basis(SlaKind.ENERGY_AT_MOST, 5000.0, energy_basis=EnergyBasis.DYNAMIC)
-    assert credited(Bank(), of, throughput_bps=1e6, power_w=BASE_W + 10, interval_s=5.0).used_j == pytest.approx(50)
-    assert credited(Bank(), of, throughput_bps=1e6, power_w=None, interval_s=5.0).used_j == 0
+    assert credit_bank(Bank(), of, throughput_bps=1e6, power_w=BASE_W + 10, interval_s=5.0).used_j == pytest.approx(50)
+    assert credit_bank(Bank(), of, throughput_bps=1e6, power_w=None, interval_s=5.0).used_j == 0
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_share_of_a_maximum_that_nobody_knows_asks_for_speed():
 
 def test_the_balance_is_told_in_the_unit_of_the_agreement():
     def told(kind, target, bank, elapsed_s):
-        return balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
+        return bank_balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
 
     assert told(SlaKind.MAX_THROUGHPUT, None, Bank(5.0, 5.0), 10) == 0
     assert told(SlaKind.THROUGHPUT_AT_LEAST, 50e6, Bank(7e6), 10) == 7e6
@@ -120,7 +120,7 @@ def test_the_balance_is_told_in_the_unit_of_the_agreement():
 
 
 def test_lost_books_are_estimated_from_what_the_transfer_has_come_to():
-    bank = estimated(AT_LEAST_50, remaining_bytes=5 * 10**8, elapsed_s=70.0, power_w=60.0)
+    bank = estimate_bank(AT_LEAST_50, remaining_bytes=5 * 10**8, elapsed_s=70.0, power_w=60.0)
     assert bank.bits == pytest.approx(4e9 - 70 * 50e6)
     assert bank.used_j == pytest.approx(70 * 60)
-    assert estimated(AT_LEAST_50, remaining_bytes=10**9, elapsed_s=0.0, power_w=60.0) == Bank()
+    assert estimate_bank(AT_LEAST_50, remaining_bytes=10**9, elapsed_s=0.0, power_w=60.0) == Bank()

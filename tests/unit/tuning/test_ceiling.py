@@ -12,7 +12,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tuning import Basis, opened
+from tradewind.tuning import Basis, prepare_basis
 
 AT_20_MBPS = Path(bandwidth_bps=20e6)
 START = Parameters(concurrency=2, parallelism=1, pipelining=8)
@@ -23,16 +23,16 @@ def opening(sla=MAX_THROUGHPUT, **known) -> Basis:
     bins = (SizeBin(BIG.total_bytes // BIG.file_count, BIG.file_count, BIG.total_bytes),)
     plan = (ChunkPlan(ChunkKind.WHOLE, None, START),)
     tables = {ChunkKind.WHOLE: SimulatedPath().table(BIG.mean_file_bytes)}
-    return opened(sla=sla, plan=plan, tables=tables, bins=bins, **known)
+    return prepare_basis(sla=sla, plan=plan, tables=tables, bins=bins, **known)
 
 
 def test_no_table_expects_more_than_the_path_carries_or_its_user_permits():
     path = replace(SimulatedPath().path, bandwidth_bps=30e6)
-    for known, most_bps in (({"path": path}, 30e6), ({"path": path, "rate_limit_bps": 10e6}, 10e6)):
+    for known, max_bps in (({"path": path}, 30e6), ({"path": path, "rate_limit_bps": 10e6}, 10e6)):
         basis = opening(**known)
         (chunk,) = basis.chunks
-        assert basis.ceiling_bps == most_bps
-        assert chunk.expectation.fastest_bps == pytest.approx(most_bps)
+        assert basis.ceiling_bps == max_bps
+        assert chunk.expectation.fastest_bps == pytest.approx(max_bps)
 
 
 def test_a_share_of_the_most_is_one_of_what_the_path_carries():

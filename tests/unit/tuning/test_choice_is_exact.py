@@ -14,11 +14,11 @@ from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, Chosen, best, cost, pays
+from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, SettingChoice, choose_best, cost, is_worthwhile
 from tradewind.tuning.expectation import RELAXATION
-from tradewind.tuning.forecast import ActiveChunk, Forecaster, Outlook, forecaster
-from tradewind.tuning.limits import Limits, fitted
-from tradewind.tuning.path.belief import Gain, prior
+from tradewind.tuning.forecast import ActiveChunk, Forecaster, Outlook, build_forecaster
+from tradewind.tuning.limits import SettingLimits, fit_to_limits
+from tradewind.tuning.path.belief import Gain, build_prior_belief
 
 PATH = SimulatedPath()
 SETS = {
@@ -48,7 +48,7 @@ class Situation:
     """Not shown where a test fails: its tables fill pages."""
 
     view: Forecaster
-    limits: Limits
+    limits: SettingLimits
     goal: Goal
 
 
@@ -68,19 +68,19 @@ def situations(draw):
     basis = Basis(sla, tuple(each.basis for each in active), PATH.path, base_power_w=draw(st.floats(5, 30)))
     small = st.floats(-0.7, 0.7)
     belief = replace(
-        prior(0.05),
+        build_prior_belief(0.05),
         path=Gain(draw(small), draw(st.floats(1e-4, 0.1))),
         chunks={kind: Gain(draw(small), 0.01) for kind in kinds} if len(kinds) > 1 else {},
         power=Gain(draw(st.floats(-0.3, 0.3)), 0.01),
     )
-    view = forecaster(basis, tuple(active), belief, draw(st.floats(0, 2.5)))
+    view = build_forecaster(basis, tuple(active), belief, draw(st.floats(0, 2.5)))
     assert view is not None
     caps = Caps(
         concurrency=draw(st.none() | st.integers(3, 40)),
         streams=draw(st.none() | st.integers(3, 80)),
         pipelining=draw(st.none() | st.integers(1, 8)),
     )
-    return Situation(view, Limits(caps, tuple(each.files_left for each in active)), draw(goals))
+    return Situation(view, SettingLimits(caps, tuple(each.files_left for each in active)), draw(goals))
 
 
 def without_power(table):
@@ -91,8 +91,8 @@ def without_power(table):
 @given(situations())
 def test_the_search_chooses_as_one_that_weighs_every_setting(situation):
     view, limits, goal = situation.view, situation.limits, situation.goal
-    found, reference = best(view, goal, limits), weighing_all(view, goal, limits)
-    either_pays = any(pays(each, goal, remaining_s=math.inf, rtt_s=0.0) for each in (found, reference))
+    found, reference = choose_best(view, goal, limits), weighing_all(view, goal, limits)
+    either_pays = any(is_worthwhile(each, goal, remaining_s=math.inf, rtt_s=0.0) for each in (found, reference))
     assert found.settings == reference.settings or not either_pays
 
 
@@ -103,15 +103,17 @@ def test_an_outlook_is_the_same_from_each_chunk_and_at_a_glance(situation):
     found = [view.expected(i, each) for i, each in enumerate(settings_in_force)]
     whole = view.outlook(found, 0)
     for i, expectation in enumerate(view.expectations):
-        beside = view.beside(found, i)
-        again = beside.outlook(found[i], 0)
+        chunk_view = view.vary_chunk(found, i)
+        again = chunk_view.outlook(found[i], 0)
         assert again.low_bps == pytest.approx(whole.low_bps, rel=1e-9)
         assert again.j_per_byte == (None if whole.j_per_byte is None else pytest.approx(whole.j_per_byte, rel=1e-9))
         candidates = expectation.candidates(limits.room(settings_in_force, i))
-        weighed = [beside.outlook(each.expected, 0) for each in candidates.all]
-        assert beside.throughputs_bps(candidates) == pytest.approx([each.throughput_bps for each in weighed], rel=1e-9)
+        weighed = [chunk_view.outlook(each.expected, 0) for each in candidates.all]
+        assert chunk_view.throughputs_bps(candidates) == pytest.approx(
+            [each.throughput_bps for each in weighed], rel=1e-9
+        )
         if candidates.knows_power and whole.power_w is not None:
-            assert beside.j_per_byte(candidates) == pytest.approx([each.j_per_byte for each in weighed], rel=1e-9)
+            assert chunk_view.j_per_byte(candidates) == pytest.approx([each.j_per_byte for each in weighed], rel=1e-9)
 
 
 @given(situations())
@@ -135,9 +137,9 @@ def own(view: Forecaster, index: int) -> float:
     return gain.mean if gain is not None else 0.0
 
 
-def weighing_all(view: Forecaster, goal: Goal, limits: Limits) -> Chosen:
+def weighing_all(view: Forecaster, goal: Goal, limits: SettingLimits) -> SettingChoice:
     """One chunk's setting at a time with the others held, each of the table's weighed by the outlook of the whole."""
-    present = fitted([each.parameters for each in view.active], limits)
+    present = fit_to_limits([each.parameters for each in view.active], limits)
     chosen = present
     for _ in range(ROUNDS):
         for index in range(len(chosen)):
@@ -146,13 +148,13 @@ def weighing_all(view: Forecaster, goal: Goal, limits: Limits) -> Chosen:
                 there = replace(chosen[index], concurrency=cc, parallelism=p, pipelining=pp)
                 options.append((*chosen[:index], there, *chosen[index + 1 :]))
             chosen = best_of([(each, outlook(view, each, index)) for each in options], goal)
-    return Chosen(chosen, outlook(view, chosen), outlook(view, present), most_gained=math.inf)
+    return SettingChoice(chosen, outlook(view, chosen), outlook(view, present), max_gain=math.inf)
 
 
 def outlook(view: Forecaster, plan: tuple[Parameters, ...], index: int = 0) -> Outlook:
     found = [view.expected(i, each) for i, each in enumerate(plan)]
     tried = list(plan) == [each.parameters for each in view.active]
-    return view.beside(found, index).outlook(found[index], sum(each.streams for each in plan), tried=tried)
+    return view.vary_chunk(found, index).outlook(found[index], sum(each.streams for each in plan), tried=tried)
 
 
 def best_of(options, goal: Goal) -> tuple[Parameters, ...]:

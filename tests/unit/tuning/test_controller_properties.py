@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.tuning.transfers import GIGABYTE, mixed, searching, warm
 from tradewind.parameters import Caps, Parameters
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tuning import ChunkProgress, DecisionKind, Sample, TuningState, resume, step
+from tradewind.tuning import ChunkProgress, DecisionKind, TickSample, TuningState, resume, step
 
 caps = st.builds(
     Caps,
@@ -62,7 +62,7 @@ def samples(transfer, ticks):
         left = {kind: nbytes * stays for kind, nbytes in left.items()}
         sent, again = sent + 1e8, again + 1e8 * (loss or 0)
         plan = transfer.decision.chunks
-        yield Sample(
+        yield TickSample(
             sequence=sequence,
             at_s=5.0 * sequence,
             interval_s=5.0,

@@ -2,7 +2,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.tuning.limits import First, Limits, Room, fitted, requests, shares, with_streams
+from tradewind.tuning.limits import (
+    First,
+    Room,
+    SettingLimits,
+    fit_to_limits,
+    fit_to_streams,
+    limit_requests,
+    split_streams,
+)
 
 counts = st.integers(1, 64)
 parameters = st.builds(
@@ -19,7 +27,7 @@ transfers = st.integers(1, 3).flatmap(
     lambda n: st.tuples(
         st.lists(parameters, min_size=n, max_size=n),
         st.builds(
-            Limits,
+            SettingLimits,
             caps,
             st.lists(st.integers(1, 500), min_size=n, max_size=n).map(tuple),
             st.none() | st.integers(1, 60),
@@ -31,12 +39,12 @@ transfers = st.integers(1, 3).flatmap(
 @given(transfers, st.sampled_from(First))
 def test_fitted_settings_are_within_every_limit_and_never_below_one(transfer, first):
     settings, limits = transfer
-    result = fitted(settings, limits, first)
+    result = fit_to_limits(settings, limits, first)
     assert all(each.concurrency >= 1 and each.parallelism >= 1 for each in result)
     assert all(limits.caps.allow(each) for each in result)
     assert all(each.concurrency <= files for each, files in zip(result, limits.files, strict=True))
-    if limits.most_streams is not None:
-        assert sum(each.streams for each in result) <= limits.most_streams
+    if limits.max_streams is not None:
+        assert sum(each.streams for each in result) <= limits.max_streams
     if limits.caps.concurrency is not None:
         assert sum(each.concurrency for each in result) <= limits.caps.concurrency
 
@@ -44,43 +52,43 @@ def test_fitted_settings_are_within_every_limit_and_never_below_one(transfer, fi
 @given(transfers)
 def test_fitting_twice_is_fitting_once(transfer):
     settings, limits = transfer
-    once = fitted(settings, limits)
-    assert fitted(once, limits) == once
+    once = fit_to_limits(settings, limits)
+    assert fit_to_limits(once, limits) == once
 
 
 @given(transfers)
 def test_what_is_within_the_limits_keeps_its_streams(transfer):
     settings, limits = transfer
-    roomy = Limits(NO_CAPS, tuple(64 for _ in limits.files))
-    assert [each.streams for each in fitted(settings, roomy)] == [each.streams for each in settings]
+    roomy = SettingLimits(NO_CAPS, tuple(64 for _ in limits.files))
+    assert [each.streams for each in fit_to_limits(settings, roomy)] == [each.streams for each in settings]
 
 
 @given(st.lists(counts, min_size=1, max_size=4), st.integers(1, 300))
 def test_shares_add_up_and_leave_one_for_each(wanted, total):
-    dealt = shares(wanted, total)
+    dealt = split_streams(wanted, total)
     assert all(1 <= each <= most for each, most in zip(dealt, wanted, strict=True))
     assert sum(dealt) == max(min(total, sum(wanted)), len(wanted))
 
 
 @given(parameters, counts, st.integers(1, 100), st.sampled_from(First))
 def test_no_more_streams_than_asked_for(setting, streams, files, first):
-    result = with_streams(setting, streams, files=files, caps=NO_CAPS, first=first)
+    result = fit_to_streams(setting, streams, files=files, caps=NO_CAPS, first=first)
     assert 1 <= result.streams <= streams
     assert result.concurrency <= files
 
 
 def test_loss_takes_files_first_and_delay_streams_a_file():
     setting = Parameters(concurrency=8, parallelism=4)
-    by_loss = with_streams(setting, 22, files=100, caps=NO_CAPS, first=First.CONCURRENCY)
-    by_delay = with_streams(setting, 22, files=100, caps=NO_CAPS, first=First.PARALLELISM)
+    by_loss = fit_to_streams(setting, 22, files=100, caps=NO_CAPS, first=First.CONCURRENCY)
+    by_delay = fit_to_streams(setting, 22, files=100, caps=NO_CAPS, first=First.PARALLELISM)
     assert (by_loss.concurrency, by_loss.parallelism) == (5, 4)
     assert (by_delay.concurrency, by_delay.parallelism) == (8, 2)
 
 
 def test_streams_that_files_cannot_take_go_into_parallelism():
-    grown = with_streams(Parameters(concurrency=2, parallelism=1), 8, files=2, caps=NO_CAPS)
+    grown = fit_to_streams(Parameters(concurrency=2, parallelism=1), 8, files=2, caps=NO_CAPS)
     assert (grown.concurrency, grown.parallelism) == (2, 4)
-    capped = with_streams(Parameters(concurrency=2, parallelism=1), 8, files=2, caps=Caps(parallelism=3))
+    capped = fit_to_streams(Parameters(concurrency=2, parallelism=1), 8, files=2, caps=Caps(parallelism=3))
     assert (capped.concurrency, capped.parallelism) == (2, 3)
 
 
@@ -92,17 +100,17 @@ def test_a_point_that_is_cut_is_allowed(point, channels, streams):
 
 @given(st.integers(0, 100), counts, st.integers(1, 10_000))
 def test_requests_never_exceed_a_channels_part_of_the_files(pipelining, channels, files):
-    assert requests(pipelining, channels, files) <= max(pipelining, 0)
-    assert requests(pipelining, channels, files) <= max(files // channels, 1)
+    assert limit_requests(pipelining, channels, files) <= max(pipelining, 0)
+    assert limit_requests(pipelining, channels, files) <= max(files // channels, 1)
 
 
 @given(parameters, counts, st.integers(1, 100))
-def test_of_the_streams_asked_for_at_most_one_a_file_is_left_out(setting, streams, files):
-    result = with_streams(setting, streams, files=files, caps=NO_CAPS)
+def test_of_the_streams_requested_for_at_most_one_a_file_is_left_out(setting, streams, files):
+    result = fit_to_streams(setting, streams, files=files, caps=NO_CAPS)
     if result.concurrency < files:
         assert result.streams >= streams - result.concurrency
 
 
 def test_one_file_more_takes_the_streams_that_do_not_fit_into_one():
-    grown = with_streams(Parameters(concurrency=1, parallelism=6), 8, files=2, caps=NO_CAPS)
+    grown = fit_to_streams(Parameters(concurrency=1, parallelism=6), 8, files=2, caps=NO_CAPS)
     assert (grown.concurrency, grown.parallelism) == (2, 4)

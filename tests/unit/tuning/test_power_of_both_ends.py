@@ -16,7 +16,7 @@ from tradewind.parameters import Parameters
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tuning import Basis, begin, resume, step
 from tradewind.wire.heartbeats import EndPowerSample, Heartbeat
-from tradewind.wire.recommendations import WireTable, table_json
+from tradewind.wire.recommendations import WireTable, serialize_table
 
 SOURCE, DESTINATION = Host.SOURCE, Host.DESTINATION
 BYTES = 2 * 10**9
@@ -161,5 +161,5 @@ def test_each_end_is_named_once(hosts):
 
 def test_a_table_on_the_wire_carries_the_ends_of_its_power():
     sent = replace(TABLE, power_by_end=UNEQUAL)
-    assert WireTable.model_validate_json(table_json(sent)).to_table().power_by_end == UNEQUAL
-    assert WireTable.model_validate_json(table_json(TABLE)).to_table().power_by_end == {}
+    assert WireTable.model_validate_json(serialize_table(sent)).to_table().power_by_end == UNEQUAL
+    assert WireTable.model_validate_json(serialize_table(TABLE)).to_table().power_by_end == {}

@@ -7,11 +7,11 @@ import pytest
 
 from tradewind.dataset import Chunk, ChunkKind, DataSet
 from tradewind.errors import InvalidValue
-from tradewind.heuristics import deal, min_energy
+from tradewind.heuristics import deal_channels, min_energy
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning import ChunkProgress, Sample
+from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 from tradewind.tuning.reference.ee import EE
 from tradewind.tuning.reference.falcon_gradient import B, FalconGradient, K, utility
@@ -28,7 +28,7 @@ LARGE = Chunk(ChunkKind.LARGE, DataSet(file_count=10, total_bytes=2_000_000_000)
 ALL = (SMALL, MEDIUM, LARGE)
 
 
-def sample(sequence=1, *, rate=1e8, power_w=None, chunks=ALL, **values) -> Sample:
+def sample(sequence=1, *, rate=1e8, power_w=None, chunks=ALL, **values) -> TickSample:
     left = sum(chunk.dataset.total_bytes for chunk in chunks)
     told = {
         "sequence": sequence,
@@ -49,7 +49,7 @@ def sample(sequence=1, *, rate=1e8, power_w=None, chunks=ALL, **values) -> Sampl
             for chunk in chunks
         ),
     }
-    return Sample(**{**told, **values})
+    return TickSample(**{**told, **values})
 
 
 def channels(plan) -> int:
@@ -235,4 +235,4 @@ def test_algorithm_1_in_print_compares_power_with_its_energy_agreement():
 
 def test_dealing_is_that_of_the_closed_form_rules():
     _, plan = FalconGradient(ALL, GIGABIT_60_MS).begin()
-    assert channels(plan) == sum(deal(ALL, 1))
+    assert channels(plan) == sum(deal_channels(ALL, 1))

@@ -5,7 +5,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla
-from tradewind.tiers.selection import choose
+from tradewind.tiers.selection import choose_setting
 from tradewind.tuning import Basis, ChunkBasis
 
 P = SimulatedPath()
@@ -25,7 +25,7 @@ def warm(
     """With the path's own table, from its choice or from ``start``; metered."""
     table = P.table(dataset.mean_file_bytes, log_sd)
     if start is None:
-        choice = choose(table.predicted, sla, dataset_bytes=dataset.total_bytes)
+        choice = choose_setting(table.predicted, sla, dataset_bytes=dataset.total_bytes)
         assert choice is not None
         start = choice.setting.parameters
     basis = Basis(sla, (chunk_basis(dataset, start, table),), P.path, caps, BASE_W)

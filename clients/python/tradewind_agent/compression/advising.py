@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.compression.advice import Objective, advise
-from tradewind.compression.codecs import Codec, Setting
-from tradewind.compression.contest import contest
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.codecs import Codec, CodecSetting
+from tradewind.compression.contest import advise_by_trial
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.wire.compression import (
     AdviceAnswer,
     AdviceRequest,
-    Beside,
+    ExpectedRates,
     FileClassRequest,
     WireSampled,
     WireSpeeds,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def advise_on_file(
     file: Path,
-    line: Line,
+    line: NetworkLine,
     *,
     client: "Client | None",
     codecs: frozenset[Codec],
@@ -49,7 +49,7 @@ def advise_on_file(
     )
     because = ""
 
-    def advised(made: Mapping[Setting, Speeds]) -> AdviceAnswer:
+    def advised(made: Mapping[CodecSetting, Speeds]) -> AdviceAnswer:
         nonlocal because
         again = asked.model_copy(update={"samples": to_wire_samples(made)})
         if because:
@@ -58,12 +58,14 @@ def advise_on_file(
         return answer
 
     for_throughput = objective is Objective.MAX_THROUGHPUT
-    return contest(advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput), because
+    return advise_by_trial(
+        advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput
+    ), because
 
 
 def make_advice_request(
     sample: FileSample,
-    line: Line,
+    line: NetworkLine,
     codecs: frozenset[Codec],
     *,
     packing_setup_s: float = 0.0,
@@ -79,17 +81,17 @@ def make_advice_request(
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,
-        probe=WireSpeeds.of(sample.probe),
+        probe=WireSpeeds.from_domain(sample.probe),
         codecs=tuple(sorted(codecs)),
         sequential=sequential,
         objective=objective,
     )
 
 
-def to_wire_samples(made: Mapping[Setting, Speeds]) -> tuple[WireSampled, ...]:
+def to_wire_samples(made: Mapping[CodecSetting, Speeds]) -> tuple[WireSampled, ...]:
     """What settings made of a sample, as it is told."""
     return tuple(
-        WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.of(speeds))
+        WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.from_domain(speeds))
         for setting, speeds in made.items()
     )
 
@@ -107,19 +109,21 @@ def request_advice(asked: AdviceRequest, client: "Client | None") -> tuple[Advic
 
 def advise_locally(asked: AdviceRequest) -> AdviceAnswer:
     """Advice without a service."""
-    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415 -- for who needs it
+    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- for who needs it
 
-    advice = advise(asked.to_question(usual_probe(asked.kind)), packaged_history())
+    advice = advise(asked.to_query(typical_probe(asked.kind)), load_packaged_history())
     source = "a sample of the file and the packaged measurements"
-    return AdviceAnswer.of(advice, sampled=asked.probe is not None, source=source)
+    return AdviceAnswer.from_domain(advice, sampled=asked.probe is not None, source=source)
 
 
-def advise_on_class_locally(asked: FileClassRequest, rates: Beside, history: "History | None" = None) -> AdviceAnswer:
+def advise_on_class_locally(
+    asked: FileClassRequest, rates: ExpectedRates, history: "History | None" = None
+) -> AdviceAnswer:
     """Advice on a sort of files without a service.
 
     ``history`` : in place of the packaged measurements.
     """
-    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415
+    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415
 
-    advice = advise(asked.to_question(usual_probe(asked.kind), rates), history or packaged_history())
-    return AdviceAnswer.of(advice, sampled=True, source="a sample of the files and the packaged measurements")
+    advice = advise(asked.to_query(typical_probe(asked.kind), rates), history or load_packaged_history())
+    return AdviceAnswer.from_domain(advice, sampled=True, source="a sample of the files and the packaged measurements")

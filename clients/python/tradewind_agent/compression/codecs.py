@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
-from tradewind.compression.codecs import FACTS, Codec, Setting
+from tradewind.compression.codecs import CODEC_LEVELS, Codec, CodecSetting
 from tradewind.units import MIB
 from tradewind_agent.errors import AgentError
 
@@ -66,10 +66,10 @@ def require_codec(codec: Codec) -> None:
 @cache
 def load_codec(codec: Codec) -> None:
     """See that its library is loaded, before something is timed."""
-    unpack(pack(b"", Setting(codec, FACTS[codec].lowest)), codec, 0)
+    unpack(pack(b"", CodecSetting(codec, CODEC_LEVELS[codec].min_level)), codec, 0)
 
 
-def pack(block: bytes, setting: Setting) -> bytes:
+def pack(block: bytes, setting: CodecSetting) -> bytes:
     """``block`` as a stream of its own."""
     return _PACKERS[setting.codec](block, setting.level)
 

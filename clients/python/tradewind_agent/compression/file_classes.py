@@ -7,7 +7,7 @@ from email.message import Message
 from pathlib import PurePosixPath
 from random import SystemRandom
 
-from tradewind.compression.codecs import Codec, Setting, candidates
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
@@ -59,7 +59,7 @@ class ClassProbe:
 
     sample: FileSample | None
     codecs: frozenset[Codec] = frozenset()
-    tried: Mapping[Setting, Speeds] = field(default_factory=dict)
+    tried: Mapping[CodecSetting, Speeds] = field(default_factory=dict)
 
 
 def classify_files(listing: Listing) -> Sequence[FileClass]:
@@ -170,6 +170,6 @@ def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
         speeds = parse_speeds(fields.get(TRIED_HEADER, ""))
     except InvalidValue:
         speeds = {}
-    weighed = candidates(codecs)
+    weighed = candidate_settings(codecs)
     tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting in weighed}
     return ClassProbe(sample=sample, codecs=codecs, tried=tried)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tradewind.compression.codecs import FACTS, Codec, Setting
-from tradewind.compression.model import LARGEST_BLOCK_BYTES
+from tradewind.compression.codecs import CODEC_LEVELS, Codec, CodecSetting
+from tradewind.compression.model import MAX_BLOCK_BYTES
 from tradewind_agent.compression.codecs import UnpackFailed
 
 _HEAD = struct.Struct(">BBIIII")
@@ -22,7 +22,7 @@ _MOST_REASON_BYTES, _MOST_NOTE_BYTES = 1000, 500
 _RAW, _FAILED, _END = 0, 254, 255
 _NUMBER = MappingProxyType({codec: number for number, codec in enumerate(Codec, 1)})
 _CODEC = MappingProxyType({number: codec for codec, number in _NUMBER.items()})
-_MOST_PACKED_BYTES = 2 * LARGEST_BLOCK_BYTES
+_MOST_PACKED_BYTES = 2 * MAX_BLOCK_BYTES
 _MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 
 
@@ -30,7 +30,7 @@ _MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 class Block:
     """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to sum and pack it."""
 
-    setting: Setting | None
+    setting: CodecSetting | None
     plain_bytes: int
     plain_crc: int
     packed: bytes
@@ -112,17 +112,17 @@ class FrameReader:
         return Block(setting, plain_bytes, plain_crc, packed, took / _MICROSECONDS)
 
 
-def _check_head(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Setting | None:
+def _check_head(number: int, level: int, plain_bytes: int, packed_bytes: int) -> CodecSetting | None:
     """The setting of a head that makes sense."""
     if number == _FAILED and plain_bytes == 0 and packed_bytes <= _MOST_REASON_BYTES:
         return None
     if number == _END and plain_bytes == 0 and 0 <= packed_bytes - _DIGEST_BYTES <= _MOST_NOTE_BYTES:
         return None
-    if not 0 < plain_bytes <= LARGEST_BLOCK_BYTES or packed_bytes > _MOST_PACKED_BYTES:
+    if not 0 < plain_bytes <= MAX_BLOCK_BYTES or packed_bytes > _MOST_PACKED_BYTES:
         raise UnpackFailed("what came is no packed stream, or is damaged")
     if number == _RAW and plain_bytes == packed_bytes:
         return None
     codec = _CODEC.get(number)
-    if codec is None or not FACTS[codec].lowest <= level <= FACTS[codec].highest:
+    if codec is None or not CODEC_LEVELS[codec].min_level <= level <= CODEC_LEVELS[codec].max_level:
         raise UnpackFailed("a packed block is damaged, or of a codec that this version does not know")
-    return Setting(codec, level)
+    return CodecSetting(codec, level)

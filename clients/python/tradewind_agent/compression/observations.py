@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-from tradewind.compression.codecs import PROBE, Setting
+from tradewind.compression.codecs import PROBE, CodecSetting
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, PackingTotals, SettingTotals
@@ -52,7 +52,7 @@ def _observe_settings(
             yield _to_wire(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
 
 
-def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: Setting) -> float:
+def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: CodecSetting) -> float:
     """Plain bits a second; of what has not become smaller a sample has to be packed first."""
     block = effort.last
     if block is None:
@@ -62,7 +62,7 @@ def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: S
     return BITS_PER_BYTE * block.plain_bytes / max(unpacker.unpack_s, SHORTEST_S)
 
 
-def _to_wire(identity: UUID, sample: FileSample, setting: Setting, speeds: Speeds) -> "WireObservation":
+def _to_wire(identity: UUID, sample: FileSample, setting: CodecSetting, speeds: Speeds) -> "WireObservation":
     from tradewind.wire.compression import WireObservation, WireSpeeds  # noqa: PLC0415 -- packed copies only
 
     return WireObservation(
@@ -73,8 +73,8 @@ def _to_wire(identity: UUID, sample: FileSample, setting: Setting, speeds: Speed
         file_bytes=sample.file_bytes,
         kind=sample.content.kind,
         cpu_class=sample.cpu_class,
-        probe=WireSpeeds.of(sample.probe),
-        speeds=WireSpeeds.of(speeds),
+        probe=WireSpeeds.from_domain(sample.probe),
+        speeds=WireSpeeds.from_domain(speeds),
     )
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from zlib import crc32
 
-from tradewind.compression.codecs import FACTS, Setting
-from tradewind.compression.model import SMALLEST_BLOCK_BYTES, block_bytes
-from tradewind.compression.steering import Packed, Steering
+from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
+from tradewind.compression.model import MIN_BLOCK_BYTES, block_bytes
+from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.cores import usable_cores
@@ -81,15 +81,15 @@ class PackingTotals:
 
     plain_bytes: int = 0
     packed_bytes: int = 0
-    used: dict[Setting | None, int] = field(default_factory=dict)
-    efforts: dict[Setting, SettingTotals] = field(default_factory=dict)
+    used: dict[CodecSetting | None, int] = field(default_factory=dict)
+    efforts: dict[CodecSetting, SettingTotals] = field(default_factory=dict)
 
-    def sent(self, setting: Setting | None, plain_bytes: int) -> None:
+    def sent(self, setting: CodecSetting | None, plain_bytes: int) -> None:
         self.plain_bytes += plain_bytes
         self.used[setting] = self.used.get(setting, 0) + plain_bytes
 
     def tried(
-        self, setting: Setting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
+        self, setting: CodecSetting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
     ) -> None:
         effort = self.efforts.setdefault(setting, SettingTotals())
         effort.plain_bytes += plain_bytes
@@ -103,7 +103,7 @@ class _PackedBlock:
     """``tried``, ``ratio``, ``pack_s`` : of what was packed, whatever is sent; 1 to 1 where it became no smaller."""
 
     block: Block
-    tried: Setting | None = None
+    tried: CodecSetting | None = None
     ratio: float = 1.0
     pack_s: float = 0.0
 
@@ -225,14 +225,14 @@ class PackedFile:
         usual_bytes, setting = block_bytes(self._status.st_size), self.steering.setting
         if setting is None or (core_bps := self._core_bps(setting)) is None:
             return usual_bytes
-        return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), SMALLEST_BLOCK_BYTES))
+        return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), MIN_BLOCK_BYTES))
 
-    def _core_bps(self, setting: Setting) -> float | None:
+    def _core_bps(self, setting: CodecSetting) -> float | None:
         """Plain bits a second that one core packs, as was seen of this file, or else is expected."""
         if (effort := self.work.efforts.get(setting)) is not None:
             return effort.compress_bps
         expected = self.steering.expected.get(setting)
-        cores = self._workers if FACTS[setting.codec].side_by_side else 1
+        cores = self._workers if CODEC_LEVELS[setting.codec].is_parallel else 1
         return None if expected is None else expected.compress_bps / cores
 
     def _at_once(self) -> int:
@@ -241,9 +241,9 @@ class PackedFile:
 
     def _is_for_one_core(self) -> bool:
         setting = self.steering.setting
-        return setting is not None and not FACTS[setting.codec].side_by_side
+        return setting is not None and not CODEC_LEVELS[setting.codec].is_parallel
 
-    def _pack(self, plain: bytes, told_s: float, setting: Setting | None) -> _PackedBlock:
+    def _pack(self, plain: bytes, told_s: float, setting: CodecSetting | None) -> _PackedBlock:
         begun_s = self._clock_s() - told_s
         raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
@@ -282,15 +282,15 @@ class PackedFile:
             if block.setting is not None:
                 self.work.efforts[block.setting].last = block
         if self._adapt:
-            self.steering = self.steering.seen(self._seen(made, len(piece), asked_s - begun_s, waited_s))
+            self.steering = self.steering.update(self._seen(made, len(piece), asked_s - begun_s, waited_s))
 
-    def _seen(self, made: _PackedBlock, piece_bytes: int, kept_s: float, waited_s: float | None) -> Packed:
+    def _seen(self, made: _PackedBlock, piece_bytes: int, kept_s: float, waited_s: float | None) -> PackedBlock:
         """``kept_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
         bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
         idle = kept_s < LEAST_SEEN_S and waited_s is not None and kept_s < IDLE_SHARE * waited_s
-        side_by_side = made.tried is not None and FACTS[made.tried.codec].side_by_side
-        bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if side_by_side else 1)
-        return Packed(
+        is_parallel = made.tried is not None and CODEC_LEVELS[made.tried.codec].is_parallel
+        bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if is_parallel else 1)
+        return PackedBlock(
             setting=made.tried,
             ratio=made.ratio,
             compress_bps=bits / made.pack_s if made.pack_s > 0 else None,
@@ -306,7 +306,7 @@ def _try_sample(descriptor: int) -> FileSample | None:
     return None
 
 
-def _pack_block(plain: bytes, setting: Setting) -> bytes:
+def _pack_block(plain: bytes, setting: CodecSetting) -> bytes:
     """`pack`, where a codec that fails is no fault of the file's."""
     try:
         return pack(plain, setting)

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from tradewind.cluster import LOAD_MAX
-from tradewind.compression.advice import USUAL_LINE_BPS, believed_bps
+from tradewind.compression.advice import DEFAULT_LINE_BPS, discount_assumed_rate
 from tradewind.path import Path
 from tradewind.transfer import Direction
 from tradewind.units import format_bytes, format_count
 from tradewind.unknown_path.prior import stream_rate_bps
-from tradewind.unknown_path.rules import completed
+from tradewind.unknown_path.rules import fill_in_assumptions
 from tradewind.wire.compression import (
-    LONGEST_SETUP_S,
+    MAX_SETUP_S,
     AdviceAnswer,
-    Beside,
+    ExpectedRates,
     FileClassRequest,
-    WholeRecommendRequest,
-    WholeRecommendResponse,
+    FullRecommendRequest,
+    FullRecommendResponse,
     WireSpeeds,
 )
 from tradewind_agent.compression.advising import advise_on_class_locally, to_wire_samples
@@ -128,7 +128,7 @@ def _add_trials(
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
     told_bps = _stated_bps(options)
-    line_bps = USUAL_LINE_BPS if told_bps is None else told_bps
+    line_bps = DEFAULT_LINE_BPS if told_bps is None else told_bps
     tried = try_worthwhile_settings(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
     return files, replace(looked, tried=tried)
 
@@ -163,8 +163,8 @@ class _AdvisingClient:
     def recommend(self, request: "RecommendRequest") -> "RecommendResponse":
         assert self._client is not None
         asked = self.about(request.to_path())
-        answer: WholeRecommendResponse = self._client.compression.recommend(
-            WholeRecommendRequest(**dict(request), file_classes=asked)
+        answer: FullRecommendResponse = self._client.compression.recommend(
+            FullRecommendRequest(**dict(request), file_classes=asked)
         )
         if len(answer.file_classes) == len(asked):
             self.answers = answer.file_classes
@@ -181,11 +181,11 @@ def _make_class_request(files: FileClass, looked: ClassProbe, path: Path, direct
     handshakes = (at_once - 1) / len(files.positions)
     return FileClassRequest(
         file_bytes=sample.file_bytes,
-        setup_s=min((ROUND_TRIPS[direction] + handshakes) * (path.rtt_s or 0.0) / at_once, LONGEST_SETUP_S),
+        setup_s=min((ROUND_TRIPS[direction] + handshakes) * (path.rtt_s or 0.0) / at_once, MAX_SETUP_S),
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,
-        probe=WireSpeeds.of(sample.probe),
+        probe=WireSpeeds.from_domain(sample.probe),
         samples=to_wire_samples(looked.tried),
         codecs=tuple(sorted(looked.codecs)),
         connections=at_once,
@@ -194,18 +194,18 @@ def _make_class_request(files: FileClass, looked: ClassProbe, path: Path, direct
 
 def _compute_capacity_bps(path: Path, connections: int) -> float:
     """What so many connections carry at most, by their windows and the loss."""
-    return connections * stream_rate_bps(completed(path))
+    return connections * stream_rate_bps(fill_in_assumptions(path))
 
 
 def _advise_locally(
     prepared: PreparedCopy, asking: _AdvisingClient, history: "History | None"
 ) -> Sequence[AdviceAnswer]:
     """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
-    rate_bps = _get_expected_bps(prepared) or USUAL_LINE_BPS
+    rate_bps = _get_expected_bps(prepared) or DEFAULT_LINE_BPS
     found = []
     for asked in asking.about(prepared.path):
         packed_bps = min(_compute_capacity_bps(prepared.path, asked.connections), rate_bps)
-        found.append(advise_on_class_locally(asked, Beside(rate_bps, packed_bps), history))
+        found.append(advise_on_class_locally(asked, ExpectedRates(rate_bps, packed_bps), history))
     return found
 
 
@@ -215,7 +215,7 @@ def _get_expected_bps(prepared: PreparedCopy) -> float | None:
     if predicted is None:
         return bandwidth_bps
     known = prepared.plan.source != HEURISTIC or bandwidth_bps is not None
-    return believed_bps(predicted.throughput_bps.mean, path_is_known=known)
+    return discount_assumed_rate(predicted.throughput_bps.mean, path_is_known=known)
 
 
 def _compute_max_at_once(files: int, direction: Direction) -> int:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from tradewind.compression.advice import USUAL_LINE_BPS, Question, advise
-from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
+from tradewind.compression.advice import DEFAULT_LINE_BPS, CompressionQuery, advise
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
 from tradewind.compression.content import Kind
-from tradewind.compression.history import Case
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.history import CompressionCase
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.steering import Steering
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import CodecMissing
@@ -42,11 +42,11 @@ def format_expectations(advice: "AdviceAnswer") -> str:
     return format_speeds(dict(each.expected for each in advice.options[:MAX_EXPECTATIONS] if each.expected is not None))
 
 
-def format_speeds(speeds: Mapping[Setting, Speeds]) -> str:
+def format_speeds(speeds: Mapping[CodecSetting, Speeds]) -> str:
     return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in its)}" for setting, its in speeds.items())
 
 
-def parse_speeds(told: str) -> Mapping[Setting, Speeds]:
+def parse_speeds(told: str) -> Mapping[CodecSetting, Speeds]:
     """What `format_speeds` has told.
 
     Raises
@@ -70,7 +70,7 @@ def parse_speeds(told: str) -> Mapping[Setting, Speeds]:
 class PackingMode:
     """``setting`` : by hand; ``None`` lets it be chosen and changed on the way, unless all is to go ``as_is``."""
 
-    setting: Setting | None
+    setting: CodecSetting | None
     as_is: bool = False
 
     @classmethod
@@ -101,8 +101,10 @@ class PackingMode:
         return AUTO if self.setting is None else str(self.setting)
 
 
-def make_case(sample: FileSample) -> Case:
-    return Case(file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=sample.cpu_class, probe=sample.probe)
+def make_case(sample: FileSample) -> CompressionCase:
+    return CompressionCase(
+        file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=sample.cpu_class, probe=sample.probe
+    )
 
 
 def plan_steering(
@@ -112,7 +114,7 @@ def plan_steering(
     codecs: frozenset[Codec],
     *,
     advice: "AdviceAnswer | None" = None,
-    told: Mapping[Setting, Speeds] | None = None,
+    told: Mapping[CodecSetting, Speeds] | None = None,
 ) -> Steering:
     """The setting to begin with, and what the others are expected to make of the content.
 
@@ -127,7 +129,7 @@ def plan_steering(
     ------
     CodecMissing : one end lacks the codec that was asked for.
     """
-    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415 -- built when it is needed
+    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- built when it is needed
 
     if wish.as_is:
         return Steering(expected={}, line_bps=line_bps, setting=None)
@@ -141,26 +143,26 @@ def plan_steering(
     assert sample is not None
     case = make_case(sample)
     if advice is None:
-        question = Question(
+        question = CompressionQuery(
             case=case,
-            line=Line(line_bps or USUAL_LINE_BPS),
-            settings=candidates(codecs),
+            line=NetworkLine(line_bps or DEFAULT_LINE_BPS),
+            settings=candidate_settings(codecs),
             content=sample.content,
         )
-        advised = advise(question, packaged_history())
+        advised = advise(question, load_packaged_history())
         begin, hardly_packs = advised.best.setting, advised.incompressible
         expected = {each.setting: each.speeds for each in advised.options if each.setting and each.speeds}
     else:
         best, hardly_packs = advice.best, advice.incompressible
-        begin = None if best.codec is None or best.level is None else Setting(best.codec, best.level)
+        begin = None if best.codec is None or best.level is None else CodecSetting(best.codec, best.level)
         expected = dict(each.expected for each in advice.options if each.expected is not None)
     if hardly_packs or not expected:
         # What was looked at may be the one part without order: the rest is expected to be as usual once it packs.
-        usual = replace(case, kind=Kind.TEXT, probe=usual_probe(Kind.TEXT))
+        usual = replace(case, kind=Kind.TEXT, probe=typical_probe(Kind.TEXT))
         expected = {
             setting: found.speeds
-            for setting in candidates(codecs)
-            if (found := packaged_history().expected(setting, usual)) is not None
+            for setting in candidate_settings(codecs)
+            if (found := load_packaged_history().expected(setting, usual)) is not None
         }
     exponent = 0.0 if hardly_packs else 1.0
     return Steering(expected=expected, line_bps=line_bps, setting=begin, ratio_exponent=exponent)

@@ -12,17 +12,17 @@ from pathlib import Path
 from random import SystemRandom
 from zlib import crc32
 
-from tradewind.compression.advice import USUAL_LINE_BPS
-from tradewind.compression.codecs import PROBE, Setting
+from tradewind.compression.advice import DEFAULT_LINE_BPS
+from tradewind.compression.codecs import PROBE, CodecSetting
 from tradewind.compression.content import (
     SAMPLE_BLOCK_BYTES,
     SAMPLE_BLOCKS,
     Content,
     Kind,
-    content_of,
+    inspect_content,
     sample_offsets,
 )
-from tradewind.compression.history import MOST_CORES, told_cores
+from tradewind.compression.history import MAX_CORES, parse_core_count
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import load_codec, pack, unpack
@@ -83,7 +83,7 @@ class FileSample:
             content, probe = Content(Kind(kind), entropy), Speeds(ratio, compress_bps, decompress_bps)
         except ValueError:
             return None
-        is_machine = _CPU_CLASS.fullmatch(machine) and told_cores(machine) <= MOST_CORES
+        is_machine = _CPU_CLASS.fullmatch(machine) and parse_core_count(machine) <= MAX_CORES
         sound = is_machine and probe.is_possible and 0 <= entropy <= 8
         return cls(file_bytes=file_bytes, content=content, probe=probe, cpu_class=machine) if sound else None
 
@@ -123,13 +123,13 @@ def sample_descriptor(
     file_bytes = os.fstat(descriptor).st_size
     blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
     probe = measure_setting(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
-    look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or USUAL_LINE_BPS)
+    look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or DEFAULT_LINE_BPS)
     pieces = choose_pieces(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)
     ratio = _measure_ratio([os.pread(descriptor, size, offset) for offset, size in pieces]) if pieces else probe.ratio
     return FileSample(
         file_bytes=file_bytes,
         blocks=tuple(blocks),
-        content=content_of(blocks),
+        content=inspect_content(blocks),
         probe=probe._replace(ratio=ratio),
         cpu_class=read_cpu_class(),
         beyond_blocks=ratio / probe.ratio,
@@ -160,7 +160,7 @@ def _measure_ratio(pieces: Sequence[bytes]) -> float:
 
 def measure_setting(
     blocks: Sequence[bytes],
-    setting: Setting,
+    setting: CodecSetting,
     clock_s: Callable[[], float] = time.perf_counter,
     *,
     repeats: int = REPEATS,

@@ -5,10 +5,10 @@ from pydantic import TypeAdapter
 from tradewind.wire.compression import (
     AdviceAnswer,
     AdviceRequest,
+    FullRecommendRequest,
+    FullRecommendResponse,
     NewObservations,
     ObservationsReceipt,
-    WholeRecommendRequest,
-    WholeRecommendResponse,
 )
 from tradewind_agent.service.calls import Calls
 
@@ -23,9 +23,9 @@ class Compression:
         """Codec, level and mode for a file on a path; the raw transfer where that is better."""
         return self._calls.call("POST", "/v1/compression/advise", TypeAdapter(AdviceAnswer), body=request)
 
-    def recommend(self, request: WholeRecommendRequest) -> WholeRecommendResponse:
+    def recommend(self, request: FullRecommendRequest) -> FullRecommendResponse:
         """As `Client.recommend`, with advice on codecs where it is asked for."""
-        return self._calls.call("POST", "/v1/recommend", TypeAdapter(WholeRecommendResponse), body=request)
+        return self._calls.call("POST", "/v1/recommend", TypeAdapter(FullRecommendResponse), body=request)
 
     def add_observations(self, told: NewObservations) -> ObservationsReceipt:
         """Tell what codecs made of files that were transferred. Twice is once."""

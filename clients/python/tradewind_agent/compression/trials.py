@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tradewind.compression.advice import Advice, Question, advise
-from tradewind.compression.codecs import Codec, Setting, candidates
-from tradewind.compression.contest import contest
-from tradewind.compression.history import Observation
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
+from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
+from tradewind.compression.contest import advise_by_trial
+from tradewind.compression.history import CodecObservation
+from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.planning import make_case
 from tradewind_agent.compression.sampling import FileSample, measure_setting
@@ -24,7 +24,7 @@ TRIAL_SHARE = 0.02
 Clock = Callable[[], float]
 
 
-def try_setting(setting: Setting, sample: FileSample, clock_s: Clock = time.perf_counter) -> Speeds:
+def try_setting(setting: CodecSetting, sample: FileSample, clock_s: Clock = time.perf_counter) -> Speeds:
     """What a setting makes of a sample that was taken here, on all cores that it uses.
 
     The ratio is that of the blocks, as far as all that was looked at packs as they do.
@@ -45,7 +45,7 @@ def try_worthwhile_settings(
     *,
     history: "History | None" = None,
     clock_s: Clock = time.perf_counter,
-) -> Mapping[Setting, Speeds]:
+) -> Mapping[CodecSetting, Speeds]:
     """What the settings that may be the best for files alike make of a sample of them, where that is soon done.
 
     Parameters
@@ -53,32 +53,32 @@ def try_worthwhile_settings(
     total_bytes : of all these files. ``line_bps`` : what their path is thought to carry. ``codecs`` : of both ends.
     history : that tells which may be the best, in place of the packaged measurements.
     """
-    from tradewind.compression.prior import packaged_history  # noqa: PLC0415 -- for who needs it
+    from tradewind.compression.prior import load_packaged_history  # noqa: PLC0415 -- for who needs it
 
-    known = history or packaged_history()
+    known = history or load_packaged_history()
     case = make_case(sample)
-    question = Question(case=case, line=Line(line_bps), settings=candidates(codecs))
-    found: dict[Setting, Speeds] = {}
+    question = CompressionQuery(case=case, line=NetworkLine(line_bps), settings=candidate_settings(codecs))
+    found: dict[CodecSetting, Speeds] = {}
     spent_s = 0.0
 
-    def advised(made: Mapping[Setting, Speeds]) -> Advice:
-        samples = [Observation(case=case, setting=setting, speeds=speeds) for setting, speeds in made.items()]
+    def advised(made: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
+        samples = [CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in made.items()]
         return advise(replace(question, samples=samples), known)
 
-    def is_soon_tried(advice: Advice, setting: Setting) -> bool:
+    def is_soon_tried(advice: CodecAdvice, setting: CodecSetting) -> bool:
         promised_s = BITS_PER_BYTE * total_bytes / advice.best.throughput_bps.mean
         expected = next(each.speeds for each in advice.options if each.setting == setting)
         assert expected is not None
         return spent_s + _estimate_trial_s(sample, expected, case.cores_for(setting)) <= TRIAL_SHARE * promised_s
 
-    def tried(setting: Setting) -> Speeds:
+    def tried(setting: CodecSetting) -> Speeds:
         nonlocal spent_s
         begun_s = clock_s()
         found[setting] = try_setting(setting, sample, clock_s)
         spent_s += clock_s() - begun_s
         return found[setting]
 
-    contest(advised, tried, is_soon_tried)
+    advise_by_trial(advised, tried, is_soon_tried)
     return found
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading, Host
 from tradewind.recommendation import ChunkPlan
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.http.patient_loop import PatientLoop
 from tradewind_agent.engine.jobs import Job, TransferResult
@@ -55,7 +55,7 @@ class Movement:
         return collect_energy(self.metered, self.other_end)
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> ResourceUsage | None:
         return self.metered.usage if self.metered is not None else None
 
     @property

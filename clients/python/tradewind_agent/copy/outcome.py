@@ -7,7 +7,7 @@ from datetime import timedelta
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind.transfer import Direction, Outcome, Status
+from tradewind.transfer import Direction, Status, TransferOutcome
 from tradewind.units import throughput_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
@@ -44,7 +44,7 @@ def summarize_chunks(
         parameters=_used_parameters(plan.parameters, movement.last.chunks[0].parameters),
         started_at=movement.started_at,
         ended_at=movement.ended_at,
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=status,
             bytes_moved=result.bytes_moved,
             files_done=result.files_done,
@@ -69,7 +69,7 @@ def _summarize_chunk(
         parameters=_used_parameters(plan.parameters, seen.parameters),
         started_at=movement.started_at,
         ended_at=movement.started_at + timedelta(seconds=ended_s),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=status if seen.remaining_files or seen.files_failed else Status.SUCCEEDED,
             bytes_moved=seen.moved_bytes,
             files_done=seen.files_done,

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from tradewind.dataset import SizeBin, bins_of_sizes
+from tradewind.dataset import SizeBin, bin_sizes
 from tradewind.path import Path
 from tradewind.units import format_bps
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
 from tradewind_agent.copy.listing import Listing
@@ -71,11 +71,11 @@ def plan_sizes(
     InvalidValue : a value that no request can hold, such as a name of a thousand characters.
     """
     by_hand = options.by_hand
-    bins = bins_of_sizes(sizes_bytes)
+    bins = bin_sizes(sizes_bytes)
     try:
         request = _build_request(bins, path, names, options, mover)
     except ValidationError as invalid:
-        raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
+        raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
     if all(getattr(by_hand, name) is not None for name in _SETTING):
         return PlannedCopy(plan=plan_set_by_hand(uuid4(), by_hand), request=request)
     notes: tuple[str, ...] = ()

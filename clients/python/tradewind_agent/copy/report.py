@@ -6,14 +6,14 @@ from typing import Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.heuristics import bits_per_joule, throughput_per_joule
-from tradewind.mobile.io_request import advised_io_block_bytes
+from tradewind.mobile.io_request import advise_io_block_bytes
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
 from tradewind.sla.kinds import Sla
-from tradewind.sla.outcome import kept, told
-from tradewind.transfer import Status, TransferRecord, Usage
+from tradewind.sla.outcome import format_target, is_met
+from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
@@ -66,7 +66,7 @@ class CopyReport:
     failures: tuple[Failure, ...]
     duration_s: float
     energy: tuple[EnergyReading, ...]
-    usage: Usage | None
+    usage: ResourceUsage | None
     work: CpuWork | None
     other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
@@ -102,7 +102,7 @@ class CopyReport:
         """Whether the SLA was met; ``None`` if that is unknown, or the SLA has no target."""
         if not self.succeeded:
             return None
-        return kept(self.sla, throughput_bps=self.throughput_bps, duration_s=self.duration_s, energy=self.energy)
+        return is_met(self.sla, throughput_bps=self.throughput_bps, duration_s=self.duration_s, energy=self.energy)
 
     @property
     def parameters(self) -> Parameters:
@@ -114,7 +114,7 @@ class CopyReport:
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
         if used is None or self.duration_s < LEAST_MEASURED_S or self.bytes_moved < used * self.files_done:
             return None
-        return advised_io_block_bytes(used, None if self.usage is None else self.usage.disk)
+        return advise_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
     def line(self) -> str:
         """Format the closing line: the result next to the prediction, the energy and how it was measured."""
@@ -133,7 +133,7 @@ class CopyReport:
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
             done += _format_storage_advice(self)
             if self.is_sla_met is not None:
-                done += f"; SLA {told(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
+                done += f"; SLA {format_target(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}"
@@ -166,7 +166,9 @@ class CopyReport:
             "parameters": self.parameters.known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
             "plan": plan_document(self.plan),
-            "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "records": [
+                WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
+            ],
             "timeline": [tick.document() for tick in self.timeline],
             "resources": limits_document(self.limits),
             "log": self.log,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from tradewind.dataset import bins_of_sizes
+from tradewind.dataset import bin_sizes
 from tradewind.parameters import Caps, Parameters
 from tradewind.wire.recommendations import RecommendRequest, WireLimits
 from tradewind_agent.copy.listing import Listing
@@ -76,7 +76,7 @@ def build_tuning_for_sizes(
             sees_path=sees_path,
             now=lambda: datetime.now(UTC),
         ),
-        local=LocalController(build_basis(planned.plan, request, bins_of_sizes(sizes_bytes))),
+        local=LocalController(build_basis(planned.plan, request, bin_sizes(sizes_bytes))),
         exchange=exchange,
         is_unreachable=planned.plan.answer is None and not is_given,
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
@@ -91,7 +91,7 @@ def _cap_request(request: RecommendRequest, by_hand: Parameters) -> RecommendReq
         concurrency=by_hand.concurrency, parallelism=by_hand.parallelism, pipelining=by_hand.pipelining or None
     )
     limits = request.limits
-    caps = user_caps if limits is None else limits.to_caps().tightened_by(user_caps)
+    caps = user_caps if limits is None else limits.to_caps().tighten(user_caps)
     known = {name: value for name, value in asdict(caps).items() if value is not None}
     if request.rate_limit_bps is not None:
         known["throughput_bps"] = request.rate_limit_bps

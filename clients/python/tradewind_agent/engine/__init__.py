@@ -7,7 +7,7 @@ Import what ``__all__`` names; it is loaded when it is first used.
 
 from typing import TYPE_CHECKING
 
-from tradewind.public_names import loaded_when_used
+from tradewind.public_names import load_lazily
 
 if TYPE_CHECKING:
     from tradewind_agent.engine.engine import TransferEngine
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 # A copy lists its files before it needs the engine itself.
-__getattr__ = loaded_when_used(
+__getattr__ = load_lazily(
     __name__,
     {
         "http.address": ("Url",),

@@ -11,16 +11,16 @@ import ijson
 
 from tradewind.connections.har import (
     BYTE_ORDER_MARK,
-    MOST_ENTRIES,
-    MOST_PAGES,
+    MAX_ENTRIES,
+    MAX_PAGES,
     NO_ENTRIES,
     NO_LOG,
     NO_PAGES,
     Har,
-    har_of_document,
+    describe_json_error,
+    parse_har_document,
     require_utf_8,
-    whole_characters,
-    why_no_json,
+    trim_to_characters,
 )
 from tradewind.connections.har_entry import slim_entry
 from tradewind.errors import InvalidValue, TooLarge
@@ -79,13 +79,13 @@ def read_har(log: Path | IO[bytes]) -> Har:
     with _opened(log) as stream, localcontext(Context(traps=[])):  # exponents beyond all give no number, and no error
         try:
             for piece in filter(None, _pieces(stream)):  # nothing would tell the parser that the log has ended
-                parser.send(whole_characters(piece))
+                parser.send(trim_to_characters(piece))
             parser.close()
         except (ijson.JSONError, UnicodeDecodeError) as wrong:
-            raise InvalidValue("har", why_no_json(str(wrong))) from None
+            raise InvalidValue("har", describe_json_error(str(wrong))) from None
         except BROKEN as wrong:
             raise InvalidValue("har", f"compressed data is broken or cut off: {wrong}") from None
-    return har_of_document(document[0] if document else None)
+    return parse_har_document(document[0] if document else None)
 
 
 @contextmanager
@@ -195,9 +195,9 @@ def _put(value: Any, stack: list[Any], keys: list[str]) -> None:
         holder[keys[-1]] = value
         return
     if keys == _ENTRIES:
-        if len(holder) >= MOST_ENTRIES:
-            raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
+        if len(holder) >= MAX_ENTRIES:
+            raise TooLarge(f"a HAR may have {MAX_ENTRIES} entries; record fewer pages in one file")
         value = slim_entry(value)
-    elif keys == _PAGES and len(holder) >= MOST_PAGES:
-        raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
+    elif keys == _PAGES and len(holder) >= MAX_PAGES:
+        raise TooLarge(f"a HAR may have {MAX_PAGES} pages; record fewer in one file")
     holder.append(value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tradewind.connections.advice import MOST_ORIGINS, MOST_SERVERS
+from tradewind.connections.advice import MAX_ORIGINS, MAX_SERVERS
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis
 
@@ -65,7 +65,7 @@ def _advice(page: AnalysedPage) -> Iterator[str]:
     elif not page.advice:
         yield (
             "  no advice: by the round model nothing would be faster "
-            f"(of the {MOST_ORIGINS} servers of a page with most bytes, and {MOST_SERVERS} of a log)"
+            f"(of the {MAX_ORIGINS} servers of a page with most bytes, and {MAX_SERVERS} of a log)"
         )
     for each in page.advice[:SHOWN_ADVICE]:
         yield f"  {each.origin}: {each.text}"

@@ -8,7 +8,7 @@ from typing import IO, Any
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.path import Path as NetworkPath
 from tradewind.units import format_bytes, format_count
-from tradewind.wire.connections import ConnectionAnalysis, analysis_of
+from tradewind.wire.connections import ConnectionAnalysis, analyse_har
 from tradewind_agent.errors import RequestRefused, ServiceFailed, ServiceUnreachable
 from tradewind_agent.har.file import begins_as_har, looks_like_har, read_har
 from tradewind_agent.service.client import Client
@@ -74,7 +74,7 @@ def upload_hars(
         try:
             har = read_har(log)
             if client is None:
-                analysis = analysis_of(har, path=path, proxy=proxy)
+                analysis = analyse_har(har, path=path, proxy=proxy)
             else:
                 analysis = client.analyse_connections(har, path=path, proxy=proxy)
         except (InvalidValue, TooLarge, RequestRefused, ServiceFailed, ServiceUnreachable) as wrong:

@@ -6,7 +6,7 @@ from typing import IO
 from pydantic import ValidationError
 
 from tradewind.transfer import TransferRecord
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.importing import import_file
@@ -54,7 +54,7 @@ class ImportingReader:
 
 def _unsendable(record: TransferRecord) -> str | None:
     try:
-        WireRecord.of(record)
+        WireRecord.from_domain(record)
     except ValidationError as invalid:
-        return str(reason_of(invalid.errors(include_url=False, include_context=False)[0]))
+        return str(describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]))
     return None

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tradewind.errors import InvalidValue
 from tradewind.transfer import LinkKey
 from tradewind.units import format_count
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.importing import import_file
@@ -176,8 +176,8 @@ def _named(link: LinkKey) -> str:
 
 def _line(item: ImportedRow, report: ImportReport) -> bytes | None:
     try:
-        return WireRecord.of(item.record).to_line()
+        return WireRecord.from_domain(item.record).to_line()
     except ValidationError as invalid:
-        wrong = reason_of(invalid.errors(include_url=False, include_context=False)[0])
+        wrong = describe_validation_error(invalid.errors(include_url=False, include_context=False)[0])
         report.refuse(item.row, wrong.field, wrong.reason)
         return None

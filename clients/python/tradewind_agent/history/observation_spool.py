@@ -43,9 +43,9 @@ class ObservationSpool:
         """
         if not observations:
             return
-        from tradewind.wire.compression import MOST_OBSERVATIONS, NewObservations  # noqa: PLC0415 -- packed copies only
+        from tradewind.wire.compression import MAX_OBSERVATIONS, NewObservations  # noqa: PLC0415 -- packed copies only
 
-        told = NewObservations(observations=tuple(observations[:MOST_OBSERVATIONS]))
+        told = NewObservations(observations=tuple(observations[:MAX_OBSERVATIONS]))
         try:
             make_private(self.folder)
             replace_durably(self.folder / f"{transfer_id}{ENDING}", told.model_dump_json().encode())

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.energy.measured import EnergyMethod, total_energy_j
-from tradewind.energy.power_model import CalibrationSample, cross_validated, fit_cpu, fit_fine
+from tradewind.energy.power_model import CalibrationSample, cross_validate, fit_cpu, fit_fine
 from tradewind.errors import CannotFit, InvalidTrace
-from tradewind.mobile.energy_split import window
-from tradewind.mobile.profiles import Origin
+from tradewind.mobile.energy_split import slice_trace
+from tradewind.mobile.profiles import ValueOrigin
 from tradewind.units import format_count
 from tradewind.wire.devices import NewDeviceProfile, WireSourced
 from tradewind_agent.meters.ladder import LadderStep
@@ -63,7 +63,7 @@ class Calibration:
         source = f"{self.source}; cross-validated error {self.fine_error:.1%}"
 
         def sourced(value: float) -> WireSourced:
-            return WireSourced(value=value, source=source, origin=Origin.CALIBRATED)
+            return WireSourced(value=value, source=source, origin=ValueOrigin.CALIBRATED)
 
         return NewDeviceProfile(
             producer=producer,
@@ -88,7 +88,7 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
     """
     samples = [CalibrationSample(step.number, step.usage, step.power_w) for step in steps if step.power_w is not None]
     try:
-        fine, cpu = cross_validated(samples, fit_fine), cross_validated(samples, fit_cpu)
+        fine, cpu = cross_validate(samples, fit_fine), cross_validate(samples, fit_cpu)
     except CannotFit as failure:
         raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
     of_means = _error_of_means([sample.power_w for sample in samples])
@@ -132,6 +132,6 @@ def _with_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
             f"covers {first_s:.0f} to {last_s:.0f}, not step {step.number + 1} from {step.began_s:.0f} to "
             f"{step.ended_s:.0f} (seconds of the day's clock since 1970); record it all the while, with that clock",
         )
-    during = window(trace.time_s, trace.power_w, step.began_s, step.ended_s)
+    during = slice_trace(trace.time_s, trace.power_w, step.began_s, step.ended_s)
     power_w = total_energy_j(*during) / (step.ended_s - step.began_s)
     return LadderStep(number=step.number, began_s=step.began_s, ended_s=step.ended_s, usage=step.usage, power_w=power_w)

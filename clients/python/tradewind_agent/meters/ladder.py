@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from tradewind.errors import CannotFit
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind.units import MIB
 from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters, usage_between
@@ -111,7 +111,7 @@ def climb(
 
     Parameters
     ----------
-    loads : by component, in the names of `Usage`. Steps tell the use of these alone: what others vary is not measured.
+    loads : by component, in the names of `ResourceUsage`. A step measures these components alone.
     read : the host's counters. ``energy_j`` : of the meter that is read beside; ``None`` where a trace is recorded.
     wait, clock_s : time, replaced to control it.
 
@@ -146,7 +146,7 @@ def _measured(
     energy_j: Callable[[HostCounters], float] | None,
     duration_s: float,
     wait: Callable[[float], object],
-) -> tuple[Usage, float | None]:
+) -> tuple[ResourceUsage, float | None]:
     """Mean utilisation and power of ``duration_s``."""
     samples = max(1, round(duration_s / SAMPLE_S))
     first = last = read()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.errors import InvalidTrace
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind_agent.meters.cpu_model import CpuWork
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.trace import EnergyTrace
@@ -31,7 +31,7 @@ class LiveSample:
     """The last interval at the ``host`` end, as a heartbeat reports it; ``other`` is of the server at the other end."""
 
     host: Host
-    usage: Usage
+    usage: ResourceUsage
     power_w: float | None
     method: EnergyMethod
     quality: EnergyQuality
@@ -51,7 +51,7 @@ class MeterResult:
     """
 
     energy: EnergyReading | None
-    usage: Usage
+    usage: ResourceUsage
     work: CpuWork
     samples: int
     failure: str | None = None

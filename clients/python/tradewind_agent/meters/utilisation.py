@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind.units import BITS_PER_BYTE
 
 _BITS_PER_MEGABIT = 1e6  # psutil tells interface speeds in Mbit/s
@@ -40,7 +40,7 @@ class HostCounters:
     nic_speed_bps: Mapping[str, float] = field(default_factory=dict)
 
 
-def usage_between(earlier: HostCounters, later: HostCounters) -> Usage:
+def usage_between(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
     """Mean utilisation of the host from one reading to a later one, 0..1 each.
 
     A disk's is the share of time it was busy, the network's the busier direction's share of the interface's speed; of
@@ -48,7 +48,7 @@ def usage_between(earlier: HostCounters, later: HostCounters) -> Usage:
     """
     duration_s = later.at_s - earlier.at_s
     if duration_s <= 0:
-        return Usage(memory=later.memory)
+        return ResourceUsage(memory=later.memory)
     disks = _grown(earlier.disk_busy_s, later.disk_busy_s)
     directions = (
         _grown(earlier.sent_bytes, later.sent_bytes),
@@ -60,7 +60,7 @@ def usage_between(earlier: HostCounters, later: HostCounters) -> Usage:
         for name, speed_bps in later.nic_speed_bps.items()
         if name in grown
     ]
-    return Usage(
+    return ResourceUsage(
         cpu=_share((later.busy_cpu_s - earlier.busy_cpu_s) / (later.logical_cpus * duration_s)),
         memory=(earlier.memory + later.memory) / 2,
         disk=_share(max(disks.values()) / duration_s) if disks else None,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
+from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluate_bursts, plan_batches
 from tradewind.mobile.profiles import RadioProfile
-from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
+from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.options import CopyOptions
@@ -114,7 +114,7 @@ def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client:
         throughput_bps=rate_bps,
         ready_s=request.ready_s,
         deadline_s=request.deadline_s,
-    ).within_bounds()
+    ).require_plannable()
 
 
 def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
@@ -129,7 +129,7 @@ def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client
     terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:
-            return Advice(evaluated(_by_service(jobs, choice, client), terms), radio, "the service")
+            return Advice(evaluate_bursts(_by_service(jobs, choice, client), terms), radio, "the service")
         except (KeyRefused, ScopeMissing):
             raise
         except (ServiceUnreachable, ServiceProblem):
@@ -143,7 +143,7 @@ def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client"
         device=choice.device,
         waiting_price_j_per_s=choice.waiting_price_w,
         bandwidth_bps=choice.capacity_bps,
-        jobs=tuple(WireQueuedJob.of(job) for job in jobs),
+        jobs=tuple(WireQueuedJob.from_domain(job) for job in jobs),
     )
     return _bursts(client.mobile.advise_batching(asked), jobs)
 
@@ -151,6 +151,6 @@ def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client"
 def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:
     by_name = {job.name: job for job in jobs}
     return [
-        Burst(burst.mode, tuple(Placed(by_name[each.name], each.starts_s, each.ends_s) for each in burst.jobs))
+        Burst(burst.mode, tuple(ScheduledJob(by_name[each.name], each.starts_s, each.ends_s) for each in burst.jobs))
         for burst in advice.bursts
     ]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.errors import InvalidUnit, InvalidValue
-from tradewind.mobile.batching import MOST_JOBS
-from tradewind.mobile.queue import LONGEST_WAIT_S
+from tradewind.mobile.batching import MAX_JOBS
+from tradewind.mobile.queue import MAX_WAIT_S
 from tradewind.path import BOUNDS
 from tradewind.units import format_seconds, parse_bps, parse_seconds
 from tradewind.wire.base import MAX_NAME_LENGTH
@@ -57,8 +57,8 @@ def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
                 raise InvalidValue(f"{path}, line {number}", f"{wrong.field}: {wrong.reason}") from None
     if not requests:
         raise InvalidValue(str(path), "holds no job; write one JSON object a line")
-    if len(requests) > MOST_JOBS:
-        raise InvalidValue(str(path), f"holds {len(requests)} jobs; at most {MOST_JOBS} are planned together")
+    if len(requests) > MAX_JOBS:
+        raise InvalidValue(str(path), f"holds {len(requests)} jobs; at most {MAX_JOBS} are planned together")
     names = [request.name for request in requests]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidValue(str(path), f'two jobs are named {twice!r}; give each a "name" of its own')
@@ -140,8 +140,8 @@ def _require_a_name(field: str, text: str) -> None:
 def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     """Seconds from ``now``; below 0 of a moment that has passed."""
     at_s = _any_moment_s(content, field, now)
-    if at_s is not None and at_s > LONGEST_WAIT_S:
-        longest, text = format_seconds(LONGEST_WAIT_S), content[field]
+    if at_s is not None and at_s > MAX_WAIT_S:
+        longest, text = format_seconds(MAX_WAIT_S), content[field]
         raise InvalidValue(field, f"{text!r} is too far off: nothing is planned for later than {longest} from now")
     return at_s
 

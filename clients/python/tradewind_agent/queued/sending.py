@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tradewind.errors import TradewindError
-from tradewind.mobile.batching import BatchPlan, BatchTerms, bursts_of, evaluated
-from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
+from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluate_bursts, group_into_bursts
+from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
 from tradewind.transfer import Status
 from tradewind.units import throughput_bps
 from tradewind_agent.copy.report import CopyReport
@@ -27,7 +27,7 @@ WAIT_SLICE_S = 30.0
 class SentJob:
     """A job that was sent, or why it was not; times are seconds since the plan's beginning, unless it never began."""
 
-    planned: Placed
+    planned: ScheduledJob
     starts_s: float | None = None
     ends_s: float | None = None
     report: CopyReport | None = None
@@ -87,7 +87,7 @@ class QueueReport:
         told = [*describe_unlisted(self.unlisted), *(_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
-            own_j = self.as_sent.apart_active_j + self.as_sent.apart_tail_j
+            own_j = self.as_sent.separate_active_j + self.as_sent.separate_tail_j
             told.append(
                 f"saved {self.as_sent.saved_j:.3g} J of the {own_j:.3g} J of {radio.title} (modelled) that each on its "
                 f"own would have taken; the plan expected {self.advice.plan.saved_j:.3g} J"
@@ -160,7 +160,7 @@ class _Sending:
         while (left_s := moment_s - self._clock_s()) > 0:
             self._pause(min(left_s, WAIT_SLICE_S))
 
-    def outcome(self, placed: Placed) -> SentJob:
+    def outcome(self, placed: ScheduledJob) -> SentJob:
         """What came of a job, so far."""
         name = placed.job.name
         if (known := self._sent.get(name)) is not None:
@@ -183,7 +183,7 @@ class _Sending:
         over = {placed.job.name: threading.Event() for placed in burst.placed}
         in_order = sorted(burst.placed, key=lambda placed: (placed.starts_s, placed.ends_s))
 
-        def send(placed: Placed) -> None:
+        def send(placed: ScheduledJob) -> None:
             try:
                 for before in in_order[
                     : in_order.index(placed)
@@ -201,7 +201,7 @@ class _Sending:
         for thread in threads:
             thread.join()
 
-    def _one(self, placed: Placed) -> None:
+    def _one(self, placed: ScheduledJob) -> None:
         """One failed job does not keep the others from being sent."""
         self.wait_until(placed.job.ready_s)
         name = placed.job.name
@@ -231,7 +231,7 @@ def _what_for(burst: Burst) -> str:
 def _as_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
     """The model's figures for the times that were; of jobs that moved something."""
     moved = [
-        (Placed(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
+        (ScheduledJob(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
         for each in sent
         if each.report is not None and each.starts_s is not None and each.ends_s is not None
         if each.report.bytes_moved and each.ends_s > each.starts_s
@@ -239,13 +239,13 @@ def _as_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
     if not moved:
         return None
     times = [placed for placed, _ in moved]
-    return evaluated(
-        bursts_of((_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
+    return evaluate_bursts(
+        group_into_bursts((_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
         BatchTerms(radio=advice.radio),
     )
 
 
-def _as_it_was(placed: Placed, moved_bytes: int, among: Sequence[Placed]) -> Placed:
+def _as_it_was(placed: ScheduledJob, moved_bytes: int, among: Sequence[ScheduledJob]) -> ScheduledJob:
     """With what it moved, at the rate that it had; beside others it may have been slower than alone, and no faster."""
     job = placed.job
     beside = any(
@@ -271,7 +271,7 @@ def batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
         ],
         "active_j": plan.active_j,
         "tail_j": plan.tail_j,
-        "on_their_own_j": plan.apart_active_j + plan.apart_tail_j,
+        "on_their_own_j": plan.separate_active_j + plan.separate_tail_j,
         "saved_j": plan.saved_j,
         "tails_saved": plan.tails_saved,
         "delay_s": plan.delay_s,

@@ -36,7 +36,7 @@ def to_ndjson_line(record: WireRecord | TransferRecord | bytes) -> bytes:
     """One NDJSON line with its newline."""
     if isinstance(record, bytes):
         return record.rstrip(b"\r\n") + b"\n"
-    return (record if isinstance(record, WireRecord) else WireRecord.of(record)).to_line()
+    return (record if isinstance(record, WireRecord) else WireRecord.from_domain(record)).to_line()
 
 
 def split_into_batches(

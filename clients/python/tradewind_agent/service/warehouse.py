@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from tradewind.wire.base import reason_of
+from tradewind.wire.base import describe_validation_error
 from tradewind.wire.warehouse import (
     CUT_METADATA,
     ROW_LIMIT_HEADER,
@@ -21,8 +21,8 @@ from tradewind.wire.warehouse import (
     QueryRequest,
     WarehouseCredentials,
     WarehouseSchema,
-    real_number,
-    whole_number,
+    parse_integer,
+    parse_number,
 )
 from tradewind_agent.errors import LibraryMissing
 from tradewind_agent.service.calls import Calls
@@ -51,7 +51,7 @@ class QueryResult:
         """
         with self._answer("json") as response:
             response.read()
-            document = response.json(parse_int=whole_number, parse_float=real_number)
+            document = response.json(parse_int=parse_integer, parse_float=parse_number)
         self.cut = document["cut"]
         found: list[dict[str, Any]] = document["rows"]
         return found
@@ -174,7 +174,7 @@ class Warehouse:
         try:
             asked = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
         except ValidationError as wrong:
-            raise reason_of(wrong.errors()[0]) from None
+            raise describe_validation_error(wrong.errors()[0]) from None
         return QueryResult(self._calls, asked)
 
     def schema(self) -> WarehouseSchema:

@@ -64,7 +64,7 @@ class Logbook:
         if ticks is None or transfer_id is None:
             stored = {segment.sha256 for segment in self.spool.append(records)}
         else:
-            self.transfers.seal(transfer_id, [WireRecord.of(record) for record in records], ticks)
+            self.transfers.seal(transfer_id, [WireRecord.from_domain(record) for record in records], ticks)
             stored = set()
         return self._deliver(self.client, stored, None if ticks is None else transfer_id)
 

@@ -14,10 +14,10 @@ from tradewind.dataset import Chunk, ChunkKind, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.prediction import BAND, Interval, Prediction, z_of
-from tradewind.recommendation import ChunkPlan, whole_setting
+from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.sla.kinds import Sla
 from tradewind.unknown_path import prior
-from tradewind.unknown_path.rules import cold_start, completed, expected_bps
+from tradewind.unknown_path.rules import expected_bps, fill_in_assumptions, plan_cold_start
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 
@@ -62,7 +62,7 @@ class Plan:
 
 def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
     """Return one setting in place of several chunks': the sum of concurrency, the widest chunk's other values."""
-    return whole_setting([chunk.parameters for chunk in chunks])
+    return combine_settings([chunk.parameters for chunk in chunks])
 
 
 def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | str:
@@ -119,10 +119,10 @@ def plan_by_rules(
     """
     if path.rtt_s is not None:
         path = replace(path, rtt_s=max(path.rtt_s, LEAST_RTT_S))
-    bdp_bytes = completed(path).bdp_bytes
+    bdp_bytes = fill_in_assumptions(path).bdp_bytes
     assert bdp_bytes is not None, "a completed path has a bandwidth and a round trip"
     chunks = split_by_bdp(bins, max(bdp_bytes, 1.0), caps.channels)
-    ruled = cold_start(sla, chunks, path, caps, load)
+    ruled = plan_cold_start(sla, chunks, path, caps, load)
     return Plan(
         transfer_id=transfer_id,
         chunks=ruled.plan,
@@ -136,7 +136,7 @@ def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: 
     """Return the prior's expected rate with its spread, at most the path's rate, bit/s."""
     mean_bps = expected_bps(chunks, plan, path, load)
     spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
-    most_bps = max(completed(path).bandwidth_bps or math.inf, mean_bps)
+    most_bps = max(fill_in_assumptions(path).bandwidth_bps or math.inf, mean_bps)
     return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tradewind.errors import NotFound
-from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.profiles import RadioProfile
 from tradewind_agent.errors import ServiceUnreachable
 
@@ -19,7 +19,7 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
     NotFound : there is no such radio or device; only the service knows the user's own devices.
     """
     if device is None:
-        return shipped_catalogue().radio(radio)
+        return load_shipped_catalogue().radio(radio)
     why_not_asked = "no service is configured"
     if client is not None:
         try:
@@ -32,6 +32,6 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
                 raise NotFound(f"{device} has no radio {radio!r}; `tradewind devices` lists them")
             return profiles[0]
     try:
-        return shipped_catalogue().device(device).radio(radio)
+        return load_shipped_catalogue().device(device).radio(radio)
     except NotFound as unknown:
         raise NotFound(f"{unknown}; only the service knows your own devices, and {why_not_asked}") from None

@@ -9,7 +9,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyQuality, EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, TransferRecord, Usage
+from tradewind.transfer import Direction, Mover, ResourceUsage, TransferOutcome, TransferRecord
 from tradewind.wire.records import RATE_TOLERANCE
 
 LEAST_DURATION = timedelta(microseconds=1)
@@ -40,7 +40,7 @@ class MovedChunk:
     parameters: Parameters
     started_at: datetime
     ended_at: datetime
-    outcome: Outcome
+    outcome: TransferOutcome
 
 
 def build_records(
@@ -50,7 +50,7 @@ def build_records(
     *,
     path: Path,
     energy: tuple[EnergyReading, ...] = (),
-    usage: Usage | None = None,
+    usage: ResourceUsage | None = None,
 ) -> tuple[TransferRecord, ...]:
     """Return the rows to log: first the total, then the chunks; a plan with one setting has the total alone.
 
@@ -70,7 +70,11 @@ def build_records(
 
 
 def _record(
-    identity: TransferIdentity, moved: MovedChunk, path: Path, energy: tuple[EnergyReading, ...], usage: Usage | None
+    identity: TransferIdentity,
+    moved: MovedChunk,
+    path: Path,
+    energy: tuple[EnergyReading, ...],
+    usage: ResourceUsage | None,
 ) -> TransferRecord:
     return TransferRecord(
         # The rows of a transfer have the same ids however often they are built.

@@ -13,7 +13,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Outcome, Status, TransferRecord, Usage
+from tradewind.transfer import ResourceUsage, Status, TransferOutcome, TransferRecord
 from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import AgentError
 from tradewind_agent.session.live_ticks import LiveTicks
@@ -71,7 +71,7 @@ class TransferSession:
         ----------
         dataset, parameters, path : of the transfer before its first byte.
         """
-        nothing_moved = Outcome(
+        nothing_moved = TransferOutcome(
             status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0
         )
         now = datetime.now(UTC)
@@ -85,7 +85,7 @@ class TransferSession:
         )
         (first_record,) = build_records(self.identity, total, (), path=path)
         folder = self.logbook.transfers.folder if self.client is not None and self.logbook is not None else None
-        self.live = LiveTicks(folder, self.identity.transfer_id, WireRecord.of(first_record))
+        self.live = LiveTicks(folder, self.identity.transfer_id, WireRecord.from_domain(first_record))
         return self.live
 
     def hold_share(self, share_holder: ShareHolder | None) -> None:
@@ -99,7 +99,7 @@ class TransferSession:
         *,
         path: Path,
         energy: tuple[EnergyReading, ...],
-        usage: Usage | None,
+        usage: ResourceUsage | None,
     ) -> tuple[TransferRecord, ...]:
         """Return the rows of this transfer; see `tradewind_agent.session.records.build_records`."""
         return build_records(self.identity, total, chunks, path=path, energy=energy, usage=usage)

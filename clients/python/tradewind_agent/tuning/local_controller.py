@@ -8,7 +8,7 @@ from tradewind.dataset import SizeBin
 from tradewind.parameters import NO_CAPS
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla.kinds import Sla
-from tradewind.tuning import Basis, opened
+from tradewind.tuning import Basis, prepare_basis
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind_agent.session.planning import Plan
@@ -22,7 +22,7 @@ def build_basis(plan: Plan, request: RecommendRequest, bins: Sequence[SizeBin]) 
     tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
     sla: Sla = request.sla.to_sla()
     path: Path = request.to_path() if request.path is not None else UNKNOWN_PATH
-    return opened(
+    return prepare_basis(
         sla=sla,
         plan=plan.chunks,
         tables=tables,

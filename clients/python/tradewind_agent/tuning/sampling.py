@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from tradewind.parameters import Parameters
-from tradewind.recommendation import ChunkPlan, whole_setting
+from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.tuning import Basis
 from tradewind.units import throughput_bps
 from tradewind.wire.heartbeats import ChunkSample, EndPowerSample, Heartbeat
-from tradewind.wire.recommendations import RecommendRequest, wire_parameters
+from tradewind.wire.recommendations import RecommendRequest, to_wire_parameters
 from tradewind.wire.records import WireUsage
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
@@ -77,11 +77,11 @@ class Sampling:
             throughput_bps=sum(rate for _, rate, _ in chunks),
             remaining_bytes=left[0],
             remaining_files=left[1],
-            parameters=wire_parameters(whole_setting(_active_settings(chunks))),
+            parameters=to_wire_parameters(combine_settings(_active_settings(chunks))),
             chunks=tuple(
                 ChunkSample(
                     chunk=plan.chunk,
-                    parameters=wire_parameters(plan.parameters),
+                    parameters=to_wire_parameters(plan.parameters),
                     throughput_bps=rate,
                     remaining_bytes=remaining_bytes,
                 )

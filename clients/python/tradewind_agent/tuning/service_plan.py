@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning.sample import MOST_STREAMS
+from tradewind.tuning.sample import MAX_STREAMS
 from tradewind.wire.heartbeats import HeartbeatAnswer
 from tradewind_agent.errors import AgentError
 
@@ -36,8 +36,8 @@ def plan_from_answer(
         raise UnusableAnswer(f"the service's answer is about {min(unknown)} files, which this transfer does not have")
     if any(parameters.concurrency is None for parameters in requested.values()):
         raise UnusableAnswer("the service's answer does not say how many files at once")
-    if sum(parameters.streams for parameters in requested.values()) > MOST_STREAMS:
-        raise UnusableAnswer(f"the service's answer asks for more than {MOST_STREAMS} streams")
+    if sum(parameters.streams for parameters in requested.values()) > MAX_STREAMS:
+        raise UnusableAnswer(f"the service's answer asks for more than {MAX_STREAMS} streams")
     chunks = [chunk for chunk in initial_plan if chunk.chunk in requested]
     limits = [chunk.max_file_bytes for chunk in chunks[:-1]] + [None]
     return tuple(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tradewind.parameters import Caps
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning.limits import Limits, fitted
-from tradewind.wire.heartbeats import GrantedShare, WantedShare
+from tradewind.tuning.limits import SettingLimits, fit_to_limits
+from tradewind.wire.heartbeats import GrantedShare, RequestedShare
 
 UNBOUNDED_FILES = 2**31
 """The share limits files at once, not how many there are."""
@@ -19,9 +19,9 @@ def share_to_caps(share: GrantedShare) -> Caps:
     )
 
 
-def count_share(plan: Sequence[ChunkPlan]) -> WantedShare:
+def count_share(plan: Sequence[ChunkPlan]) -> RequestedShare:
     """Return the share that ``plan`` uses."""
-    return WantedShare(
+    return RequestedShare(
         concurrency=sum(chunk.parameters.concurrency or 1 for chunk in plan),
         streams=sum(chunk.parameters.streams for chunk in plan),
     )
@@ -36,5 +36,7 @@ def cut_to_share(plan: Sequence[ChunkPlan], share: Caps) -> tuple[ChunkPlan, ...
         return tuple(plan)
     chunks = tuple(plan)[: share.channels]
     chunks = (*chunks[:-1], chunks[-1]._replace(max_file_bytes=plan[-1].max_file_bytes))
-    settings = fitted([chunk.parameters for chunk in chunks], Limits(share, (UNBOUNDED_FILES,) * len(chunks)))
+    settings = fit_to_limits(
+        [chunk.parameters for chunk in chunks], SettingLimits(share, (UNBOUNDED_FILES,) * len(chunks))
+    )
     return tuple(chunk._replace(parameters=setting) for chunk, setting in zip(chunks, settings, strict=True))

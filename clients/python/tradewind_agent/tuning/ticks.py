@@ -7,9 +7,9 @@ from typing import Any
 
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
-from tradewind.recommendation import ChunkPlan, whole_setting
+from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.wire.heartbeats import ChunkDecision, Heartbeat, SpooledHeartbeat
-from tradewind.wire.recommendations import wire_parameters
+from tradewind.wire.recommendations import to_wire_parameters
 
 
 class DecidedBy(StrEnum):
@@ -44,7 +44,7 @@ class Tick:
     def to_spooled(self) -> SpooledHeartbeat:
         """Return the tick as the spool stores it for the service; only the first one carries the request."""
         chunks = (
-            ChunkDecision(chunk=chunk.chunk, parameters=wire_parameters(chunk.parameters))
+            ChunkDecision(chunk=chunk.chunk, parameters=to_wire_parameters(chunk.parameters))
             for chunk in self.verdict.chunks
         )
         return SpooledHeartbeat(
@@ -100,7 +100,7 @@ def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[st
 
 
 def _combine(plan: Sequence[ChunkPlan]) -> Parameters:
-    return whole_setting([chunk.parameters for chunk in plan])
+    return combine_settings([chunk.parameters for chunk in plan])
 
 
 def _differences(before: Parameters, after: Parameters) -> list[str]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-CELLS_PER_OCTAVE = 2
+CELLS_PER_DOUBLING = 2
 CELLS_PER_LOAD = 20
-_PER_UNIT = np.array([CELLS_PER_OCTAVE, CELLS_PER_OCTAVE, CELLS_PER_LOAD], dtype=np.float64)
+_PER_UNIT = np.array([CELLS_PER_DOUBLING, CELLS_PER_DOUBLING, CELLS_PER_LOAD], dtype=np.float64)
 _RESOLUTION = 2.0**16
 _AXIS_BITS = 16
 _AXIS_MASK = (1 << _AXIS_BITS) - 1

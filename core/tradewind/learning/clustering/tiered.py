@@ -38,7 +38,7 @@ def load_rule(min_rows: int) -> CutRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ClusterRows:
     """A batch of n rows of one link.
 
     Attributes
@@ -65,7 +65,7 @@ class Digest:
     rows: SettingRows
 
     @classmethod
-    def of_rows(cls, rows: Rows) -> Self:
+    def of_rows(cls, rows: ClusterRows) -> Self:
         points = coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
         return cls(
             MicroClusters.of_points(points),
@@ -73,7 +73,7 @@ class Digest:
         )
 
     @classmethod
-    def of_batches(cls, batches: Iterable[Rows]) -> Self:
+    def of_batches(cls, batches: Iterable[ClusterRows]) -> Self:
         """Digest of a stream of at least one batch; memory depends on the batch and the cells, not on the stream.
 
         Raises

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tradewind.cluster import LOAD_MAX
-from tradewind.learning.load.known_load import KnownBytesCurve
+from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.units import BITS_PER_BYTE
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,9 +67,9 @@ def known_rate_bps(
     end_s: FloatArray,
     own_bytes: FloatArray,
     *,
-    source: KnownBytesCurve,
-    destination: KnownBytesCurve,
-    both: KnownBytesCurve,
+    source: LoadTimeline,
+    destination: LoadTimeline,
+    both: LoadTimeline,
 ) -> FloatArray:
     """T_known = (ΔR_source + ΔR_destination − ΔR_both − own bytes) · 8 / duration.
 
@@ -83,7 +83,11 @@ def known_rate_bps(
     -------
     (n,) bit/s, not below 0. Other chunks of the same transfer count as known load. O((n + m) log m) for m breakpoints.
     """
-    moved = source.between(start_s, end_s) + destination.between(start_s, end_s) - both.between(start_s, end_s)
+    moved = (
+        source.bytes_between(start_s, end_s)
+        + destination.bytes_between(start_s, end_s)
+        - both.bytes_between(start_s, end_s)
+    )
     others: FloatArray = np.maximum(moved - own_bytes, 0.0)
     rate: FloatArray = others * BITS_PER_BYTE / (end_s - start_s)
     return rate
@@ -241,9 +245,9 @@ class LinkRows:
 def external_load(
     rows: LinkRows,
     *,
-    source: KnownBytesCurve,
-    destination: KnownBytesCurve,
-    both: KnownBytesCurve,
+    source: LoadTimeline,
+    destination: LoadTimeline,
+    both: LoadTimeline,
     training: BoolArray | None = None,
     before_any_bps: float = np.nan,
 ) -> Load:

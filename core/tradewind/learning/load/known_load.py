@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class KnownBytesCurve:
+class LoadTimeline:
     """R(t) by its breakpoints.
 
     Attributes
@@ -85,6 +85,6 @@ class KnownBytesCurve:
         inside = self._bytes[segment] + self._rates[segment] * (time_s - self.times_s[segment])
         return np.where(started, inside, 0.0)
 
-    def between(self, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
+    def bytes_between(self, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
         """ΔR = R(end) − R(start), bytes."""
         return self.bytes_until(end_s) - self.bytes_until(start_s)

@@ -8,7 +8,7 @@ throughput, and two round trips soon after another were the same, no queue is le
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 COSTLY = 0.95
 """Share of the throughput at the cut below which the pipe is not full: ticks at a full one differ by 1 % or 2."""
@@ -32,7 +32,7 @@ class BaseRtt:
     last_s: float = 0.0
     full_since: int = 0
 
-    def seen(self, sample: Sample, cut_bps: float) -> Self:
+    def update(self, sample: TickSample, cut_bps: float) -> Self:
         """After one more tick; ``cut_bps``: throughput at the last cut for delay, 0 without one."""
         rtt_s = sample.rtt_s
         if rtt_s is None:
@@ -45,7 +45,7 @@ class BaseRtt:
             found_s = min(self.last_s, rtt_s)
         return type(self)(found_s, rtt_s)
 
-    def shown_in(self, sample: Sample) -> Sample:
+    def correct_sample(self, sample: TickSample) -> TickSample:
         """The sample with no shorter round trip than the path's."""
         if sample.min_rtt_s is None or sample.min_rtt_s >= self.found_s:
             return sample

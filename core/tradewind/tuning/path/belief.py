@@ -25,7 +25,7 @@ DRIFT = 0.02
 FIRST_NOISE = 0.08
 """sd of ln throughput between ticks of 5 s before anything is known: TCP in steady state shows 5 to 10 %."""
 
-LEAST_NOISE = 0.03
+MIN_NOISE = 0.03
 _NOISE_MEMORY = 0.9
 _OUTLIER_SD = 3.0
 """An innovation counts towards the noise up to this many sd, so that a change of the path does not pass for noise."""
@@ -36,7 +36,7 @@ CHUNK_PRIOR_SD = 0.3
 POWER_PRIOR_SD = 0.3
 
 
-class Seen(NamedTuple):
+class Measurement(NamedTuple):
     """What one tick showed of a log-gain, and how much of it may be noise (variance)."""
 
     value: float
@@ -53,17 +53,17 @@ class Gain(NamedTuple):
     def sd(self) -> float:
         return math.sqrt(self.variance)
 
-    def seen(self, value: float, noise_variance: float) -> "Gain":
+    def update(self, value: float, noise_variance: float) -> "Gain":
         """Posterior after one tick that showed the gain ``value``."""
         prior = self.variance + DRIFT**2
         share = prior / (prior + noise_variance)
         return Gain(self.mean + share * (value - self.mean), (1 - share) * prior)
 
-    def standardised(self, value: float, noise_variance: float) -> float:
+    def standardise(self, value: float, noise_variance: float) -> float:
         """Innovation of ``value`` in standard deviations, before it is learned."""
         return (value - self.mean) / math.sqrt(self.variance + DRIFT**2 + noise_variance)
 
-    def opened(self, sd: float) -> "Gain":
+    def reopen(self, sd: float) -> "Gain":
         """The same mean, known no better than ``sd``: after a change."""
         return Gain(self.mean, max(self.variance, sd**2))
 
@@ -83,14 +83,14 @@ class Belief:
 
     def surprise(self, log_ratio: float, extra_variance: float) -> float:
         """Standardised innovation of ln(measured / expected by the table) of the whole transfer."""
-        return self.path.standardised(log_ratio, self.noise + extra_variance)
+        return self.path.standardise(log_ratio, self.noise + extra_variance)
 
-    def learned(
+    def update(
         self,
         log_ratio: float,
         chunk_ratios: Mapping[ChunkKind, float],
         extra_variance: float,
-        power: "Seen | None" = None,
+        power: "Measurement | None" = None,
     ) -> Self:
         """After a tick with ln(measured / table) of the whole and of each chunk, and of ``power`` if it was metered.
 
@@ -99,31 +99,31 @@ class Belief:
         noise = self.noise + extra_variance
         innovation = log_ratio - self.path.mean
         heard = min(innovation**2, _OUTLIER_SD**2 * self.noise)
-        path = self.path.seen(log_ratio, noise)
+        path = self.path.update(log_ratio, noise)
         own = dict(self.chunks)
         if len(chunk_ratios) > 1:
             for kind, ratio in chunk_ratios.items():
                 known = own.get(kind, Gain(0.0, CHUNK_PRIOR_SD**2))
-                own[kind] = known.seen(ratio - log_ratio, noise)
+                own[kind] = known.update(ratio - log_ratio, noise)
         settled = self.ticks > 0 and extra_variance < self.noise
         learned_noise = _NOISE_MEMORY * self.noise + (1 - _NOISE_MEMORY) * heard if settled else self.noise
         return type(self)(
             path=path,
             chunks=own,
-            power=self.power if power is None else self.power.seen(*power),
-            noise=max(learned_noise, LEAST_NOISE**2),
+            power=self.power if power is None else self.power.update(*power),
+            noise=max(learned_noise, MIN_NOISE**2),
             ticks=self.ticks + 1,
         )
 
-    def moved(self, sd: float) -> Self:
+    def widen(self, sd: float) -> Self:
         """After a change of settings: the table may be wrong by ``sd`` from one to the other."""
         return replace(self, path=Gain(self.path.mean, self.path.variance + sd**2))
 
-    def reopened(self, sd: float) -> Self:
+    def reopen(self, sd: float) -> Self:
         """After a change of the path: what was learned of it counts for little, its noise stays."""
-        return replace(self, path=self.path.opened(sd), ticks=0)
+        return replace(self, path=self.path.reopen(sd), ticks=0)
 
 
-def prior(table_log_sd: float) -> Belief:
+def build_prior_belief(table_log_sd: float) -> Belief:
     """Before the first byte: the table as it is, as sure as it says."""
     return Belief(path=Gain(0.0, table_log_sd**2))

@@ -29,7 +29,7 @@ class ChangeDetector:
     ticks: int = 0
     repeats: int = 0
 
-    def seen(self, z: float) -> Self:
+    def update(self, z: float) -> Self:
         """After one more standardised innovation."""
         bounded = max(-_HIGHEST_Z, min(z, _HIGHEST_Z))
         return type(self)(
@@ -50,7 +50,7 @@ class ChangeDetector:
     def distrusts_table(self) -> bool:
         return self.repeats >= REPEATEDLY
 
-    def restarted(self) -> Self:
+    def restart(self) -> Self:
         """After a change has been told: the sums begin anew."""
         soon = self.repeats > 0 and self.ticks <= SOON_TICKS
         return type(self)(repeats=self.repeats + 1 if soon else 1)

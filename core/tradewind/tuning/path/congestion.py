@@ -35,7 +35,7 @@ from typing import Self
 from tradewind.recommendation import CompactTable
 
 DECREASE = 0.7
-LEAST_LOSS = 1e-3
+MIN_LOSS = 1e-3
 LOSS_OVER_BASELINE = 3.0
 
 SEGMENT_BYTES = 1448
@@ -59,14 +59,14 @@ DEAD_BAND = 0.25
 DEAD_BAND_S = 0.005
 """Least dead band, s: below it delay is the scheduler of a host, not a queue."""
 
-LEAST_EXPECTED_DELAY_S = 0.05
+MIN_EXPECTED_DELAY_S = 0.05
 """Least expectation, s: access links buffer some 50 ms however short the path."""
 
-LEAST_BYTES_FOR_LOSS = 200_000
+MIN_BYTES_FOR_LOSS = 200_000
 """Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
 
-DELAY_NOT_EASED = 0.9
-LOSS_NOT_EASED = 0.8
+DELAY_NOT_REDUCED = 0.9
+LOSS_NOT_REDUCED = 0.8
 """Shares left after a cut from which on it was in vain."""
 
 ACCEPTED_MARGIN = 1.5
@@ -87,7 +87,7 @@ class StreamLimit:
     """Memory of the fairness control: what congestion permits, and what its cuts have shown.
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
-    cut; regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
+    cut; regained, the limit is lift. ``before_last`` : those at the last cut, or at the first of those in vain.
     ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that; ``cut_bps`` : throughput when it
     was for delay. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
@@ -107,21 +107,21 @@ class StreamLimit:
     signs: int = 0
     in_vain: int = 0
 
-    def told(self, signal: Signal) -> Self:
+    def count_sign(self, signal: Signal) -> Self:
         """After one more tick."""
         if signal is not Signal.QUIET:
             return replace(self, signs=self.signs + 1)
         return replace(self, signs=0) if self.signs else self
 
-    def awaits_another(self, streams: int) -> bool:
+    def needs_another_sign(self, streams: int) -> bool:
         """Whether the signal must come again before so many streams are cut."""
         return self.signs < math.ceil(PATIENCE / streams)
 
     def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
         """Whether the last cut was for the same signal and has not eased it; 0 stands for unknown."""
         if signal is Signal.LOSS:
-            return self.cut_loss > 0 and loss > LOSS_NOT_EASED * self.cut_loss
-        return self.cut_delay_s > 0 and delay_s > DELAY_NOT_EASED * self.cut_delay_s
+            return self.cut_loss > 0 and loss > LOSS_NOT_REDUCED * self.cut_loss
+        return self.cut_delay_s > 0 and delay_s > DELAY_NOT_REDUCED * self.cut_delay_s
 
     def cut(
         self, signal: Signal, streams: int, *, delay_s: float, loss: float, throughput_bps: float, elapsed_s: float
@@ -141,26 +141,26 @@ class StreamLimit:
             in_vain=self.in_vain + 1 if again else 0,
         )
 
-    def needing(self, streams: int) -> Self:
+    def limit_to(self, streams: int) -> Self:
         """No more than these: others would only suffer from more."""
         return self if self.streams is None else replace(self, streams=min(self.streams, streams))
 
-    def taken_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+    def take_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
         """What was cut in vain undone, the first cut with its limit; the signal of now counts as the path's own."""
         accepted = (
             replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
         )
         if self.before_last >= self.before:
-            return accepted.lifted()
-        return accepted.eased(self.before_last, elapsed_s)
+            return accepted.lift()
+        return accepted.raise_to(self.before_last, elapsed_s)
 
-    def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
+    def regain_after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
-        return self.lifted() if self.streams >= self.before else self.eased(self.streams + 1, elapsed_s)
+        return self.lift() if self.streams >= self.before else self.raise_to(self.streams + 1, elapsed_s)
 
-    def eased(self, streams: int, elapsed_s: float) -> Self:
+    def raise_to(self, streams: int, elapsed_s: float) -> Self:
         """With more streams: what comes next is judged afresh."""
         return replace(
             self,
@@ -173,7 +173,7 @@ class StreamLimit:
             in_vain=0,
         )
 
-    def lifted(self) -> Self:
+    def lift(self) -> Self:
         """Without a limit: what made it necessary is gone."""
         return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
 
@@ -181,7 +181,7 @@ class StreamLimit:
 def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
     """Q_e: a usual buffer's depth, or history's 90th percentile at this number of streams, the highest over chunks."""
     told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
-    return max(*told, min_rtt_s, LEAST_EXPECTED_DELAY_S)
+    return max(*told, min_rtt_s, MIN_EXPECTED_DELAY_S)
 
 
 def _at(delays_s: Mapping[int, float], streams: int) -> float:
@@ -218,10 +218,10 @@ class Loss:
 
 def tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
     """L_0, with what has turned out to be the path's own."""
-    return max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
+    return max(MIN_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
 
 
-def signal_of(
+def classify_signal(
     *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
 ) -> Signal:
     """What the path says; loss is the graver signal (001 §IV-B) and comes first."""

@@ -23,7 +23,7 @@ class Plateau:
     mean_bps: float = 0.0
     ticks: int = 0
 
-    def seen(self, throughput_bps: float, queueing_delay_s: float | None) -> Self:
+    def update(self, throughput_bps: float, queueing_delay_s: float | None) -> Self:
         """After one more tick."""
         if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
             return type(self)()

@@ -30,7 +30,7 @@ from enum import StrEnum
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.reference.variant import Plan, measured_power_w
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 MUCH_LESS = 0.5
 TIGHTENING = 0.05
@@ -86,7 +86,7 @@ class Algorithms12:
     def begin(self) -> tuple[PrintedState, Plan]:
         return PrintedState(self.sla, self.plan.parameters), (self.plan,)
 
-    def step(self, state: PrintedState, sample: Sample) -> tuple[PrintedState, Plan]:
+    def step(self, state: PrintedState, sample: TickSample) -> tuple[PrintedState, Plan]:
         sla, overruled = state.sla, None
         if self.constraint is Constraint.ENERGY:
             violated, tightened = measured_power_w(sample) > sla, sla * (1 - TIGHTENING)
@@ -100,7 +100,7 @@ class Algorithms12:
         now = PrintedState(sla, parameters, overruled, sample.sent_bytes or 0, sample.retransmitted_bytes or 0)
         return now, (self.plan._replace(parameters=parameters),)
 
-    def _fairness_control(self, state: PrintedState, sample: Sample) -> Parameters:
+    def _fairness_control(self, state: PrintedState, sample: TickSample) -> Parameters:
         sent = (sample.sent_bytes or 0) - state.sent_bytes
         again = (sample.retransmitted_bytes or 0) - state.retransmitted_bytes
         return back_off_control(

@@ -11,7 +11,7 @@ from tradewind.heuristics import MAX_CHANNELS, efficiency_levels, energy_efficie
 from tradewind.path import Path
 from tradewind.tuning.reference.efficiency_search import EfficiencySearch
 from tradewind.tuning.reference.variant import Plan, chunks_left
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class EE:
         search = EfficiencySearch.over(efficiency_levels(self.channels))
         return search, energy_efficiency(self.chunks, self.path, search.channels)
 
-    def step(self, state: EfficiencySearch, sample: Sample) -> tuple[EfficiencySearch, Plan]:
-        search = state.seen(sample)
+    def step(self, state: EfficiencySearch, sample: TickSample) -> tuple[EfficiencySearch, Plan]:
+        search = state.update(sample)
         left = chunks_left(self.chunks, sample) or self.chunks
         return search, energy_efficiency(left, self.path, search.channels)

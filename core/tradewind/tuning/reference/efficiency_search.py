@@ -5,7 +5,7 @@ from typing import Self
 
 from tradewind.heuristics import bits_per_joule
 from tradewind.tuning.reference.variant import measured_power_w
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class EfficiencySearch:
     def is_over(self) -> bool:
         return not self.levels and self.channels == self.best and self.best_bits_per_joule >= 0
 
-    def seen(self, sample: Sample) -> Self:
+    def update(self, sample: TickSample) -> Self:
         """After the present level's tick: the next level, or the best of all once there is none."""
         if self.is_over:
             return self

@@ -12,7 +12,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, max_throughput
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan, chunks_left
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 K = 1.02
 B = 10.0
@@ -57,7 +57,7 @@ class FalconGradient:
         state = FalconState()
         return state, max_throughput(self.chunks, self.path, state.probed)
 
-    def step(self, state: FalconState, sample: Sample) -> tuple[FalconState, Plan]:
+    def step(self, state: FalconState, sample: TickSample) -> tuple[FalconState, Plan]:
         now = self._moved(state, utility(sample.throughput_bps, state.probed, _loss(state, sample)))
         now = replace(now, sent_bytes=sample.sent_bytes or 0, retransmitted_bytes=sample.retransmitted_bytes or 0)
         left = chunks_left(self.chunks, sample) or self.chunks
@@ -75,7 +75,7 @@ class FalconGradient:
         return FalconState(workers=workers, theta=theta)
 
 
-def _loss(state: FalconState, sample: Sample) -> float:
+def _loss(state: FalconState, sample: TickSample) -> float:
     sent = (sample.sent_bytes or 0) - state.sent_bytes
     again = (sample.retransmitted_bytes or 0) - state.retransmitted_bytes
     return min(max(again / sent, 0.0), 1.0) if sent > 0 else 0.0

@@ -10,16 +10,16 @@ Each file gets ⌊connections / (active + queued)⌋ streams, 1 … 16. Decision
 from dataclasses import dataclass, replace
 
 from tradewind.dataset import Chunk
-from tradewind.heuristics import deal
+from tradewind.heuristics import deal_channels
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.reference.variant import Plan, chunks_left
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 INTERVAL_S = 60.0
-FEWEST = 2
-MOST = 60
-MOST_STREAMS = 16
+MIN_CONNECTIONS = 2
+MAX_CONNECTIONS = 60
+MAX_STREAMS = 16
 SMOOTHING = 0.1
 """Weight of the newest throughput in the moving average (FTS3's EMA alpha)."""
 
@@ -40,8 +40,8 @@ class Fts3State:
 @dataclass(frozen=True, slots=True)
 class Fts3:
     chunks: tuple[Chunk, ...]
-    fewest: int = FEWEST
-    most: int = MOST
+    fewest: int = MIN_CONNECTIONS
+    most: int = MAX_CONNECTIONS
     interval_s: float = INTERVAL_S
     throughput_cap_bps: float | None = None
     increase: int = 1
@@ -51,7 +51,7 @@ class Fts3:
         queued = sum(chunk.dataset.file_count for chunk in self.chunks)
         return state, self._plan(state, self.chunks, queued)
 
-    def step(self, state: Fts3State, sample: Sample) -> tuple[Fts3State, Plan]:
+    def step(self, state: Fts3State, sample: TickSample) -> tuple[Fts3State, Plan]:
         ema = sample.throughput_bps
         if state.ema_bps > 0:
             ema = SMOOTHING * sample.throughput_bps + (1 - SMOOTHING) * state.ema_bps
@@ -61,7 +61,7 @@ class Fts3:
         left = chunks_left(self.chunks, sample) or self.chunks
         return now, self._plan(now, left, sample.remaining_files)
 
-    def _decided(self, state: Fts3State, sample: Sample) -> Fts3State:
+    def _decided(self, state: Fts3State, sample: TickSample) -> Fts3State:
         file_bytes = sample.remaining_bytes / max(sample.remaining_files, 1)
         connections = max(self.fewest, min(state.connections + self._change(state, sample, file_bytes), self.most))
         return replace(
@@ -72,7 +72,7 @@ class Fts3:
             decided_file_bytes=file_bytes,
         )
 
-    def _change(self, state: Fts3State, sample: Sample, file_bytes: float) -> int:
+    def _change(self, state: Fts3State, sample: TickSample, file_bytes: float) -> int:
         if self.throughput_cap_bps is not None and sample.throughput_bps > self.throughput_cap_bps:
             return -1
         if state.ema_bps == 0 or sample.remaining_files < state.connections:
@@ -84,8 +84,8 @@ class Fts3:
         return -1 if state.ema_bps * DECADE <= state.decided_bps else 0
 
     def _plan(self, state: Fts3State, chunks: tuple[Chunk, ...], queued: int) -> Plan:
-        streams = max(1, min(state.connections // max(queued, 1), MOST_STREAMS))
-        counts = deal(chunks, state.connections)
+        streams = max(1, min(state.connections // max(queued, 1), MAX_STREAMS))
+        counts = deal_channels(chunks, state.connections)
         return tuple(
             ChunkPlan(chunk.kind, chunk.max_file_bytes, Parameters(concurrency=count, parallelism=streams))
             for chunk, count in zip(chunks, counts, strict=True)

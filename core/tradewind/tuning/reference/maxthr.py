@@ -6,7 +6,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, max_throughput
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan, chunks_left
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class MaxThr:
         plan = max_throughput(self.chunks, self.path, self.channels)
         return plan, plan
 
-    def step(self, state: Plan, sample: Sample) -> tuple[Plan, Plan]:
+    def step(self, state: Plan, sample: TickSample) -> tuple[Plan, Plan]:
         left = chunks_left(self.chunks, sample)
         if not left or [chunk.kind for chunk in left] == [each.chunk for each in state]:
             return state, state

@@ -6,7 +6,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, min_energy
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,5 @@ class MinE:
     def begin(self) -> tuple[None, Plan]:
         return None, min_energy(self.chunks, self.path, self.channels)
 
-    def step(self, state: None, sample: Sample) -> tuple[None, Plan]:  # noqa: ARG002 — MinE looks at nothing
+    def step(self, state: None, sample: TickSample) -> tuple[None, Plan]:  # noqa: ARG002 — MinE looks at nothing
         return None, min_energy(self.chunks, self.path, self.channels)

@@ -6,7 +6,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, flexible_throughput_concurrency, min_energy
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan, chunks_left
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class SLAEE:
     def begin(self) -> tuple[FlexibleState, Plan]:
         return FlexibleState(), self._plan(self.chunks, 1)
 
-    def step(self, state: FlexibleState, sample: Sample) -> tuple[FlexibleState, Plan]:
+    def step(self, state: FlexibleState, sample: TickSample) -> tuple[FlexibleState, Plan]:
         wanted = state.channels
         if sample.throughput_bps < self.target_bps:
             wanted += 1

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from tradewind.dataset import Chunk
 from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import TickSample
 
 Plan: TypeAlias = tuple[ChunkPlan, ...]
 
@@ -21,12 +21,12 @@ class Variant(Protocol[StateT]):
         """State and plan before the first byte."""
         ...
 
-    def step(self, state: StateT, sample: Sample) -> tuple[StateT, Plan]:
+    def step(self, state: StateT, sample: TickSample) -> tuple[StateT, Plan]:
         """State and plan after one tick."""
         ...
 
 
-def chunks_left(chunks: Sequence[Chunk], sample: Sample) -> tuple[Chunk, ...]:
+def chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...]:
     """The chunks that still have bytes, with as many files as those are likely to be; all where none is told."""
     if not sample.chunks:
         return tuple(chunks)
@@ -39,7 +39,7 @@ def chunks_left(chunks: Sequence[Chunk], sample: Sample) -> tuple[Chunk, ...]:
     )
 
 
-def measured_power_w(sample: Sample) -> float:
+def measured_power_w(sample: TickSample) -> float:
     """Power of the tick.
 
     Raises

@@ -4,23 +4,23 @@ from dataclasses import replace
 
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.choice import streams_enough
+from tradewind.tuning.choice import count_sufficient_streams
 from tradewind.tuning.decision import DecisionKind
-from tradewind.tuning.gradient import start
+from tradewind.tuning.gradient import start_search
 from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.path.congestion import FEW_STREAMS, Signal
-from tradewind.tuning.rules.exploring import restored
+from tradewind.tuning.rules.exploring import restore_streams
 from tradewind.tuning.rules.proposal import Proposal, dwell_s, limits_of
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_count
 
 
-def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Give up streams, or take back what was given up in vain; nothing else is decided then. ``None`` when quiet."""
     if seen.is_longer and seen.signal is Signal.QUIET:
         reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
-        return _restored(replace(state, limit=state.limit.lifted()), seen, state.limit.before_last, reason)
+        return _restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
     return _answer(basis, state, seen, goal)
 
 
@@ -32,16 +32,16 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     is_vain = limit.was_in_vain(signal, delay_s=delay_s, loss=loss) and _is_the_paths_own(signal, state, seen)
     if seen.signal is Signal.QUIET and not is_vain:
         return None
-    here, what = seen.asked, _told(signal, seen)
+    here, what = seen.requested, _told(signal, seen)
     if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
-        kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
+        kept = limit.take_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
         if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
-            kept = kept.lifted()
+            kept = kept.lift()
         what = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
         return _restored(replace(state, limit=kept), seen, limit.before_last, what)
-    if limit.awaits_another(seen.streams):
+    if limit.needs_another_sign(seen.streams):
         if seen.has_room:  # so it may be the path's own: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
@@ -75,8 +75,10 @@ def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> 
 
 def _restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
     interrupted = state.search is not None and seen.has_room
-    search = start(streams) if interrupted else state.search
-    return Proposal(replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(seen, streams))
+    search = start_search(streams) if interrupted else state.search
+    return Proposal(
+        replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restore_streams(seen, streams)
+    )
 
 
 def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
@@ -89,8 +91,8 @@ def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -
         return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
     if seen.forecaster is None or goal.has_bounds or state.limit.accepted_loss > 0:
         return state
-    enough = streams_enough(seen.forecaster, limits_of(basis, state, seen))
-    return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))
+    enough = count_sufficient_streams(seen.forecaster, limits_of(basis, state, seen))
+    return replace(state, limit=state.limit.limit_to(max(enough, FEW_STREAMS)))
 
 
 def _told(signal: Signal, seen: Observation) -> str:

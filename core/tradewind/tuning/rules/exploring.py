@@ -8,17 +8,17 @@ from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.decision import DecisionKind
-from tradewind.tuning.gradient import FINEST_OCTAVES, Search, start, utility
-from tradewind.tuning.limits import First, Limits, shares, with_streams
+from tradewind.tuning.gradient import FINEST_STEP_DOUBLINGS, Search, start_search, utility
+from tradewind.tuning.limits import First, SettingLimits, fit_to_streams, split_streams
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.rules.proposal import Proposal, limits_of
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps, format_count
 
-MOST_STREAMS = 128
+MAX_STREAMS = 128
 """Streams that are tried where no cap says less: twice the concurrency of the largest lattice."""
 
-MOST_WAITS = 2
+MAX_WAITS = 2
 """Ticks that a mover may take to follow, before what it does is taken for its answer."""
 
 LONG_SLOW_START = 0.3
@@ -49,19 +49,19 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     search = state.search
     if search.settled:
         return _settled(basis, state, seen, goal, search)
-    if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(seen):
-        return _stay(state, seen, search.waited(), f"waiting for {format_count(search.streams, 'stream')}")
+    if search.streams != seen.streams and search.ticks < MAX_WAITS and search.streams == _streams_requested(seen):
+        return _stay(state, seen, search.wait(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
-        return _stay(state, seen, search.waited(), f"{format_count(seen.streams, 'stream')} in slow start still")
+        return _stay(state, seen, search.wait(), f"{format_count(seen.streams, 'stream')} in slow start still")
     return _next_try(basis, state, seen, replace(search, streams=seen.streams), _utility(basis, seen, goal, search))
 
 
 def begin_search(
-    basis: Basis, state: TuningState, seen: Observation, goal: Goal, *, octaves: float, trusted: bool
+    basis: Basis, state: TuningState, seen: Observation, goal: Goal, *, doublings: float, trusted: bool
 ) -> Proposal:
     """Look around from the streams in force; ``trusted`` says that this tick measures them as they are now."""
-    search = start(seen.streams, octaves)
+    search = start_search(seen.streams, doublings)
     if not trusted:
         return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} anew")
     return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
@@ -72,8 +72,8 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     lowest, highest = len(seen.active), _highest(limits)
     if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
         highest = min(highest, max(seen.streams, search.best_streams))
-    search = search.advanced(value, lowest, highest)
-    wanted, settings = search.streams, scaled(basis, seen, search.streams, limits)
+    search = search.advance(value, lowest, highest)
+    wanted, settings = search.streams, scale_streams(basis, seen, search.streams, limits)
     reached = sum(each.streams for each in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
@@ -92,39 +92,39 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
 def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     if search.best_utility is not None and seen.streams == search.best_streams:
         if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
-            again = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+            again = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
             return again._replace(reason=f"the path has changed while streams were tried; {again.reason}")
         if state.belief.ticks >= SURE_TICKS:
-            search = search.confirmed()
+            search = search.confirm()
     limits = limits_of(basis, state, seen)
     wanted = min(search.best_streams, _highest(limits))
     if seen.streams < wanted:
-        settings = scaled(basis, seen, wanted, limits)
-        if (reached := sum(each.streams for each in settings)) > _streams_asked(seen):
+        settings = scale_streams(basis, seen, wanted, limits)
+        if (reached := sum(each.streams for each in settings)) > _streams_requested(seen):
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
     if search.capped and search.best_streams < _highest(limits):
-        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
         before = format_count(search.best_streams, "stream")
         return more._replace(reason=f"more than {before} permitted now; {more.reason}")
     rate = seen.throughput_bps
-    if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
-        octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
-        if octaves < 0 or not seen.is_full:
-            again = begin_search(basis, state, seen, goal, octaves=octaves, trusted=True)
+    if not goal.is_met_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
+        doublings = 1.0 if goal.floor_bps is not None else -FINEST_STEP_DOUBLINGS
+        if doublings < 0 or not seen.is_full:
+            again = begin_search(basis, state, seen, goal, doublings=doublings, trusted=True)
             return again._replace(kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
     if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
-        again = begin_search(basis, state, seen, goal, octaves=-FINEST_OCTAVES, trusted=True)
+        again = begin_search(basis, state, seen, goal, doublings=-FINEST_STEP_DOUBLINGS, trusted=True)
         return again._replace(kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
     reason = f"{format_count(seen.streams, 'stream')} at {format_bps(rate)}: the best found"
-    return _stay(state, seen, search.waited(), reason, DecisionKind.HOLD)
+    return _stay(state, seen, search.wait(), reason, DecisionKind.HOLD)
 
 
 def _stay(
     state: TuningState, seen: Observation, search: Search, reason: str, kind: DecisionKind = DecisionKind.EXPLORE
 ) -> Proposal:
-    return Proposal(replace(state, search=search), kind, reason, seen.asked)
+    return Proposal(replace(state, search=search), kind, reason, seen.requested)
 
 
 def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
@@ -140,16 +140,16 @@ def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> flo
     )
 
 
-def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
+def scale_streams(basis: Basis, seen: Observation, streams: int, limits: SettingLimits) -> tuple[Parameters, ...]:
     """The plan with its streams brought to ``streams``, split as they are now.
 
     By concurrency while files last; where all have a channel, fewer by parallelism: one would lie there half done.
     """
-    now = seen.asked
-    fewer = streams < _streams_asked(seen)
-    budgets = shares([streams * each.streams for each in now], streams)
+    now = seen.requested
+    fewer = streams < _streams_requested(seen)
+    budgets = split_streams([streams * each.streams for each in now], streams)
     return tuple(
-        with_streams(
+        fit_to_streams(
             each,
             budget,
             files=channels,
@@ -160,25 +160,25 @@ def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tup
     )
 
 
-def restored(seen: Observation, streams: int) -> tuple[Parameters, ...]:
+def restore_streams(seen: Observation, streams: int) -> tuple[Parameters, ...]:
     """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
-    now = seen.asked
+    now = seen.requested
     files = tuple(chunk.files_left for chunk in seen.active)
-    budgets = shares([streams * each.streams for each in now], streams)
+    budgets = split_streams([streams * each.streams for each in now], streams)
     return tuple(
-        with_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
+        fit_to_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
         for each, budget, count in zip(now, budgets, files, strict=True)
     )
 
 
-def _streams_asked(seen: Observation) -> int:
-    return sum(each.streams for each in seen.asked)
+def _streams_requested(seen: Observation) -> int:
+    return sum(each.streams for each in seen.requested)
 
 
-def _highest(limits: Limits) -> int:
-    return MOST_STREAMS if limits.most_streams is None else min(limits.most_streams, MOST_STREAMS)
+def _highest(limits: SettingLimits) -> int:
+    return MAX_STREAMS if limits.max_streams is None else min(limits.max_streams, MAX_STREAMS)
 
 
-def octaves_to_regain(expected_bps: float, measured_bps: float) -> float:
+def doublings_to_regain(expected_bps: float, measured_bps: float) -> float:
     """First step of a search after a change: as many octaves as the streams' rate fell by, 1 … 2."""
     return max(1.0, min(math.log2(expected_bps / measured_bps), 2.0)) if measured_bps > 0 else 1.0

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.choice import FASTEST, Chosen, best, pays, toward
+from tradewind.tuning.choice import FASTEST, SettingChoice, choose_best, is_worthwhile, step_toward
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.forecast import Forecaster
-from tradewind.tuning.limits import Limits
+from tradewind.tuning.limits import SettingLimits
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.rest import rest_after
+from tradewind.tuning.rest import build_rest
 from tradewind.tuning.rules.exploring import begin_search
-from tradewind.tuning.rules.proposal import Proposal, limits_of, told
-from tradewind.tuning.rules.redistribution import without_slow_streams
+from tradewind.tuning.rules.proposal import Proposal, format_settings, limits_of
+from tradewind.tuning.rules.redistribution import drop_slow_streams
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
@@ -28,28 +28,28 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     limits = limits_of(basis, state, seen)
     if _rests(state, forecaster, goal, limits):
         return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
-    chosen = best(forecaster, goal, limits)
-    here = seen.asked
+    chosen = choose_best(forecaster, goal, limits)
+    here = seen.requested
     if _adds_to_a_full_pipe(state, goal, chosen):
         return _stay(state, seen, "the pipe is full and nobody else's: its rate does not vary")
-    if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
+    if is_worthwhile(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
         settings = chosen.settings
         if not state.reopened:
-            settings = tuple(toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
+            settings = tuple(step_toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
         kind, why = _why(seen, goal, chosen)
-        return Proposal(replace(state, reopened=False), kind, f"{why}: {told(settings)}", settings)
+        return Proposal(replace(state, reopened=False), kind, f"{why}: {format_settings(settings)}", settings)
     if _regains(state, goal, chosen):
-        reason = f"the path has been quiet: {told(chosen.settings)} again"
+        reason = f"the path has been quiet: {format_settings(chosen.settings)} again"
         return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
     if _falls_short(seen, goal, chosen):
-        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
         return more._replace(kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
-    state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
+    state = replace(state, rest=build_rest(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
     return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
 
 
-def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
     """Whether speed is expected of more streams though nothing is left to gain.
 
     Of several chunks one may still end the whole sooner by more streams.
@@ -58,14 +58,14 @@ def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: Chosen) -> bool
     return more and goal == FASTEST and len(chosen.settings) == 1 and state.plateau.is_sure
 
 
-def _falls_short(seen: Observation, goal: Goal, chosen: Chosen) -> bool:
+def _falls_short(seen: Observation, goal: Goal, chosen: SettingChoice) -> bool:
     """Whether more is needed than the table knows of, where the path may have it."""
     if goal.floor_bps is None or chosen.present.throughput_bps >= goal.floor_bps:
         return False
     return seen.has_room and not seen.is_at_ceiling
 
 
-def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Limits) -> bool:
+def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> bool:
     """Whether the last search still answers; not while streams given up for others come back one by one."""
     return state.rest is not None and state.limit.streams is None and state.rest.holds(forecaster, goal, limits)
 
@@ -74,12 +74,12 @@ def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal:
     """Look around where speed is all, and the path carries what the table does not know of."""
     if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
-    more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+    more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
     gain = math.exp(state.belief.path.mean)
     return more._replace(reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
 
 
-def _regains(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+def _regains(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
     """Whether streams given up for others come back: one by one, each gains less than the hysteresis asks for."""
     present, outlook = chosen.present, chosen.outlook
     return (
@@ -99,17 +99,17 @@ def _leaves_room(state: TuningState, seen: Observation) -> bool:
 
 
 def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
-    here = seen.asked
+    here = seen.requested
     if len(here) > 1 and here == tuple([chunk.parameters for chunk in seen.active]):
-        slimmed = without_slow_streams(seen.active)
+        slimmed = drop_slow_streams(seen.active)
         if slimmed != here:
-            reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
+            reason = f"streams that carry next to nothing are retired: {format_settings(slimmed)}"
             return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
-    reason = f"{format_bps(seen.throughput_bps)} with {told(here)}; {why}"
+    reason = f"{format_bps(seen.throughput_bps)} with {format_settings(here)}; {why}"
     return Proposal(replace(state, reopened=False) if state.reopened else state, DecisionKind.HOLD, reason, here)
 
 
-def _why(seen: Observation, goal: Goal, chosen: Chosen) -> tuple[DecisionKind, str]:
+def _why(seen: Observation, goal: Goal, chosen: SettingChoice) -> tuple[DecisionKind, str]:
     present, outlook = chosen.present, chosen.outlook
     if goal.floor_bps is not None:
         likely = f"{format_bps(present.low_bps)} sure, {format_bps(goal.floor_bps)} wanted"

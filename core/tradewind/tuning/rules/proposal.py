@@ -8,7 +8,7 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.forecast import ActiveChunk
-from tradewind.tuning.limits import First, Limits
+from tradewind.tuning.limits import First, SettingLimits
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.state import TuningState
 
@@ -34,11 +34,11 @@ def dwell_s(seen: Observation) -> float:
     return max(DWELL_S, DWELL_ROUND_TRIPS * seen.rtt_s)
 
 
-def limits_of(basis: Basis, state: TuningState, seen: Observation) -> Limits:
-    return Limits(basis.caps, seen.files_left, state.limit.streams)
+def limits_of(basis: Basis, state: TuningState, seen: Observation) -> SettingLimits:
+    return SettingLimits(basis.caps, seen.files_left, state.limit.streams)
 
 
-def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
+def build_plan(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
     """Plan of the active chunks; where the last chunk of the basis is not among them, the last that is has no end."""
     plans = [
         ChunkPlan(chunk.basis.kind, chunk.basis.plan.max_file_bytes, parameters)
@@ -49,6 +49,6 @@ def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Para
     return tuple(plans)
 
 
-def told(settings: Sequence[Parameters]) -> str:
+def format_settings(settings: Sequence[Parameters]) -> str:
     """Settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
     return " + ".join([f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings]) + " streams"

@@ -6,14 +6,14 @@ from statistics import median
 
 from tradewind.parameters import Caps, Parameters
 from tradewind.tuning.forecast import ActiveChunk
-from tradewind.tuning.limits import most_parallelism
+from tradewind.tuning.limits import parallelism_limit
 from tradewind.units import BITS_PER_BYTE
 
 SLOW_SHARE = 0.25
 """A stream is slow below this share of the median of its siblings in other chunks."""
 
 
-def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]:
+def redeal_streams(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]:
     """Settings in force, with channels added up to ``streams`` in all: each to the chunk with most bytes a channel.
 
     A chunk takes no more channels than it has files (Promc; 002 §4.2 deals again when a sub-group is done).
@@ -31,7 +31,7 @@ def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]
     return tuple(replace(chunk.parameters, concurrency=count) for chunk, count in zip(chunks, channels, strict=True))
 
 
-def widened(
+def widen_chunks(
     chunks: Sequence[ActiveChunk], settings: Sequence[Parameters], streams: int, *, caps: Caps, least_s: float
 ) -> tuple[Parameters, ...]:
     """Settings with up to ``streams`` streams in all: where no file waits for a channel, its files get more streams.
@@ -45,7 +45,7 @@ def widened(
         i
         for i, chunk in enumerate(chunks)
         if chunk.files_left <= (given[i].concurrency or 1) <= free
-        and (given[i].parallelism or 1) < most_parallelism(caps, 1)
+        and (given[i].parallelism or 1) < parallelism_limit(caps, 1)
         and BITS_PER_BYTE * chunk.remaining_bytes >= least_s * chunk.throughput_bps
     ]:
         neediest = max(takers, key=lambda i: chunks[i].remaining_bytes / given[i].streams)
@@ -54,7 +54,7 @@ def widened(
     return tuple(given)
 
 
-def without_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
+def drop_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
     """Settings in force, one stream a file fewer where streams run far below those of the other chunks.
 
     Channels stay: a chunk of small files is slow by its nature, and would only be the last to end.

@@ -9,9 +9,9 @@ from sqlalchemy.dialects.postgresql import insert
 from services.application.advice.codec_outlook import CodecStatistics
 from services.application.advice.compression import KEPT_OF_A_KEY, MOST_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import size_bin
-from tradewind.compression.history import Case, Observation
+from tradewind.compression.history import CodecObservation, CompressionCase
 from tradewind.compression.model import Speeds
 
 MOST_MACHINES = 50
@@ -43,18 +43,18 @@ class CompressionObservations:
         self._connection.execute(delete(table).where(table.c.id.in_(surplus)))
         return len(added)
 
-    def all(self) -> Sequence[Observation]:
+    def all(self) -> Sequence[CodecObservation]:
         """In order of time."""
         rows = self._connection.execute(select(table).order_by(table.c.seen_at, table.c.id))
         return [
-            Observation(
-                case=Case(
+            CodecObservation(
+                case=CompressionCase(
                     file_bytes=row.file_bytes,
                     kind=row.kind,
                     cpu_class=row.cpu_class,
                     probe=Speeds(row.probe_ratio, row.probe_compress_bps, row.probe_decompress_bps),
                 ),
-                setting=Setting(Codec(row.codec), row.level),
+                setting=CodecSetting(Codec(row.codec), row.level),
                 speeds=Speeds(row.ratio, row.compress_bps, row.decompress_bps),
             )
             for row in rows
@@ -79,7 +79,7 @@ class CompressionObservations:
         )
         return [
             CodecStatistics(
-                setting=Setting(Codec(row.codec), row.level),
+                setting=CodecSetting(Codec(row.codec), row.level),
                 observations=row.observations,
                 machines=row.machines,
                 kinds=tuple(row.kinds),

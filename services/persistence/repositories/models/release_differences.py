@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, text
 
-from tradewind.wire.releases import Change, LinkChange, LinkFigures, TierBounds, TierChange
+from tradewind.wire.releases import ChangeKind, LinkChange, LinkMetrics, TierBounds, TierChange
 
 # Links are few thousand at most; clusters and tiers are read of models that differ alone.
 _DIFFERING = """
@@ -44,7 +44,7 @@ _LINKS = text(
     WITH {_DIFFERING}
     SELECT differing.link_id, source.name AS source, destination.name AS destination, l.network, l.mover,
            differing.before, differing.after,
-           {", ".join(f"{m}.{f} AS {m}_{f}" for m in ("old", "new") for f in LinkFigures.model_fields)}
+           {", ".join(f"{m}.{f} AS {m}_{f}" for m in ("old", "new") for f in LinkMetrics.model_fields)}
       FROM differing
       JOIN links l ON l.id = differing.link_id
       JOIN endpoints source ON source.id = l.source_id
@@ -121,13 +121,13 @@ class ReleaseDifferences:
         ]
 
 
-def _change(before: Any, after: Any) -> Change:
+def _change(before: Any, after: Any) -> ChangeKind:
     if before is None:
-        return Change.GAINED
-    return Change.LOST if after is None else Change.CHANGED
+        return ChangeKind.GAINED
+    return ChangeKind.LOST if after is None else ChangeKind.CHANGED
 
 
-def _figures_of(row: Row[Any], which: str, model_id: UUID | None) -> LinkFigures | None:
+def _figures_of(row: Row[Any], which: str, model_id: UUID | None) -> LinkMetrics | None:
     if model_id is None:
         return None
-    return LinkFigures(**{name: getattr(row, f"{which}_{name}") for name in LinkFigures.model_fields})
+    return LinkMetrics(**{name: getattr(row, f"{which}_{name}") for name in LinkMetrics.model_fields})

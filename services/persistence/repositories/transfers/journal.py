@@ -26,7 +26,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.transfer import Status
 from tradewind.wire.recommendations import WireSla
 from tradewind.wire.records import WireEnergy, WireRecord
-from tradewind.wire.transfers import Expected, TransferSample, TransferState, TransferSummary
+from tradewind.wire.transfers import ExpectedOutcome, TransferSample, TransferState, TransferSummary
 
 
 class TransferJournal:
@@ -161,7 +161,7 @@ class TransferJournal:
         return JournalledTransfer(
             summary=_summary(row, now),
             enquiry=row.enquiry,
-            expected=None if row.expected is None else Expected.model_validate(row.expected),
+            expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),
             duration_s=row.duration_s,
             energy=tuple(WireEnergy.model_validate(each) for each in row.energy or ()),
             owner=row.key_id,

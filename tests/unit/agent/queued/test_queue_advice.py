@@ -6,13 +6,13 @@ import pytest
 from tests.unit.agent.service.fake_service import answering, problem
 from tradewind.errors import NotFound
 from tradewind.mobile.batching import BatchTerms, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.queue import QueuedJob
 from tradewind.wire.batching import BatchingAdvice
 from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.queued.advice import RadioChoice, advise_queue
 
-LTE = shipped_catalogue().radio("lte")
+LTE = load_shipped_catalogue().radio("lte")
 CHOICE = RadioChoice(radio="lte", capacity_bps=16e6)
 JOBS = [
     QueuedJob(name="photos", total_bytes=300_000, throughput_bps=8e6),
@@ -23,7 +23,7 @@ PLAN = plan_batches(JOBS, BatchTerms(radio=LTE, waiting_price_w=1.0, capacity_bp
 
 
 def test_a_service_plans_and_the_host_where_it_is_away():
-    told = httpx.Response(200, text=BatchingAdvice.of(PLAN, LTE).model_dump_json())
+    told = httpx.Response(200, text=BatchingAdvice.from_domain(PLAN, LTE).model_dump_json())
     by_service = advise_queue(JOBS, CHOICE, answering(told).client())
     assert (by_service.source, by_service.plan.bursts) == ("the service", PLAN.bursts)
     assert advise_queue(JOBS, CHOICE, answering(httpx.ConnectError("away")).client()).source == "this host"
@@ -41,7 +41,7 @@ def test_a_key_that_is_refused_is_told_instead_of_planning_without_the_service(s
 
 
 def test_jobs_that_go_at_once_are_told_from_those_that_go_alone():
-    told = httpx.Response(200, text=BatchingAdvice.of(PLAN, LTE).model_dump_json())
+    told = httpx.Response(200, text=BatchingAdvice.from_domain(PLAN, LTE).model_dump_json())
     assert advise_queue(JOBS, CHOICE, answering(told).client()).concurrent_jobs == {"photos", "notes"}
 
 

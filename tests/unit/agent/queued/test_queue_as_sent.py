@@ -1,13 +1,13 @@
 import pytest
 
-from tradewind.mobile.queue import Placed, QueuedJob
+from tradewind.mobile.queue import QueuedJob, ScheduledJob
 from tradewind_agent.queued.sending import _as_it_was
 
 MBIT = 1e6
 
 
 def placed(starts_s, ends_s, rate_bps=8 * MBIT):
-    return Placed(QueuedJob(name=f"{starts_s}", total_bytes=0, throughput_bps=rate_bps), starts_s, ends_s)
+    return ScheduledJob(QueuedJob(name=f"{starts_s}", total_bytes=0, throughput_bps=rate_bps), starts_s, ends_s)
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import time
 
 import pytest
 
-from tradewind.mobile.batching import BatchTerms, evaluated
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
+from tradewind.mobile.batching import BatchTerms, evaluate_bursts
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
 from tradewind_agent.cli.commands.copy_queue import since_boot_s
 from tradewind_agent.queued.advice import Advice
 from tradewind_agent.queued.sending import WAIT_SLICE_S, send_queue
 
-LTE = shipped_catalogue().radio("lte")
+LTE = load_shipped_catalogue().radio("lte")
 HOUR_S = 3600.0
 
 
@@ -35,19 +35,19 @@ def sent(host, *bursts):
     def copy(name):
         raise OSError(f"{name} is not to be had")
 
-    advice = Advice(evaluated(bursts, BatchTerms(radio=LTE)), LTE, "a test")
+    advice = Advice(evaluate_bursts(bursts, BatchTerms(radio=LTE)), LTE, "a test")
     report = send_queue(advice, copy, clock_s=host.clock_s, pause=host.pause)
     return {each.job.name: each.starts_s for each in report.sent}
 
 
 def test_a_burst_is_sent_soon_after_a_suspended_host_wakes():
-    late = Burst(BurstMode.SINGLE, (Placed(job("late"), HOUR_S, HOUR_S + 1),))
+    late = Burst(BurstMode.SINGLE, (ScheduledJob(job("late"), HOUR_S, HOUR_S + 1),))
     assert HOUR_S <= sent(SuspendedHost(), late)["late"] <= HOUR_S + 120 + WAIT_SLICE_S
 
 
 def test_so_is_a_job_that_becomes_ready_within_a_burst():
-    second = Placed(job("second", ready_s=HOUR_S), HOUR_S, HOUR_S + 1)
-    burst = Burst(BurstMode.BACK_TO_BACK, (Placed(job("first"), 0.0, 1.0), second))
+    second = ScheduledJob(job("second", ready_s=HOUR_S), HOUR_S, HOUR_S + 1)
+    burst = Burst(BurstMode.BACK_TO_BACK, (ScheduledJob(job("first"), 0.0, 1.0), second))
     began_s = sent(SuspendedHost(), burst)
     assert began_s["first"] == 0.0
     assert HOUR_S <= began_s["second"] <= HOUR_S + 120 + WAIT_SLICE_S
@@ -55,7 +55,7 @@ def test_so_is_a_job_that_becomes_ready_within_a_burst():
 
 def test_nothing_is_sent_before_its_time():
     host = SuspendedHost()
-    soon = Burst(BurstMode.SINGLE, (Placed(job("soon", ready_s=70.0), 70.0, 71.0),))
+    soon = Burst(BurstMode.SINGLE, (ScheduledJob(job("soon", ready_s=70.0), 70.0, 71.0),))
     assert sent(host, soon)["soon"] == pytest.approx(70.0)
 
 

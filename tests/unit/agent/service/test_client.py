@@ -10,7 +10,7 @@ from services.api.middleware import MAX_HAR_BYTES
 from tests.unit.agent.records import lines, records
 from tests.unit.agent.service.fake_service import answering, problem, receipt
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.har import MOST_ENTRIES, decode_har
+from tradewind.connections.har import MAX_ENTRIES, decode_har
 from tradewind.errors import Conflict, NotFound, NotPermitted, TooLarge, TradewindError, Unauthenticated, Unavailable
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.inventory import NewKey
@@ -82,7 +82,7 @@ def test_of_a_browsers_log_of_the_most_entries_no_more_is_sent_than_the_service_
                  _serverPort=443)  # fmt: skip
     told["response"] |= {"_transferSize": 123_456, "_error": None}
     told["response"]["headers"] = [each | {"comment": "c" * 100} for each in told["response"]["headers"]]
-    log = decode_har(json.dumps(har(*[told] * MOST_ENTRIES)).encode())
+    log = decode_har(json.dumps(har(*[told] * MAX_ENTRIES)).encode())
     with service.client() as client:
         client.analyse_connections(log)
     content = service.requests[0].content

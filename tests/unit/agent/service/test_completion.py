@@ -16,7 +16,7 @@ from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.completion import MOST_REFUSALS
 from tradewind_agent.session.logbook import Logbook
 
-RECORD = WireRecord.of(replaced(record(1), transfer_id=TRANSFER))
+RECORD = WireRecord.from_domain(replaced(record(1), transfer_id=TRANSFER))
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 from tradewind.energy.measured import EnergyQuality, Host
 from tradewind.errors import InvalidValue
-from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind_agent.meters import HostReader, choose_meter
 from tradewind_agent.session.metering import HostMeter, parse_power_profile
 
@@ -25,7 +25,7 @@ def test_what_is_no_power_profile_is_refused(text):
 
 def test_a_host_whose_radio_is_known_tells_its_tail_beside_what_it_metered():
     choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
-    lte = shipped_catalogue().radio("lte")
+    lte = load_shipped_catalogue().radio("lte")
 
     async def metered(radio):
         session = await HostMeter(choice, HostReader(time.monotonic), radio=radio).session(Host.SOURCE)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.agent.service.fake_service import answering, problem
-from tradewind.dataset import ChunkKind, SizeBin, bins_of_sizes
+from tradewind.dataset import ChunkKind, SizeBin, bin_sizes
 from tradewind.errors import Unauthenticated
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
@@ -30,7 +30,7 @@ from tradewind_agent.tuning.local_controller import build_basis
 
 ID = UUID(int=1)
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
-MIXED = bins_of_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2)
+MIXED = bin_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2)
 REQUEST = RecommendRequest(
     source="alpha",
     destination="beta",
@@ -155,7 +155,7 @@ def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
     assert planned.request.rate_limit_bps == 2e7
     assert planned.plan.predicted.throughput_bps.high <= 2e7
     assert "no more than 20 Mbit/s, as set" in planned.plan.rationale
-    basis = build_basis(planned.plan, planned.request, bins_of_sizes([5_000_000] * 40))
+    basis = build_basis(planned.plan, planned.request, bin_sizes([5_000_000] * 40))
     assert basis.ceiling_bps == 2e7
 
 
@@ -186,7 +186,7 @@ def test_nothing_set_by_hand_changes_nothing():
 
 @given(st.lists(st.integers(0, 10**10), min_size=1, max_size=30), st.integers(1, 40))
 def test_every_file_has_a_chunk_and_every_chunk_a_channel(sizes, concurrency):
-    plan = plan_by_rules(ID, bins_of_sizes(sizes), WAN, Sla(kind=SlaKind.MIN_ENERGY), because="away")
+    plan = plan_by_rules(ID, bin_sizes(sizes), WAN, Sla(kind=SlaKind.MIN_ENERGY), because="away")
     plan = override_settings(plan, Parameters(concurrency=concurrency))
     assert all(find_chunk(plan.chunks, size) for size in sizes)
     channels = [chunk.parameters.concurrency for chunk in plan.chunks]

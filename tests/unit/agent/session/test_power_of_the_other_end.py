@@ -9,7 +9,7 @@ from tests.unit.agent.session.tuning_story import BINS, FILE_BYTES, FILES, NOW, 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.path import Path
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind.wire.recommendations import WireSla
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
@@ -118,7 +118,7 @@ class OwnMeter:
     def latest(self, over_s: float = 0.0) -> LiveSample:
         return LiveSample(
             host=Host.DESTINATION,
-            usage=Usage(),
+            usage=ResourceUsage(),
             power_w=self.power_w,
             method=EnergyMethod.CPU_MODEL,
             quality=EnergyQuality.ASSUMED,

@@ -3,12 +3,12 @@ from types import SimpleNamespace
 import pytest
 
 from tradewind.errors import NotFound
-from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.wire.devices import WireDeviceProfile
 from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.session.radio_profile import find_radio_profile
 
-PHONE = shipped_catalogue().device("galaxy-s5")
+PHONE = load_shipped_catalogue().device("galaxy-s5")
 
 
 def service(answer):
@@ -23,15 +23,15 @@ def service(answer):
 
 
 def test_ones_own_device_is_asked_of_the_service_and_the_packages_where_it_is_away():
-    own = WireDeviceProfile.of(PHONE, own=True, uploaded_at=None)
+    own = WireDeviceProfile.from_domain(PHONE, own=True, uploaded_at=None)
     assert find_radio_profile("lte", "router-1", service(own)) == PHONE.radio("lte")
     assert find_radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.radio("lte")
     assert find_radio_profile("wifi", "galaxy-s5", None) == PHONE.radio("wifi")
-    assert find_radio_profile("5g", None, None) == shipped_catalogue().radio("5g")
+    assert find_radio_profile("5g", None, None) == load_shipped_catalogue().radio("5g")
 
 
 def test_a_radio_that_the_device_has_not_is_told():
-    own = WireDeviceProfile.of(PHONE, own=True, uploaded_at=None)
+    own = WireDeviceProfile.from_domain(PHONE, own=True, uploaded_at=None)
     with pytest.raises(NotFound, match="router-1 has no radio 'smoke'"):
         find_radio_profile("smoke", "router-1", service(own))
     with pytest.raises(NotFound, match=r"no device 'router-1'.*only the service knows your own devices, and away"):

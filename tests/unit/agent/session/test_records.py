@@ -9,7 +9,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, Usage
+from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.session.records import MovedChunk, TransferIdentity, build_records
 
@@ -38,7 +38,7 @@ def moved(chunk, bytes_moved, duration_s=10.0):
         parameters=Parameters(concurrency=2),
         started_at=START,
         ended_at=START + timedelta(seconds=duration_s),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=Status.SUCCEEDED,
             bytes_moved=bytes_moved,
             files_done=2,
@@ -55,7 +55,7 @@ def test_chunks_that_ran_together_share_the_energy_by_their_bytes_and_say_that_t
         [moved(ChunkKind.SMALL, 250), moved(ChunkKind.LARGE, 750)],
         path=Path(),
         energy=(READING,),
-        usage=Usage(cpu=0.5),
+        usage=ResourceUsage(cpu=0.5),
     )
     whole, small, large = rows
     assert whole.energy == (READING,)
@@ -63,7 +63,7 @@ def test_chunks_that_ran_together_share_the_energy_by_their_bytes_and_say_that_t
     assert [row.energy[0].dynamic_j for row in (small, large)] == [10.0, 30.0]
     assert small.energy[0].quality is EnergyQuality.ASSUMED
     assert small.energy[0].base_w + large.energy[0].base_w == READING.base_w
-    assert {row.usage for row in rows} == {Usage(cpu=0.5)}
+    assert {row.usage for row in rows} == {ResourceUsage(cpu=0.5)}
 
 
 def test_a_chunk_that_ran_alone_has_the_energy_as_it_was_measured():
@@ -97,7 +97,7 @@ def test_a_stated_bandwidth_is_kept_unless_the_transfer_exceeded_it(bandwidth_bp
         IDENTITY, moved(ChunkKind.WHOLE, 1000), [], path=Path(bandwidth_bps=bandwidth_bps, rtt_s=0.1)
     )
     assert row.path == Path(bandwidth_bps=kept, rtt_s=0.1)
-    assert parse_row(WireRecord.of(row).to_line()).to_record() == row
+    assert parse_row(WireRecord.from_domain(row).to_line()).to_record() == row
 
 
 def test_a_transfer_too_short_for_the_clock_still_ends_after_it_starts():

@@ -43,7 +43,7 @@ def tick(sequence, at=datetime(2026, 11, 21, tzinfo=UTC)):
 
 @pytest.fixture
 def live(tmp_path):
-    ticks = LiveTicks(tmp_path, TRANSFER, WireRecord.of(replace(record(1), transfer_id=TRANSFER)))
+    ticks = LiveTicks(tmp_path, TRANSFER, WireRecord.from_domain(replace(record(1), transfer_id=TRANSFER)))
     yield ticks
     ticks.close()
 

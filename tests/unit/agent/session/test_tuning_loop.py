@@ -299,7 +299,7 @@ def test_what_a_killed_program_has_sealed_is_the_end_of_its_transfer(tmp_path: F
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
     service = CompletionService()
     story = Story(None, folder=transfers.folder).run(3)
-    ended = WireRecord.of(replace(record(1), transfer_id=TRANSFER))
+    ended = WireRecord.from_domain(replace(record(1), transfer_id=TRANSFER))
     transfers.seal(TRANSFER, (ended,), story.live.pending)
     story.live.close()
     transfers.drain(service)

@@ -15,7 +15,7 @@ from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.heartbeats import ChunkDecision, Heartbeat, HeartbeatAnswer
-from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload, wire_parameters
+from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload, to_wire_parameters
 from tradewind.wire.records import WirePath, WireRecord
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
@@ -96,7 +96,7 @@ class Service:
 
 def says(files_at_once: int, **more: object) -> Callable[[Heartbeat], HeartbeatAnswer]:
     def answer(beat: Heartbeat) -> HeartbeatAnswer:
-        asked = wire_parameters(Parameters(concurrency=files_at_once, parallelism=1, pipelining=1))
+        asked = to_wire_parameters(Parameters(concurrency=files_at_once, parallelism=1, pipelining=1))
         chunks = tuple(ChunkDecision(chunk=each.chunk, parameters=asked) for each in beat.chunks)
         told: dict[str, object] = {
             "sequence": beat.sequence,
@@ -140,7 +140,7 @@ class Story:
         self.said: list[str] = []
         self.now_s = 0.0
         beginning = replace(record(1), transfer_id=TRANSFER)
-        self.live = LiveTicks(folder, TRANSFER, WireRecord.of(beginning))
+        self.live = LiveTicks(folder, TRANSFER, WireRecord.from_domain(beginning))
         self.ticks_left = 0
         self.tuning = Tuning(
             plan.chunks,

@@ -14,7 +14,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Quantity, merit
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import SettingTable, choose
+from tradewind.tiers.selection import SettingTable, choose_setting
 from tradewind.transfer import LinkKey
 from tradewind.unknown_path import prior
 
@@ -65,7 +65,7 @@ def leaf_model(file_count: int, mean_bytes: int, *, powered: bool = True, tier: 
 
 def _single(predicted: SettingTable, dataset: DataSet, kind: SlaKind) -> Partition:
     sla = Sla(kind=kind)
-    choice = choose(predicted, sla, dataset_bytes=dataset.total_bytes)
+    choice = choose_setting(predicted, sla, dataset_bytes=dataset.total_bytes)
     level = merit(choice.setting, Quantity.THROUGHPUT, EnergyBasis.TOTAL).mean
     return Partition(
         kind=kind,

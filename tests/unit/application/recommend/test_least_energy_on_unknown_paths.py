@@ -10,7 +10,7 @@ from services.application.recommend.request import TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from tests.unit.application.recommend.models import leaf_model, snapshot
 from tests.unit.application.recommend.requests import recommend
-from tradewind.dataset import DataSet, bins_of_sizes, split_by_bdp
+from tradewind.dataset import DataSet, bin_sizes, split_by_bdp
 from tradewind.energy.ends import EndPower
 from tradewind.energy.measured import Host
 from tradewind.parameters import NO_CAPS, Caps
@@ -21,7 +21,7 @@ from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import SettingTable
 from tradewind.transfer import LinkKey
 from tradewind.unknown_path import prior
-from tradewind.unknown_path.rules import cold_start, completed
+from tradewind.unknown_path.rules import fill_in_assumptions, plan_cold_start
 
 LITTLE_ENERGY = (SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST)
 PATHS = st.builds(
@@ -38,7 +38,7 @@ LOADS = st.none() | st.floats(0, 0.9)
 
 def energy_j(plan, chunks, path, load, *, base_w: float, stream_w: float, byte_j: float) -> float:
     """Energy of a plan by the prior, with power for the time, for open streams and for bytes."""
-    known, taken = completed(path), min(load or 0.0, 0.9)
+    known, taken = fill_in_assumptions(path), min(load or 0.0, 0.9)
     rates = [
         prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
         for chunk, each in zip(chunks, plan, strict=True)
@@ -63,12 +63,12 @@ def energy_j(plan, chunks, path, load, *, base_w: float, stream_w: float, byte_j
 def test_rules_for_little_energy_take_no_more_than_the_fastest_rule(
     kind, sizes, path, caps, load, basis, stream_power, byte_j
 ):
-    chunks = split_by_bdp(bins_of_sizes(sizes), path.bdp_bytes, caps.channels)
+    chunks = split_by_bdp(bin_sizes(sizes), path.bdp_bytes, caps.channels)
     target = 1.0 if kind is SlaKind.ENERGY_AT_MOST else None
     base_w = 0.0 if basis is EnergyBasis.DYNAMIC else 50.0
 
     def spent_j(sla: Sla) -> float:
-        plan = cold_start(sla, chunks, path, caps, load).plan
+        plan = plan_cold_start(sla, chunks, path, caps, load).plan
         return energy_j(plan, chunks, path, load, base_w=base_w, stream_w=50 * stream_power, byte_j=byte_j)
 
     frugal_j = spent_j(Sla(kind=kind, target=target, energy_basis=basis))
@@ -78,10 +78,12 @@ def test_rules_for_little_energy_take_no_more_than_the_fastest_rule(
 @settings(max_examples=200)
 @given(st.sampled_from(LITTLE_ENERGY), SIZES, PATHS, CAPS, LOADS)
 def test_rules_for_little_energy_take_no_longer_than_the_fastest_rule(kind, sizes, path, caps, load):
-    chunks = split_by_bdp(bins_of_sizes(sizes), path.bdp_bytes, caps.channels)
+    chunks = split_by_bdp(bin_sizes(sizes), path.bdp_bytes, caps.channels)
     target = 1.0 if kind is SlaKind.ENERGY_AT_MOST else None
     frugal, fastest = (
-        energy_j(cold_start(sla, chunks, path, caps, load).plan, chunks, path, load, base_w=1.0, stream_w=0, byte_j=0)
+        energy_j(
+            plan_cold_start(sla, chunks, path, caps, load).plan, chunks, path, load, base_w=1.0, stream_w=0, byte_j=0
+        )
         for sla in (Sla(kind=kind, target=target), Sla(kind=SlaKind.MAX_THROUGHPUT))
     )
     assert frugal <= fastest * (1 + 1e-6)
@@ -90,10 +92,10 @@ def test_rules_for_little_energy_take_no_longer_than_the_fastest_rule(kind, size
 @settings(max_examples=200)
 @given(SIZES, PATHS, CAPS, LOADS, st.floats(0.01, 0.2))
 def test_efficiency_is_about_that_of_least_energy_or_better(sizes, path, caps, load, stream_power):
-    chunks = split_by_bdp(bins_of_sizes(sizes), path.bdp_bytes, caps.channels)
+    chunks = split_by_bdp(bin_sizes(sizes), path.bdp_bytes, caps.channels)
     efficient, frugal = (
         energy_j(
-            cold_start(Sla(kind=kind), chunks, path, caps, load).plan,
+            plan_cold_start(Sla(kind=kind), chunks, path, caps, load).plan,
             chunks, path, load, base_w=1.0, stream_w=stream_power, byte_j=0,
         )
         for kind in (SlaKind.ENERGY_EFFICIENCY, SlaKind.MIN_ENERGY)
@@ -103,8 +105,8 @@ def test_efficiency_is_about_that_of_least_energy_or_better(sizes, path, caps, l
 
 def test_a_rule_that_is_not_followed_is_named_with_its_reason():
     path = Path(bandwidth_bps=1e9, rtt_s=0.2, loss_rate=1e-4)
-    chunks = split_by_bdp(bins_of_sizes([4_000_000] * 500), path.bdp_bytes)
-    rationale = cold_start(Sla(kind=SlaKind.MIN_ENERGY), chunks, path).rationale
+    chunks = split_by_bdp(bin_sizes([4_000_000] * 500), path.bdp_bytes)
+    rationale = plan_cold_start(Sla(kind=SlaKind.MIN_ENERGY), chunks, path).rationale
     assert "MaxThr" in rationale
     assert "MinE is expected to take more energy" in rationale
 
@@ -119,7 +121,7 @@ def lending(*, powered_second: bool) -> Snapshot:
 
 
 def unseen(kind: SlaKind, sizes, path: Path, caps: Caps, load: float | None, basis: EnergyBasis) -> TransferRequest:
-    bins = bins_of_sizes(sizes)
+    bins = bin_sizes(sizes)
     return TransferRequest(
         link=LinkKey("origin", "laptop", None, "tradewind"),
         dataset=DataSet(file_count=len(sizes), total_bytes=sum(sizes)),

@@ -14,7 +14,7 @@ from tests.unit.application.recommend.models import leaf_model, snapshot
 from tests.unit.application.recommend.requests import LEARNED, answer, enquiry
 from tradewind.errors import Unavailable
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.sla.pricing import PriceModel, amount_of
+from tradewind.sla.pricing import PriceModel, compute_amount
 
 DAY = datetime(2026, 12, 1, tzinfo=UTC)
 TIER = answer(enquiry()).recommendation.sla.tier_id
@@ -33,7 +33,7 @@ def offered(price_book, asked=None, learned=LEARNED):
 def test_recommendation_quotes_the_price_of_its_tier():
     model = PriceModel(base=Decimal("0.1"), per_gb=Decimal(2), per_kwh=Decimal(30), margin=Decimal("0.5"))
     made = offered(book(model))
-    assert made.sla.price.amount == amount_of(model, moved_bytes=30_000_000, energy_j=made.predicted.energy_j.mean)
+    assert made.sla.price.amount == compute_amount(model, moved_bytes=30_000_000, energy_j=made.predicted.energy_j.mean)
     assert (made.sla.price.currency, made.sla.price.basis) == ("EUR", EnergyBasis.TOTAL)
 
 

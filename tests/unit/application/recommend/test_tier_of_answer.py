@@ -18,7 +18,7 @@ from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Caps
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla.pricing import PriceModel
-from tradewind.tiers.custom import solved_between
+from tradewind.tiers.custom import solve_between
 from tradewind.tiers.partitions import PartitionKey
 
 FLOOR = PartitionKey(SlaKind.THROUGHPUT_AT_LEAST, DEFAULT_CONFIDENCE, EnergyBasis.TOTAL)
@@ -36,7 +36,7 @@ def edges(leaf):
 
 def tiered(leaf, first_id):
     """A leaf with three tiers of throughput, and the ids of all its tiers: one up for each."""
-    partitions = (*leaf.partitions, *solved_between(leaf.table, FLOOR, edges(leaf)))
+    partitions = (*leaf.partitions, *solve_between(leaf.table, FLOOR, edges(leaf)))
     return replace(leaf, partitions=partitions), [Tier(UUID(int=first_id + n)) for n in range(len(partitions))]
 
 

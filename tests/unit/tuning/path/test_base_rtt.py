@@ -13,18 +13,18 @@ COSTLY_BPS = 50e6
 NO_CUT = 0.0
 
 
-def seen(*ticks, cut_bps=FULL_BPS):
+def after_ticks(*ticks, cut_bps=FULL_BPS):
     transfer = warm(BIG)
     base = BaseRtt()
     for rtt_s, throughput_bps in ticks:
-        base = base.seen(sample(transfer, rtt_s=rtt_s, throughput_bps=throughput_bps), cut_bps)
+        base = base.update(sample(transfer, rtt_s=rtt_s, throughput_bps=throughput_bps), cut_bps)
     return base
 
 
 @pytest.mark.parametrize("full", range(FULL_BETWEEN + 1))
 def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_paths(full):
     between = [(0.19, FULL_BPS)] * full
-    assert seen((0.1504, COSTLY_BPS), *between, (0.15, COSTLY_BPS)).found_s == 0.15
+    assert after_ticks((0.1504, COSTLY_BPS), *between, (0.15, COSTLY_BPS)).found_s == 0.15
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,16 @@ def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_
     ],
 )
 def test_what_may_be_a_queue_is_none(ticks, cut_bps):
-    assert seen(*ticks, cut_bps=cut_bps).found_s == 0
+    assert after_ticks(*ticks, cut_bps=cut_bps).found_s == 0
 
 
 def test_a_path_that_becomes_shorter_again_is_seen_at_once():
-    long = seen((0.15, COSTLY_BPS), (0.15, COSTLY_BPS))
+    long = after_ticks((0.15, COSTLY_BPS), (0.15, COSTLY_BPS))
     transfer = warm(BIG)
-    assert long.seen(sample(transfer, rtt_s=0.09), NO_CUT).found_s == 0.09
-    assert long.shown_in(sample(transfer, min_rtt_s=0.06)).min_rtt_s == 0.15
-    assert long.shown_in(sample(transfer, min_rtt_s=0.2)).min_rtt_s == 0.2
-    assert long.shown_in(sample(transfer, min_rtt_s=None)).min_rtt_s is None
+    assert long.update(sample(transfer, rtt_s=0.09), NO_CUT).found_s == 0.09
+    assert long.correct_sample(sample(transfer, min_rtt_s=0.06)).min_rtt_s == 0.15
+    assert long.correct_sample(sample(transfer, min_rtt_s=0.2)).min_rtt_s == 0.2
+    assert long.correct_sample(sample(transfer, min_rtt_s=None)).min_rtt_s is None
 
 
 def transfer_cut_for_delay():

@@ -12,10 +12,10 @@ from tradewind.tuning.path.congestion import (
     Loss,
     Signal,
     StreamLimit,
+    classify_signal,
     dead_band_s,
     expected_delay_s,
     has_room,
-    signal_of,
     tolerated_loss,
 )
 
@@ -28,7 +28,7 @@ def history(**delays: float) -> CompactTable:
 
 def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None, sent_bytes=math.inf):
     limit = limit or StreamLimit()
-    return signal_of(
+    return classify_signal(
         delay_s=delay_s,
         expected_s=expected_s,
         loss=None if loss is None else Loss(loss, sent_bytes),
@@ -88,11 +88,11 @@ def test_who_sends_more_is_surer_of_the_same_loss_and_gives_up_first():
 def test_few_streams_are_cut_after_several_ticks_alike(streams, ticks):
     limit = StreamLimit()
     for _ in range(ticks - 1):
-        limit = limit.told(Signal.LOSS)
-        assert limit.awaits_another(streams)
-    limit = limit.told(Signal.DELAY)
-    assert not limit.awaits_another(streams)
-    assert limit.told(Signal.QUIET).signs == 0
+        limit = limit.count_sign(Signal.LOSS)
+        assert limit.needs_another_sign(streams)
+    limit = limit.count_sign(Signal.DELAY)
+    assert not limit.needs_another_sign(streams)
+    assert limit.count_sign(Signal.QUIET).signs == 0
     assert cut(limit, Signal.LOSS, streams).signs == 0
 
 
@@ -113,7 +113,7 @@ def test_a_short_queue_leaves_room_and_a_long_one_none():
 def cut(limit: StreamLimit, why: Signal, streams: int, *, delay_s=0.1, loss=0.01, at_s=0.0) -> StreamLimit:
     """The limit after one more tick with this signal."""
     if limit.was_in_vain(why, delay_s=delay_s, loss=loss):
-        return limit.taken_back(why, delay_s=delay_s, loss=loss, elapsed_s=at_s)
+        return limit.take_back(why, delay_s=delay_s, loss=loss, elapsed_s=at_s)
     return limit.cut(why, streams, delay_s=delay_s, loss=loss, throughput_bps=90e6, elapsed_s=at_s)
 
 
@@ -129,14 +129,14 @@ def test_after_each_quiet_dwell_one_more_stream_until_those_of_the_first_cut():
     limit = cut(StreamLimit(), Signal.LOSS, 8)
     seen = []
     for tick in range(1, 5):
-        limit = limit.after_quiet(5.0 * tick, dwell_s=3.0)
+        limit = limit.regain_after_quiet(5.0 * tick, dwell_s=3.0)
         seen.append(limit.streams)
     assert seen == [7, 8, None, None]
 
 
 def test_within_the_dwell_nothing_is_raised():
     limit = cut(StreamLimit(), Signal.LOSS, 16, at_s=10.0)
-    assert limit.after_quiet(12.0, dwell_s=3.0) == limit
+    assert limit.regain_after_quiet(12.0, dwell_s=3.0) == limit
 
 
 def test_loss_that_a_cut_does_not_ease_is_the_paths_own():
@@ -171,7 +171,7 @@ def test_cuts_in_vain_in_a_row_are_taken_back_together():
     second = first.cut(Signal.LOSS, 17, delay_s=0.0, loss=0.0095, throughput_bps=90e6, elapsed_s=10.0)
     assert (first.in_vain, second.in_vain, second.before_last) == (0, 1, 24)
     assert second.cut(Signal.LOSS, 12, delay_s=0.0, loss=0.005, throughput_bps=90e6, elapsed_s=15.0).in_vain == 0
-    assert second.taken_back(Signal.LOSS, delay_s=0.0, loss=0.0095, elapsed_s=15.0).streams is None
+    assert second.take_back(Signal.LOSS, delay_s=0.0, loss=0.0095, elapsed_s=15.0).streams is None
 
 
 def test_more_streams_are_expected_to_queue_no_less_than_fewer():

@@ -8,10 +8,10 @@ from tradewind.tuning.path.plateau import STEADY, SURE_TICKS, Plateau
 RATE_BPS = 115e6
 
 
-def seen(ticks):
+def after_ticks(ticks):
     plateau = Plateau()
     for rate_bps, delay_s in ticks:
-        plateau = plateau.seen(rate_bps, delay_s)
+        plateau = plateau.update(rate_bps, delay_s)
     return plateau
 
 
@@ -27,15 +27,15 @@ def seen(ticks):
     ],
 )
 def test_only_the_same_rate_behind_a_standing_queue_is_sure(ticks, sure):
-    assert seen(ticks).is_sure is sure
+    assert after_ticks(ticks).is_sure is sure
 
 
 @pytest.mark.parametrize("other", [(0.9 * RATE_BPS, 0.02), (1.1 * RATE_BPS, 0.02), (RATE_BPS, 0.0)])
 def test_another_rate_or_an_empty_queue_begins_anew(other):
-    plateau = seen([(RATE_BPS, 0.02)] * 5 + [other])
+    plateau = after_ticks([(RATE_BPS, 0.02)] * 5 + [other])
     assert not plateau.is_sure
     assert plateau.ticks <= 1
 
 
 def test_its_rate_is_the_mean():
-    assert seen([(100e6, 0.02), (100.2e6, 0.02), (100.4e6, 0.02)]).mean_bps == pytest.approx(100.2e6)
+    assert after_ticks([(100e6, 0.02), (100.2e6, 0.02), (100.4e6, 0.02)]).mean_bps == pytest.approx(100.2e6)

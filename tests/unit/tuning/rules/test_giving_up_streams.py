@@ -10,7 +10,7 @@ from tests.unit.tuning.transfers import BIG, P, warm
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tuning import Basis, ChunkProgress, DecisionKind, Sample, begin, step
+from tradewind.tuning import Basis, ChunkProgress, DecisionKind, TickSample, begin, step
 from tradewind.tuning.path.congestion import FEW_STREAMS, StreamLimit
 
 LARGE = DataSet(file_count=400, total_bytes=BIG.total_bytes)
@@ -28,9 +28,9 @@ def crowding(*datasets: DataSet) -> Basis:
     return Basis(MAX_THROUGHPUT, chunks, P.path, NO_CAPS, BASE_W)
 
 
-def tick(basis: Basis, sequence: int) -> Sample:
+def tick(basis: Basis, sequence: int) -> TickSample:
     """One of a transfer that fills its pipe, and the queue before it."""
-    return Sample(
+    return TickSample(
         sequence=sequence,
         at_s=5.0 * sequence,
         interval_s=5.0,

@@ -11,7 +11,7 @@ from tests.unit.tuning.transfers import BIG, P, warm
 from tradewind.dataset import DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.tuning import Basis, DecisionKind
-from tradewind.tuning.limits import First, with_streams
+from tradewind.tuning.limits import First, fit_to_streams
 
 VIDEOS = DataSet(file_count=2, total_bytes=4 * 10**9)
 TWO_BY_FOUR = Parameters(concurrency=2, parallelism=4, pipelining=1)
@@ -87,7 +87,7 @@ def test_a_search_ends_at_streams_that_were_tried_or_nearly(files, concurrency, 
 
 
 def test_concurrency_is_as_near_as_it_can_be_where_files_wait():
-    six = with_streams(Parameters(concurrency=2, parallelism=8), 12, files=9, caps=NO_CAPS, first=First.CONCURRENCY)
+    six = fit_to_streams(Parameters(concurrency=2, parallelism=8), 12, files=9, caps=NO_CAPS, first=First.CONCURRENCY)
     assert (six.concurrency, six.parallelism) == (2, 6)
 
 

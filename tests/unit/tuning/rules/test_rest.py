@@ -14,11 +14,11 @@ from tradewind.dataset import ChunkKind
 from tradewind.parameters import Caps, Parameters
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tuning import Basis
-from tradewind.tuning.choice import FASTEST, best, pays
-from tradewind.tuning.forecast import ActiveChunk, forecaster
-from tradewind.tuning.limits import Limits
-from tradewind.tuning.path.belief import Gain, prior
-from tradewind.tuning.rest import rest_after
+from tradewind.tuning.choice import FASTEST, choose_best, is_worthwhile
+from tradewind.tuning.forecast import ActiveChunk, build_forecaster
+from tradewind.tuning.limits import SettingLimits
+from tradewind.tuning.path.belief import Gain, build_prior_belief
+from tradewind.tuning.rest import build_rest
 from tradewind.tuning.rules import following
 
 small = st.floats(-0.03, 0.03)
@@ -43,28 +43,28 @@ def later(draw, situation):
         )
         for chunk in view.active
     )
-    now = forecaster(view.basis, active, belief, view.z)
-    goal = goal.eased(draw(st.floats(-0.05, 0.05)))
-    return now, Limits(situation.limits.caps, tuple(each.files_left for each in active)), goal
+    now = build_forecaster(view.basis, active, belief, view.z)
+    goal = goal.relax(draw(st.floats(-0.05, 0.05)))
+    return now, SettingLimits(situation.limits.caps, tuple(each.files_left for each in active)), goal
 
 
 def arrived(situation):
     """The same transfer after it has gone where the search would have it."""
     view, goal, limits = situation.view, situation.goal, situation.limits
-    settings = best(view, goal, limits).settings
+    settings = choose_best(view, goal, limits).settings
     active = tuple(each._replace(parameters=now) for each, now in zip(view.active, settings, strict=True))
-    return replace(situation, view=forecaster(view.basis, active, view.belief, view.z))
+    return replace(situation, view=build_forecaster(view.basis, active, view.belief, view.z))
 
 
 @given(st.data())
 def test_while_an_answer_stands_a_search_that_weighs_every_setting_finds_nothing_that_pays(data):
     situation = arrived(data.draw(situations()))
     view, limits, goal = situation.view, situation.limits, situation.goal
-    chosen = best(view, goal, limits)
-    rest = rest_after(chosen, view, goal, limits)
+    chosen = choose_best(view, goal, limits)
+    rest = build_rest(chosen, view, goal, limits)
     now, limits_now, goal_now = data.draw(later(situation))
     if rest is not None and rest.holds(now, goal_now, limits_now):
-        assert not pays(weighing_all(now, goal_now, limits_now), goal_now, remaining_s=math.inf, rtt_s=0.0)
+        assert not is_worthwhile(weighing_all(now, goal_now, limits_now), goal_now, remaining_s=math.inf, rtt_s=0.0)
 
 
 def test_an_answer_does_not_outlive_the_requests_that_fewer_files_cut():
@@ -74,14 +74,14 @@ def test_an_answer_does_not_outlive_the_requests_that_fewer_files_cut():
     basis = Basis(MAX_THROUGHPUT, (chunk,), PATH.path)
 
     def left(files):
-        view = forecaster(basis, (ActiveChunk(chunk, here, 1e7, 10**9, files),), prior(0.05), z=0.0)
-        return view, FASTEST, Limits(Caps(streams=3), (files,))
+        view = build_forecaster(basis, (ActiveChunk(chunk, here, 1e7, 10**9, files),), build_prior_belief(0.05), z=0.0)
+        return view, FASTEST, SettingLimits(Caps(streams=3), (files,))
 
-    rest = rest_after(best(*left(4)), *left(4))
+    rest = build_rest(choose_best(*left(4)), *left(4))
     assert rest is not None
     assert rest.holds(*left(4))
     assert not rest.holds(*left(3))
-    assert best(*left(3)).settings[0].concurrency == 2
+    assert choose_best(*left(3)).settings[0].concurrency == 2
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_answer_does_not_outlive_the_requests_that_fewer_files_cut():
 def test_a_transfer_that_has_settled_rarely_searches_again(sla, monkeypatch):
     transfer, searches = warm(BIG, sla), []
     run(P, [transfer], 10)
-    monkeypatch.setattr(following, "best", lambda *asked: searches.append(asked) or best(*asked))
+    monkeypatch.setattr(following, "choose_best", lambda *asked: searches.append(asked) or choose_best(*asked))
     run(P, [transfer], 40)
     assert len(searches) <= 10
 

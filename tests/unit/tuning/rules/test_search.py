@@ -9,19 +9,19 @@ from tests.unit.tuning.transfers import searching
 from tradewind.dataset import DataSet
 from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.gradient import start, utility
-from tradewind.tuning.rules.exploring import octaves_to_regain
+from tradewind.tuning.gradient import start_search, utility
+from tradewind.tuning.rules.exploring import doublings_to_regain
 
 FASTEST = Goal(objective=Objective.SLOWNESS)
 
 
-def searched(rate, streams, goal=FASTEST, highest=128, octaves=1.0):
+def searched(rate, streams, goal=FASTEST, highest=128, doublings=1.0):
     """Tries of a search on a path without noise where n streams reach rate(n)."""
-    search, tries = start(streams, octaves), []
+    search, tries = start_search(streams, doublings), []
     while not search.settled:
         tries.append(search.streams)
         value = utility(goal, throughput_bps=rate(search.streams), streams=search.streams, loss=0.0)
-        search = search.advanced(value, 1, highest)
+        search = search.advance(value, 1, highest)
     return search.streams, tries
 
 
@@ -81,10 +81,10 @@ def test_an_energy_objective_ranks_by_joules_a_byte():
 
 
 @pytest.mark.parametrize(
-    ("expected", "measured", "octaves"), [(90, 80, 1), (90, 30, math.log2(3)), (90, 3, 2), (90, 0, 1)]
+    ("expected", "measured", "doublings"), [(90, 80, 1), (90, 30, math.log2(3)), (90, 3, 2), (90, 0, 1)]
 )
-def test_a_drop_is_answered_with_as_many_octaves(expected, measured, octaves):
-    assert octaves_to_regain(expected, measured) == pytest.approx(octaves)
+def test_a_drop_is_answered_with_as_many_octaves(expected, measured, doublings):
+    assert doublings_to_regain(expected, measured) == pytest.approx(doublings)
 
 
 def test_a_search_over_two_large_files_goes_back_to_what_did_best():

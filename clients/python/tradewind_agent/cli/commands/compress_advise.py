@@ -12,7 +12,7 @@ from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind.compression.codecs import Codec
-    from tradewind.compression.model import Line
+    from tradewind.compression.model import NetworkLine
     from tradewind.compression.probe import FittedLine
     from tradewind.wire.compression import AdviceAnswer, WireOption
 
@@ -85,7 +85,7 @@ def compress_advise(
 class _Way(NamedTuple):
     """``codecs`` : of both ends, as far as known. ``packing_setup_s`` : of a packed transfer beside the line's."""
 
-    line: "Line"
+    line: "NetworkLine"
     codecs: "frozenset[Codec]"
     packing_setup_s: float = 0.0
 
@@ -103,19 +103,19 @@ def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _W
 
 
 def _stated_way(rate_bps: float, setup: str) -> _Way:
-    from tradewind.compression.model import Line
+    from tradewind.compression.model import NetworkLine
     from tradewind.units import parse_seconds
-    from tradewind.wire.compression import LONGEST_SETUP_S
+    from tradewind.wire.compression import MAX_SETUP_S
     from tradewind_agent.compression.codecs import available_codecs
 
-    line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
-    if line.setup_s > LONGEST_SETUP_S:
-        reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
+    line = NetworkLine(rate_bps, options.read("--setup", parse_seconds, setup))
+    if line.setup_s > MAX_SETUP_S:
+        reason = f"must be {MAX_SETUP_S:g} s at most, got {line.setup_s:g}"
         raise typer.BadParameter(reason, param_hint="--setup")
     return _Way(line, available_codecs())
 
 
-def _told_of(probed: "FittedLine", terminal: Terminal) -> "Line":
+def _told_of(probed: "FittedLine", terminal: Terminal) -> "NetworkLine":
     """The line that a probe found; how sure it is goes to the terminal."""
     from tradewind.units import format_bps
 

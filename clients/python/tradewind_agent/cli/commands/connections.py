@@ -34,12 +34,12 @@ def analyse(
     `tradewind logs upload FILE` has the service keep the same.
     """
     from tradewind.errors import InvalidValue
-    from tradewind.wire.connections import analysis_of
+    from tradewind.wire.connections import analyse_har
     from tradewind_agent.har.file import read_har
     from tradewind_agent.har.report import describe_analysis
 
     try:
-        analysis = analysis_of(read_har(har), path=path, proxy=proxy)
+        analysis = analyse_har(read_har(har), path=path, proxy=proxy)
     except InvalidValue as wrong:
         raise InvalidValue(str(har), wrong.reason) from None
     Terminal(as_json).result(describe_analysis(analysis), analysis.model_dump(mode="json", exclude_none=False))

@@ -98,7 +98,7 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     if not queued.jobs:
         raise CopyFailed("; ".join(describe_unlisted(queued.unlisted)))
     began_s = since_boot_s()
-    advice = advise_queue([each.seen_from(began_s - read_s) for each in queued.jobs], queue.choice, context.client)
+    advice = advise_queue([each.relative_to(began_s - read_s) for each in queued.jobs], queue.choice, context.client)
     terminal = context.terminal
     if dry_run:
         _tell(context, advice, queued.unlisted)

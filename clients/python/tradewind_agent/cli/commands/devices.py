@@ -48,7 +48,7 @@ def devices(*, as_json: options.Json = False) -> None:
 
 
 def _known(terminal: Terminal) -> "DeviceCatalogue":
-    from tradewind.mobile.catalogue import shipped_catalogue
+    from tradewind.mobile.catalogue import load_shipped_catalogue
     from tradewind.wire.devices import DeviceCatalogue, WireDeviceProfile, WireRadioProfile
     from tradewind_agent.errors import ServiceUnreachable
 
@@ -59,8 +59,10 @@ def _known(terminal: Terminal) -> "DeviceCatalogue":
                 return client.mobile.devices()
             except ServiceUnreachable as away:
                 terminal.note(f"{away}; these come with the agent")
-    shipped = shipped_catalogue()
+    shipped = load_shipped_catalogue()
     return DeviceCatalogue(
-        devices=tuple(WireDeviceProfile.of(each, own=False, uploaded_at=None) for each in shipped.devices.values()),
-        radios=tuple(map(WireRadioProfile.of, shipped.radios.values())),
+        devices=tuple(
+            WireDeviceProfile.from_domain(each, own=False, uploaded_at=None) for each in shipped.devices.values()
+        ),
+        radios=tuple(map(WireRadioProfile.from_domain, shipped.radios.values())),
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind.energy.measured import Host
-from tradewind.transfer import Usage
+from tradewind.transfer import ResourceUsage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
 from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host, calibration_options
@@ -104,11 +104,11 @@ def _line(sample: "LiveSample") -> str:
     return f"{power} ({sample.method}, {sample.quality})  {_usage(sample.usage)}"
 
 
-def _usage(usage: Usage) -> str:
+def _usage(usage: ResourceUsage) -> str:
     return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _known(usage).items())
 
 
-def _known(usage: Usage) -> dict[str, float]:
+def _known(usage: ResourceUsage) -> dict[str, float]:
     shares = {"cpu": usage.cpu, "memory": usage.memory, "disk": usage.disk, "nic": usage.nic}
     return {name: share for name, share in shares.items() if share is not None}
 

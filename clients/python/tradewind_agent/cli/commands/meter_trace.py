@@ -124,16 +124,18 @@ def _of_the_transfer(
 ) -> tuple[str, dict[str, object]]:
     """What the trace tells of the transfer: for people, and for programs."""
     from tradewind.errors import InvalidTrace
-    from tradewind.mobile.energy_split import UNITS_BYTES, UNITS_TOLD, traced_split
+    from tradewind.mobile.energy_split import UNIT_LABELS, UNITS_BYTES, split_power_trace
     from tradewind.units import format_joules
 
     try:
-        split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=request.tail_s)
+        split = split_power_trace(
+            trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=request.tail_s
+        )
     except InvalidTrace as wrong:
         raise _told_of(wrong, trace) from None
     recorded_s = trace.time_s[-1] - ended_s
     tail_s = recorded_s if request.tail_s is None else min(request.tail_s, recorded_s)
-    document: dict[str, object] = {"transfer": split.parts() | {"total_j": split.total_j, "tail_s": tail_s}}
+    document: dict[str, object] = {"transfer": split.to_dict() | {"total_j": split.total_j, "tail_s": tail_s}}
     tail = "its tail unknown: the trace ends with it"
     if split.tail_j is not None:
         cut = (
@@ -148,10 +150,10 @@ def _of_the_transfer(
     )
     for name, unit_bytes in UNITS_BYTES.items() if request.moved_bytes else ():
         assert request.moved_bytes is not None
-        share = split.per(unit_bytes, request.moved_bytes)
-        document[name] = share.parts()
+        share = split.per_unit(unit_bytes, request.moved_bytes)
+        document[name] = share.to_dict()
         of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
-        text += f"\n{UNITS_TOLD[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
+        text += f"\n{UNIT_LABELS[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
     return text, document
 
 

@@ -9,7 +9,7 @@ from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from tradewind.wire.releases import LinkChange, LinkFigures, ReleaseComparison
+    from tradewind.wire.releases import LinkChange, LinkMetrics, ReleaseComparison
 
 NONE = "–"
 HEADS = ("Release", "State", "Made", "Links", "Clusters")
@@ -93,7 +93,7 @@ def _both(link: "LinkChange", name: str) -> str:
     return f"{_told(link.before, name)} → {_told(link.after, name)}"
 
 
-def _told(figures: "LinkFigures | None", name: str) -> str:
+def _told(figures: "LinkMetrics | None", name: str) -> str:
     value = None if figures is None else getattr(figures, name)
     if value is None:
         return NONE

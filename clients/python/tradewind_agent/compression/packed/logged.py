@@ -11,7 +11,7 @@ from uuid import UUID
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.report import PackedReport
@@ -175,7 +175,7 @@ def _make_records(
         parameters=replace(held.apply_to_plan(prepared.plan).parameters, codec=packed.codec),
         started_at=movement.started_at,
         ended_at=movement.started_at + timedelta(seconds=packed.duration_s),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=movement.status,
             bytes_moved=movement.moved_bytes,
             files_done=packed.files_done,

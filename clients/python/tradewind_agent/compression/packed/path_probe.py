@@ -8,8 +8,8 @@ from uuid import uuid4
 import httpx
 
 from tradewind.compression.codecs import Codec
-from tradewind.compression.model import Line
-from tradewind.compression.probe import LEAST_SIZE_RATIO, FittedLine, Timed, fitted_line
+from tradewind.compression.model import NetworkLine
+from tradewind.compression.probe import MIN_SIZE_RATIO, FittedLine, TimedTransfer, fit_network_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
 from tradewind_agent.compression.codecs import common_codecs
@@ -41,7 +41,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
     name = f"{url.rstrip('/')}/.tradewind-probe-{uuid4().hex[:8]}"
     codecs: frozenset[Codec] = frozenset()
 
-    def sent(http: httpx.Client, size: int) -> Timed:
+    def sent(http: httpx.Client, size: int) -> TimedTransfer:
         data = os.urandom(size)
         begun_s = clock_s()
         with http.stream("PUT", name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM}) as answer:
@@ -50,7 +50,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
             raise CopyFailed(f"{url} wants a login (401): name it in the address, USER:PASSWORD@HOST, or {_INSTEAD}")
         if answer.status_code != _DIGEST_DIFFERS:
             raise CopyFailed(f"{url} takes no files ({answer.status_code}); {_INSTEAD}")
-        return Timed(size, took_s)
+        return TimedTransfer(size, took_s)
 
     def sizes(http: httpx.Client) -> tuple[int, ...]:
         nonlocal codecs
@@ -72,14 +72,14 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
     CopyFailed : the server cannot be reached, has no ranges of it, it is too small, or the path is too uneven to tell.
     """
 
-    def fetched(http: httpx.Client, size: int) -> Timed:
+    def fetched(http: httpx.Client, size: int) -> TimedTransfer:
         begun_s = clock_s()
         with http.stream("GET", url, headers={"Range": f"bytes=0-{size - 1}"}) as answer:
             came_bytes = _count_body_bytes(answer, size)
         took_s = clock_s() - begun_s
         if answer.status_code != _PARTIAL or came_bytes != size:
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
-        return Timed(size, took_s)
+        return TimedTransfer(size, took_s)
 
     def sizes(http: httpx.Client) -> tuple[int, ...]:
         with http.stream("GET", url, headers={"Range": "bytes=0-0"}) as answer:  # of others, the whole file would come
@@ -93,7 +93,7 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
     return _fit_line(url, sizes, fetched)
 
 
-def estimate_query_s(line: Line) -> float:
+def estimate_query_s(line: NetworkLine) -> float:
     """What a packed upload takes to ask what is there already, s: a round trip, of which a probe's set-up has two."""
     return line.setup_s / 2
 
@@ -111,22 +111,22 @@ def _count_body_bytes(answer: httpx.Response, most: int) -> int:
 def _choose_sizes(url: str, file_bytes: int) -> tuple[int, ...]:
     """Those of a probe, smaller ones of a file that has not as many bytes."""
     largest = min(PROBE_SIZES_BYTES[-1], file_bytes)
-    if largest < LEAST_SIZE_RATIO * LEAST_FETCHED_BYTES:
-        least = LEAST_SIZE_RATIO * LEAST_FETCHED_BYTES
+    if largest < MIN_SIZE_RATIO * LEAST_FETCHED_BYTES:
+        least = MIN_SIZE_RATIO * LEAST_FETCHED_BYTES
         raise CopyFailed(f"{url} has {file_bytes} bytes, a probe needs {least}; name a larger file, or {_INSTEAD}")
     smallest = max(largest * PROBE_SIZES_BYTES[0] // PROBE_SIZES_BYTES[-1], LEAST_FETCHED_BYTES)
     return smallest, round((smallest * largest) ** 0.5), largest
 
 
 def _fit_line(
-    url: str, sizes: Callable[[httpx.Client], tuple[int, ...]], timed: Callable[[httpx.Client, int], Timed]
+    url: str, sizes: Callable[[httpx.Client], tuple[int, ...]], timed: Callable[[httpx.Client, int], TimedTransfer]
 ) -> FittedLine:
     try:
         # Each on a connection of its own: T.SC is what a transfer costs that begins with nothing.
         headers = {"Connection": "close", "Accept-Encoding": "identity"}
         with httpx.Client(timeout=_TIMEOUT_S, headers=headers) as http:
             found = [timed(http, size) for size in sizes(http) * ROUNDS]
-        return fitted_line(found)
+        return fit_network_line(found)
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise CopyFailed(f"{url} is no address of a server, such as http://host:8090/; {_INSTEAD}") from None
     except httpx.ConnectError as away:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-from tradewind.compression.codecs import Setting
+from tradewind.compression.codecs import CodecSetting
 from tradewind.units import format_bytes, format_count
 from tradewind_agent.compression.planning import RAW
 
@@ -31,7 +31,7 @@ class PackedReport:
     packed_bytes: int = 0
     moved_bytes: int = 0
     duration_s: float = 0.0
-    used: dict[Setting | None, int] = field(default_factory=dict)
+    used: dict[CodecSetting | None, int] = field(default_factory=dict)
     failures: list[tuple[str, str]] = field(default_factory=list)
     begun_anew: list[str] = field(default_factory=list)
     permitted: int | None = None
@@ -75,5 +75,5 @@ class PackedReport:
         }
 
 
-def _format_setting(setting: Setting | None) -> str:
+def _format_setting(setting: CodecSetting | None) -> str:
     return RAW if setting is None else str(setting)

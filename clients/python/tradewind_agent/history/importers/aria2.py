@@ -14,7 +14,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
 from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.history.importers.identity import record_id
@@ -192,7 +192,7 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
         protocol="unknown",
         direction=Direction.DOWNLOAD,
         dataset=DataSet(file_count=1, total_bytes=total),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=status,
             bytes_moved=moved,
             files_done=int(succeeded),

@@ -13,7 +13,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.history.importers.fields import bounded, instant, name, number, setting
 from tradewind_agent.history.importers.identity import record_id
@@ -70,7 +70,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
         protocol="gridftp",
         direction=direction,
         dataset=DataSet(file_count=1, total_bytes=moved),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=Status.SUCCEEDED if complete else Status.FAILED,
             bytes_moved=moved,
             files_done=int(complete),

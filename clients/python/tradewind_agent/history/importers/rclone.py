@@ -13,7 +13,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import format_count, throughput_bps
 from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.history.importers.identity import record_id
@@ -123,7 +123,7 @@ def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) 
             min_file_bytes=run.files.smallest_bytes if complete else None,
             max_file_bytes=run.files.largest_bytes if complete else None,
         ),
-        outcome=Outcome(
+        outcome=TransferOutcome(
             status=_status(files, planned_files, errors),
             bytes_moved=moved,
             files_done=files,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
-from tradewind.recommendation import ChunkPlan, whole_setting
+from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.movers.port import ToolProgress, ToolRun
@@ -63,7 +63,7 @@ class DrivenTool:
     @property
     def setting(self) -> Parameters:
         """The one setting that ``plan`` comes to."""
-        return whole_setting([each.parameters for each in self.plan])
+        return combine_settings([each.parameters for each in self.plan])
 
     def begun(self, run: ToolRun) -> None:
         """``run`` starts now, with ``setting``."""
@@ -101,7 +101,7 @@ class DrivenTool:
         """A plan that waited for the tool's next run is in force once the tool says so."""
         if self._next is None or self._run is None:
             return
-        wanted = whole_setting([each.parameters for each in self._next])
+        wanted = combine_settings([each.parameters for each in self._next])
         if all(getattr(wanted, name) == value for name, value in self._run.in_force.known().items()):
             self.plan, self._next = self._next, None
 

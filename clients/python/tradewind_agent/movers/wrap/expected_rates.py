@@ -5,9 +5,9 @@ from collections.abc import Callable
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.tuning.expectation import Expectation, point_of
+from tradewind.tuning.expectation import Expectation, to_point
 from tradewind.unknown_path import prior
-from tradewind.unknown_path.rules import completed
+from tradewind.unknown_path.rules import fill_in_assumptions
 from tradewind_agent.movers.port import Workload
 from tradewind_agent.session.planning import Plan
 
@@ -20,6 +20,6 @@ def expected_rates(plan: Plan, workload: Workload, path: Path) -> Callable[[Para
     tables = [] if plan.answer is None else [each.to_table() for each in plan.answer.table.values()]
     if len(plan.chunks) == 1 and len(tables) == 1 and tables[0].predicted.settings:
         expectation = Expectation(tables[0].predicted)
-        return lambda parameters: expectation.at(*point_of(parameters)).throughput_bps
-    known, dataset = completed(path), DataSet.of_sizes(workload.sizes_bytes)
+        return lambda parameters: expectation.at(*to_point(parameters)).throughput_bps
+    known, dataset = fill_in_assumptions(path), DataSet.of_sizes(workload.sizes_bytes)
     return lambda parameters: prior.throughput_bps(known, dataset, parameters, 0.0)

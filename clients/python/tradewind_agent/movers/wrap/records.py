@@ -5,7 +5,7 @@ from dataclasses import replace
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Outcome, Status, TransferRecord
+from tradewind.transfer import Status, TransferOutcome, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.movers.port import ToolResult, Workload
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome
@@ -32,7 +32,7 @@ def make_records(
     """The row of a run; none where the tool does not tell what it moved, or was given nothing to do."""
     if result is None or (ran.code == 0 and not result.bytes_moved):
         return ()
-    outcome = Outcome(
+    outcome = TransferOutcome(
         status=get_status(ran),
         bytes_moved=result.bytes_moved,
         files_done=result.files_done,

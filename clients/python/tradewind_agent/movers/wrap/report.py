@@ -6,7 +6,7 @@ from typing import Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
-from tradewind.transfer import Mover, Status, TransferRecord, Usage
+from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.report import format_efficiency, limits_document, plan_document
@@ -43,7 +43,7 @@ class WrapReport:
     result: ToolResult | None
     duration_s: float
     energy: tuple[EnergyReading, ...]
-    usage: Usage | None
+    usage: ResourceUsage | None
     work: CpuWork | None
     records: tuple[TransferRecord, ...]
     timeline: tuple[Tick, ...]
@@ -87,7 +87,9 @@ class WrapReport:
             "usage": asdict(self.usage) if self.usage else None,
             "work": asdict(self.work) if self.work else None,
             "plan": plan_document(self.plan),
-            "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "records": [
+                WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
+            ],
             "resources": limits_document(self.limits),
             "restarts": [restart.document() for restart in self.restarts],
             "timeline": [tick.document() for tick in self.timeline],

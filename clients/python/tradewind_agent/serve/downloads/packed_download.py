@@ -184,7 +184,7 @@ def make_sample_fields(request: ReceivedRequest, descriptor: int, turns: Packing
 
 
 def _make_trial_fields(sample: "FileSample", their_codecs: str, line_bps: float | None) -> list[Header]:
-    from tradewind.compression.advice import USUAL_LINE_BPS  # noqa: PLC0415
+    from tradewind.compression.advice import DEFAULT_LINE_BPS  # noqa: PLC0415
     from tradewind_agent.compression.codecs import common_codecs  # noqa: PLC0415
     from tradewind_agent.compression.planning import format_speeds  # noqa: PLC0415
     from tradewind_agent.compression.trials import try_worthwhile_settings  # noqa: PLC0415
@@ -192,5 +192,5 @@ def _make_trial_fields(sample: "FileSample", their_codecs: str, line_bps: float 
     codecs = common_codecs(their_codecs)
     if not codecs or not sample.file_bytes:
         return []
-    tried = try_worthwhile_settings(sample, sample.file_bytes, line_bps or USUAL_LINE_BPS, codecs)
+    tried = try_worthwhile_settings(sample, sample.file_bytes, line_bps or DEFAULT_LINE_BPS, codecs)
     return [(TRIED_HEADER, format_speeds(tried))] if tried else []

@@ -9,7 +9,7 @@ from tradewind.dataset import DataSet
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
-from tradewind.transfer import Direction, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, format_count, throughput_bps
 from tradewind_agent.history.importers.csv_logs.columns import read_header, require_transfers
 from tradewind_agent.history.importers.csv_logs.repeated import (
@@ -154,7 +154,7 @@ class _RowReader:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
         return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
 
-    def _outcome(self, row: list[str], status: Status, dataset: DataSet, path: Path) -> tuple[Outcome, float]:
+    def _outcome(self, row: list[str], status: Status, dataset: DataSet, path: Path) -> tuple[TransferOutcome, float]:
         """Return how the transfer of a row ended, and how long it lasted, s."""
         if status is Status.SUCCEEDED:
             rate_bps, duration_s = self._rate_and_duration(row, dataset, path)
@@ -164,7 +164,7 @@ class _RowReader:
             moved_bytes = min(round(rate_bps * duration_s / BITS_PER_BYTE), dataset.total_bytes)
             possible_rate(rate_bps, path.bandwidth_bps)
         succeeded = status is Status.SUCCEEDED
-        outcome = Outcome(
+        outcome = TransferOutcome(
             status=status,
             bytes_moved=moved_bytes,
             files_done=dataset.file_count if succeeded else 0,
