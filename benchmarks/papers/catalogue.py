@@ -1,4 +1,4 @@
-"""The file of claims that a run is given: ``facts.json``, which is no part of the project."""
+"""Read the file of claims that a run is given: ``facts.json``, which is no part of the project."""
 
 import json
 import re
@@ -12,17 +12,17 @@ from tradewind.errors import InvalidValue
 FILE = "facts.json"
 
 Values = Mapping[str, Any]
-"""What a claim says in numbers and words, as JSON has it."""
+"""The numbers and words of a claim, as JSON has them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Claim:
     """One claim.
 
     Attributes
     ----------
     paper : its number, such as ``002``; ``place`` : in the paper; ``kind`` : result, equation, ...
-    statement, note : the claim in words, and what whoever wrote the file says of it; some numbers are there alone.
+    statement, note : the claim in words, and a remark of the file's author; some numbers are only there.
     """
 
     id: str
@@ -33,46 +33,46 @@ class Fact:
     values: Values
     note: str = ""
 
-    def number_after(self, words: str) -> float:
-        """The number that follows these words of the statement or the note.
+    def find_number_after(self, words: str) -> float:
+        """Return the number that follows these words of the statement or the note.
 
         Raises
         ------
-        InvalidValue : there is none, so that the file is another than this check was made for.
+        InvalidValue : there is none: the file is another than this check was made for.
         """
-        return float(self._after(words, r"\d+(?:\.\d+)?", "number"))
+        return float(self._find_after(words, r"\d+(?:\.\d+)?", "number"))
 
-    def word_after(self, words: str) -> str:
-        """The word that follows these of the statement or the note.
+    def find_word_after(self, words: str) -> str:
+        """Return the word that follows these of the statement or the note.
 
         Raises
         ------
         InvalidValue : there is none.
         """
-        return self._after(words, r"\w+", "word")
+        return self._find_after(words, r"\w+", "word")
 
-    def _after(self, words: str, pattern: str, what: str) -> str:
+    def _find_after(self, words: str, pattern: str, what: str) -> str:
         found = re.search(re.escape(words) + rf"\s*({pattern})", f"{self.statement} {self.note}")
         if found is None:
             raise InvalidValue(self.id, f"says no {what} after {words!r}")
         return found[1]
 
 
-Facts = Mapping[str, Fact]
+Claims = Mapping[str, Claim]
 
 
-def read_facts(folder: Path) -> Facts:
-    """All claims by id, in the order of the file.
+def read_claims(folder: Path) -> Claims:
+    """Return all claims by id, in the order of the file.
 
     Raises
     ------
-    InvalidValue : no such file, not JSON, a claim without what each needs, or two of one id.
+    InvalidValue : no such file, not JSON, a claim without a required field, or two of one id.
     """
     path = folder / FILE
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["facts"]
-        facts = [
-            Fact(
+        claims = [
+            Claim(
                 id=each["id"],
                 paper=each["paper"].partition("_")[0],
                 place=each["loc"],
@@ -85,7 +85,7 @@ def read_facts(folder: Path) -> Facts:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
         raise InvalidValue("data", f"{FILE} there cannot be read as a list of claims: {failure!r}") from None
-    by_id = {fact.id: fact for fact in facts}
-    if len(by_id) < len(facts):
+    by_id = {claim.id: claim for claim in claims}
+    if len(by_id) < len(claims):
         raise InvalidValue("data", f"{FILE} has the same id twice")
     return by_id

@@ -1,9 +1,9 @@
-"""All checks by the id of their claim, and what comes of them."""
+"""Run all checks by the id of their claim."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.claims import (
     agreements,
     algorithms,
@@ -21,11 +21,11 @@ from benchmarks.papers.claims import (
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.form import Form
 from benchmarks.papers.forms import FORMS
-from benchmarks.papers.measuring import Bench
+from benchmarks.papers.measuring import Workbench
 from tradewind.errors import InvalidValue
 
-Check = Callable[[Fact, Facts], Finding]
-"""A pure function of a claim and, for what it rests on, of all the others."""
+Check = Callable[[Claim, Claims], Finding]
+"""A pure function of a claim and of all the others, on which it may depend."""
 
 _MODULES = (
     mobile,
@@ -43,44 +43,46 @@ _MODULES = (
 )
 
 
-def every_check() -> Mapping[str, Check]:
+def collect_checks() -> Mapping[str, Check]:
     return {id_: check for module in _MODULES for id_, check in module.CHECKS.items()}
 
 
-def findings(facts: Facts, checks: Mapping[str, Check], bench: Bench | None = None) -> Iterable[tuple[Fact, Finding]]:
-    """Every claim with what came of its check, and of its runs on the testbed, in the order of the file.
+def check_claims(
+    claims: Claims, checks: Mapping[str, Check], workbench: Workbench | None = None
+) -> Iterable[tuple[Claim, Finding]]:
+    """Yield every claim with the finding of its check and of its runs on the testbed, in the order of the file.
 
     Parameters
     ----------
-    bench : where runs are kept; without it nothing has been measured.
+    workbench : where runs are stored; without it nothing has been measured.
 
     Raises
     ------
     InvalidValue : a claim without a check, or a check without a claim.
     """
-    require_all(facts, checks)
-    for id_, fact in facts.items():
-        finding = checks[id_](fact, facts)
-        yield fact, finding if id_ not in FORMS else _measured(FORMS[id_], fact, finding, facts, bench)
+    require_same_ids(claims, checks)
+    for id_, claim in claims.items():
+        finding = checks[id_](claim, claims)
+        yield claim, finding if id_ not in FORMS else _add_measured(FORMS[id_], claim, finding, claims, workbench)
 
 
-def _measured(form: Form, fact: Fact, finding: Finding, facts: Facts, bench: Bench | None) -> Finding:
-    record = None if bench is None else bench.record(form.runs)
+def _add_measured(form: Form, claim: Claim, finding: Finding, claims: Claims, workbench: Workbench | None) -> Finding:
+    record = None if workbench is None else workbench.find_record(form.runs)
     if record is None:
         return replace(finding, unmeasured=True)
-    told = form.judge(fact, facts, record.rows)
-    return finding.with_measured(told, machine=record.machine, stands_for=form.stands_for)
+    comparisons = form.judge(claim, claims, record.rows)
+    return finding.add_measured(comparisons, machine=record.machine, stands_for=form.stands_for)
 
 
-def require_all(facts: Iterable[str], checks: Iterable[str]) -> None:
-    """Whether claims and checks are the same by id.
+def require_same_ids(claims: Iterable[str], checks: Iterable[str]) -> None:
+    """Check that claims and checks have the same ids.
 
     Raises
     ------
-    InvalidValue : they are not.
+    InvalidValue : they differ.
     """
-    claimed, checked = set(facts), set(checks)
-    if without := sorted(claimed - checked):
-        raise InvalidValue("data", f"no check for {', '.join(without)}")
-    if gone := sorted(checked - claimed):
-        raise InvalidValue("data", f"no claim for the checks {', '.join(gone)}")
+    claimed, checked = set(claims), set(checks)
+    if unchecked := sorted(claimed - checked):
+        raise InvalidValue("data", f"no check for {', '.join(unchecked)}")
+    if unclaimed := sorted(checked - claimed):
+        raise InvalidValue("data", f"no claim for the checks {', '.join(unclaimed)}")

@@ -1,15 +1,15 @@
-"""A claim in the form that the testbed can run: what has to be measured for it, and what it is compared by.
+"""A claim in the form that the testbed can run: what has to be measured for it, and how it is compared.
 
 Rates and their ratios are measured; energies are modelled. Neither the radios nor the hosts are the papers', so a ratio
-counts as theirs within half of it, a saving within 15 points and half of it; which way things go has to agree as it is.
+agrees within half of it, a saving within 15 points and half of it; directions have to agree exactly.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.papers.catalogue import Fact, Facts
-from benchmarks.papers.finding import Comparison, measured
-from benchmarks.papers.grounds import Run
+from benchmarks.papers.catalogue import Claim, Claims
+from benchmarks.papers.finding import Comparison, compare_measured
+from benchmarks.papers.paths import Run
 from benchmarks.papers.trial import Trial
 from benchmarks.wan.runs import Row
 from tradewind.units import GB, throughput_bps
@@ -18,12 +18,12 @@ RATIO, POINTS = 0.5, 15.0
 
 Measurable = Run | Trial
 Rows = Mapping[Measurable, Row]
-Judge = Callable[[Fact, Facts, Rows], Iterator[Comparison]]
+Judge = Callable[[Claim, Claims, Rows], Iterator[Comparison]]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is measured for a claim, and what comes of it.
+    """The runs for a claim, and the function that compares them.
 
     ``stands_for`` : what stands here for what the paper had, where its name alone would hide it.
     """
@@ -38,7 +38,7 @@ def mbps(row: Row) -> float:
 
 
 def client_j(row: Row) -> float:
-    """Energy of the client per GB by its processor's model."""
+    """Return the energy of the client per GB by its processor's model, J."""
     return float(GB * row["energy_j"] / row["bytes_done"])
 
 
@@ -46,6 +46,6 @@ def saved_pct(start: float, best: float) -> float:
     return 100 * (1 - best / start)
 
 
-def measured_share(what: str, paper_pct: float, ours_pct: float) -> Comparison:
-    """A saving or another share in percent beside ours; nothing is not 6 %, though only 6 points away."""
-    return measured(what, paper_pct, ours_pct, absolute=min(POINTS, RATIO * abs(paper_pct)))
+def compare_measured_share(what: str, paper_pct: float, ours_pct: float) -> Comparison:
+    """Compare a saving or another share in percent with ours; 0 % does not agree with 6 %, only 6 points away."""
+    return compare_measured(what, paper_pct, ours_pct, absolute=min(POINTS, RATIO * abs(paper_pct)))

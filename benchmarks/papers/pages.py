@@ -1,13 +1,13 @@
-"""The table of claims as a page of the documentation."""
+"""Render the table of claims as a page of the documentation."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
-from benchmarks.papers.catalogue import Fact
-from benchmarks.papers.finding import Comparison, Finding, Verdict
-from benchmarks.papers.summary import machines_of, what_is_missing
+from benchmarks.papers.catalogue import Claim
+from benchmarks.papers.finding import ClaimVerdict, Comparison, Finding
+from benchmarks.papers.summary import describe_missing, list_machines
 from benchmarks.support.report import ROOT
 
 PAGE = ROOT / "docs" / "results" / "papers.md"
@@ -21,23 +21,24 @@ TITLES = {
 }
 
 _MEANINGS = {
-    Verdict.REPRODUCED: "every number compared is ours too, within what is allowed",
-    Verdict.CONTRADICTED: "the paper's own other numbers, or what it prints taken literally, give something else",
-    Verdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
-    Verdict.NOT_SHOWN: "it may be so here or not: within what two runs differ by, or never put to the test",
-    Verdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
-    Verdict.IN_OUR_FORM: "measured on our testbed it agrees; what the paper had is not here, named in the last column",
-    Verdict.NOT_MEASURED: "the testbed can run it and has not",
+    ClaimVerdict.REPRODUCED: "every number compared is ours too, within what is allowed",
+    ClaimVerdict.CONTRADICTED: "the paper's own other numbers, or what it prints taken literally, give something else",
+    ClaimVerdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
+    ClaimVerdict.NOT_SHOWN: "it may be so here or not: within what two runs differ by, or never put to the test",
+    ClaimVerdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
+    ClaimVerdict.IN_OUR_FORM: "it agrees on our testbed; what the paper had is not here, named in the last column",
+    ClaimVerdict.NOT_MEASURED: "the testbed can run it and has not",
 }
 
 
-def page_of(told: Sequence[tuple[Fact, Finding]], at: datetime) -> str:
-    """Markdown: counts, then a table a paper with a line a comparison."""
-    return "\n".join([*_head(told, at), *_tables(told)]) + "\n"
+def render_page(findings: Sequence[tuple[Claim, Finding]], at: datetime) -> str:
+    """Render Markdown: counts, then a table a paper with a line a comparison."""
+    return "\n".join([*_render_head(findings, at), *_render_tables(findings)]) + "\n"
 
 
-def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
-    counts = Counter(finding.verdict for _, finding in told)
+def _render_head(findings: Sequence[tuple[Claim, Finding]], at: datetime) -> Iterator[str]:
+    counts = Counter(verdict for _, finding in findings for verdict in finding.verdicts)
+    both = sum(len(finding.verdicts) > 1 for _, finding in findings)
     yield "# The papers' claims, one by one"
     yield ""
     command = "./run bench papers --data FOLDER --markdown"
@@ -48,9 +49,9 @@ def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
     yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no, and for all and none"
     yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails,"
     yield "italics are not shown."
-    if machines := machines_of(told):
+    if machines := list_machines(findings):
         yield f"Measured on {', and on '.join(machines)}."
-    if missing := what_is_missing(told):
+    if missing := describe_missing(findings):
         yield ""
         yield f"**{missing[0].upper()}{missing[1:]}.**"
     yield ""
@@ -58,36 +59,40 @@ def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
     yield "|---|---:|---|"
     for verdict, meaning in _MEANINGS.items():
         yield f"| {verdict} | {counts[verdict]} | {meaning} |"
-    yield f"| all | {len(told)} | |"
+    yield f"| all | {len(findings)} | {both} of them are contradicted by arithmetic and differ as well |"
 
 
-def _tables(told: Iterable[tuple[Fact, Finding]]) -> Iterator[str]:
-    for paper, claims in groupby(sorted(told, key=lambda each: each[0].paper), key=lambda each: each[0].paper):
+def _render_tables(findings: Iterable[tuple[Claim, Finding]]) -> Iterator[str]:
+    for paper, claimed_values in groupby(
+        sorted(findings, key=lambda each: each[0].paper), key=lambda each: each[0].paper
+    ):
         yield ""
         yield f"## {paper}: {TITLES.get(paper, paper)}"
         yield ""
         yield "| id | place | verdict | what is compared | paper | ours | deviation | allowed | from | |"
         yield "|---|---|---|---|---:|---:|---:|---|---|---|"
-        for fact, finding in claims:
-            yield from _lines(fact, finding)
+        for claim, finding in claimed_values:
+            yield from _render_claim(claim, finding)
 
 
-def _lines(fact: Fact, finding: Finding) -> Iterator[str]:
-    first = [fact.id, fact.place, finding.verdict.value]
+def _render_claim(claim: Claim, finding: Finding) -> Iterator[str]:
+    first = [claim.id, claim.place, "; ".join(finding.verdicts)]
     reason = finding.needs
     if not finding.comparisons:
-        yield _line([*first, "", "", "", "", "", "", reason])
+        yield _render_line([*first, "", "", "", "", "", "", reason])
     for number, each in enumerate(finding.comparisons):
-        yield _line([*(first if number == 0 else ["", "", ""]), *_cells(each), reason if number == 0 else ""])
+        yield _render_line(
+            [*(first if number == 0 else ["", "", ""]), *_render_comparison(each), reason if number == 0 else ""]
+        )
 
 
-def _cells(each: Comparison) -> list[str]:
+def _render_comparison(each: Comparison) -> list[str]:
     deviation = "" if each.deviation is None else f"{round(each.deviation, 4) + 0.0:+.1%}"
-    told = f"**{each.what}**" if each.fails else each.what if each.is_shown else f"*{each.what}*"
+    findings = f"**{each.what}**" if each.fails else each.what if each.is_shown else f"*{each.what}*"
     ours = "" if each.ours is None else f"{each.ours:.5g}"
     paper = "" if each.paper is None else f"{each.paper:.5g}"
-    return [told, paper, ours, deviation, each.allowed, each.by.value]
+    return [findings, paper, ours, deviation, each.allowed, each.source.value]
 
 
-def _line(cells: Iterable[str]) -> str:
+def _render_line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,11 +1,11 @@
-"""What is measured for a claim in one go, beyond single transfers of our engine, and kept as one row."""
+"""A measurement for a claim, beyond single transfers of our engine, that is stored as one row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.papers.catalogue import Facts
+from benchmarks.papers.catalogue import Claims
 from benchmarks.wan.runs import PARTS, Row
 
 _AGENT, _CORE = "clients/python/tradewind_agent", "core/tradewind"
@@ -15,14 +15,14 @@ _ALL = (
     f"{_AGENT}/meters/cpu_model.py",
     "benchmarks/testbed",
     "benchmarks/support/processes.py",
-    "benchmarks/papers/grounds.py",
+    "benchmarks/papers/paths.py",
 )
 _CHOICE = (
     *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "heuristics", "load_effect", "prediction")),
     f"{_CORE}/tiers/selection.py",
     f"{_CORE}/tuning",
 )
-"""What chooses from what was learned, without an agent."""
+"""The code that chooses from what was learned, without an agent."""
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "transfers": (*_ALL, "benchmarks/papers/transfers.py"),
@@ -66,34 +66,41 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         f"{_CORE}/connections",
     ),
 }
-"""What the figures of single transfers, and of each sort of trial, depend on.
+"""The sources that the figures of single transfers, and of each kind of trial, depend on.
 
-Ours beside other tools plans and tunes by itself; its controller beside cross traffic does so from what was learned.
+Our copy next to other tools plans and tunes by itself; its controller next to cross traffic does so from what was
+learned.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yard:
-    """Where a trial is made. ``prioritised`` : whether it goes ahead of whatever else this machine does."""
+class TrialSite:
+    """Where a trial is made.
 
-    facts: Facts
+    ``prioritised`` : whether it has precedence over all other programs.
+    """
+
+    claims: Claims
     folder: Path
     seed: int
     prioritised: bool
 
 
 class Trial(Protocol):
-    """Hashable; two that are equal are one measurement."""
+    """A trial. It is hashable; two equal ones are one measurement.
+
+    It is a protocol because every kind of trial has its own class.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         """A name of `SOURCES`."""
 
-    def conditions(self, facts: Facts) -> str:
-        """What of the claims it is made by: another value is another trial."""
+    def conditions(self, claims: Claims) -> str:
+        """Return what the trial takes from the claims: another value is another trial."""
 
-    def measured(self, yard: Yard) -> Row:
-        """Make it; ``disturbed`` of the row says what was wrong with the machine meanwhile, ``None`` if nothing."""
+    def measure(self, yard: TrialSite) -> Row:
+        """Make the trial; ``disturbed`` of the row says what disturbed the machine meanwhile, or is ``None``."""

@@ -4,8 +4,8 @@ import random
 from itertools import pairwise
 from math import exp, isclose, log
 
-from benchmarks.papers.catalogue import Fact, Facts
-from benchmarks.papers.finding import By, Finding, compared, computed, holds_for_all, property_of
+from benchmarks.papers.catalogue import Claim, Claims
+from benchmarks.papers.finding import Finding, Source, compare_cases, compare_computed, compare_property, make_finding
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
@@ -59,33 +59,35 @@ def _solved(kind: SlaKind) -> tuple[int, int]:
     return tried, right
 
 
-def throughput_agreement(_fact: Fact, _facts: Facts) -> Finding:
+def check_throughput_agreement(_claim: Claim, _claims: Claims) -> Finding:
     tried, right = _solved(SlaKind.THROUGHPUT_AT_LEAST)
-    return compared(holds_for_all("targets: our choice is the least energy that keeps them", tried, right))
+    return make_finding(compare_cases("targets: our choice is the least energy that keeps them", tried, right))
 
 
-def energy_agreement(fact: Fact, _facts: Facts) -> Finding:
+def check_energy_agreement(claim: Claim, _claims: Claims) -> Finding:
     """An objective that is the integral of T until the end is the data set: no setting is better than another."""
     tried, right = _solved(SlaKind.ENERGY_AT_MOST)
     rates_bps = [exp(one.log_throughput_mean) for one in _table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]
-    printed = "integral" in fact.statement
+    printed = "integral" in claim.statement
     told = [bps * took_s for bps, took_s in zip(rates_bps, durations_s, strict=True)] if printed else rates_bps
-    return compared(
-        property_of("its objective tells settings apart", not isclose(min(told), max(told)), by=By.ARITHMETIC),
-        holds_for_all("targets: our choice is the fastest that keeps them", tried, right),
+    return make_finding(
+        compare_property(
+            "its objective tells settings apart", not isclose(min(told), max(told)), source=Source.ARITHMETIC
+        ),
+        compare_cases("targets: our choice is the fastest that keeps them", tried, right),
     )
 
 
-def power_agreement(_fact: Fact, _facts: Facts) -> Finding:
+def check_power_agreement(_claim: Claim, _claims: Claims) -> Finding:
     """Evaluated in the paper and defined nowhere in it; here: the fastest of mean power up to the target."""
     tried, right = _solved(SlaKind.POWER_AT_MOST)
-    return compared(holds_for_all("targets: our choice is the fastest that keeps them", tried, right))
+    return make_finding(compare_cases("targets: our choice is the fastest that keeps them", tried, right))
 
 
-def partition(fact: Fact, _facts: Facts) -> Finding:
+def check_partition(claim: Claim, _claims: Claims) -> Finding:
     """Its example of three ranges, and ours of a made table: each begins where the one before ends."""
-    cells = fact.values["J"]
+    cells = claim.values["J"]
     covered = sum(high - low for low, high in cells)
     joins = [one[1] == other[0] for one, other in pairwise(cells)]
     ours = [
@@ -93,14 +95,18 @@ def partition(fact: Fact, _facts: Facts) -> Finding:
         for each in solve_partitions(_table(), confidences=[CONFIDENCE])
         if each.kind is SlaKind.ENERGY_AT_MOST and each.energy_basis is EnergyBasis.TOTAL
     ]
-    return compared(
-        computed("ranges that begin where the one before ends", len(joins), sum(joins), by=By.ARITHMETIC),
-        computed("J covered, of the whole range", cells[-1][1] - cells[0][0], covered, by=By.ARITHMETIC),
-        property_of("ours join", all(a.upper == b.lower for a, b in pairwise(ours)) and len(ours) > 1),
+    return make_finding(
+        compare_computed(
+            "ranges that begin where the one before ends", len(joins), sum(joins), source=Source.ARITHMETIC
+        ),
+        compare_computed(
+            "J covered, of the whole range", cells[-1][1] - cells[0][0], covered, source=Source.ARITHMETIC
+        ),
+        compare_property("ours join", all(a.upper == b.lower for a, b in pairwise(ours)) and len(ours) > 1),
     )
 
 
-def looked_up(_fact: Fact, _facts: Facts) -> Finding:
+def check_looked_up(_claim: Claim, _claims: Claims) -> Finding:
     """Every target within the range of a made table finds the one range that holds it."""
     parts = [
         each
@@ -115,8 +121,8 @@ def looked_up(_fact: Fact, _facts: Facts) -> Finding:
         )
         for each in targets
     ]
-    return compared(
-        holds_for_all(
+    return make_finding(
+        compare_cases(
             "targets: their range is found",
             len(targets),
             sum(one is not None and target in one for one, target in zip(found, targets, strict=True)),
@@ -125,9 +131,9 @@ def looked_up(_fact: Fact, _facts: Facts) -> Finding:
 
 
 CHECKS = {
-    "001-sla-T": throughput_agreement,
-    "001-sla-E": energy_agreement,
-    "001-sla-P": power_agreement,
-    "001-partition": partition,
-    "001-hash": looked_up,
+    "001-sla-T": check_throughput_agreement,
+    "001-sla-E": check_energy_agreement,
+    "001-sla-P": check_power_agreement,
+    "001-partition": check_partition,
+    "001-hash": check_looked_up,
 }

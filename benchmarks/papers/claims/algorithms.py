@@ -3,8 +3,16 @@
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from benchmarks.papers.catalogue import Fact, Facts
-from benchmarks.papers.finding import By, Comparison, Finding, compared, computed, holds_for_all, property_of
+from benchmarks.papers.catalogue import Claim, Claims
+from benchmarks.papers.finding import (
+    Comparison,
+    Finding,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_property,
+    make_finding,
+)
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.parameters import Parameters
@@ -43,7 +51,7 @@ def _sample(
     )
 
 
-def printed_tuning(fact: Fact, _facts: Facts) -> Finding:
+def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
     """Algorithm 1, literally: congestion is answered and overruled in one check; an energy is compared with a power."""
     plan = ChunkPlan(ChunkKind.WHOLE, None, START)
     literal = Algorithms12(plan, Constraint.THROUGHPUT, 5e8, lambda _: START, expected_delay_s=0.01)
@@ -57,39 +65,41 @@ def printed_tuning(fact: Fact, _facts: Facts) -> Finding:
     broken = is_met(
         Sla(kind=SlaKind.ENERGY_AT_MOST, target=agreed_j), throughput_bps=1e8, duration_s=seconds, energy=spent
     )
-    compares_power = any("power > SLA" in line for line in fact.values["lines"])
-    return compared(
-        property_of(
+    compares_power = any("power > SLA" in line for line in claim.values["lines"])
+    return make_finding(
+        compare_property(
             "what fairness_control decides is in force after the check",
             after.overruled == after.parameters,
-            by=By.ARITHMETIC,
+            source=Source.ARITHMETIC,
         ),
-        property_of(
+        compare_property(
             "its test of power against an energy agreement tells that too much energy was used",
             (power_w > agreed_j if compares_power else True) == (broken is False),
-            by=By.ARITHMETIC,
+            source=Source.ARITHMETIC,
         ),
     )
 
 
-def printed_fairness(_fact: Fact, _facts: Facts) -> Finding:
+def check_printed_fairness(_claim: Claim, _claims: Claims) -> Finding:
     """Algorithm 2, literally, where packets are lost and the queue is long: its text takes streams away."""
     setting = START
     for _ in range(10):
         setting = back_off_control(setting, delay_s=0.2, expected_delay_s=0.05, loss=0.05, threshold=1e-3)
-    return compared(
-        property_of(
-            "loss takes files at once away", (setting.concurrency or 0) < (START.concurrency or 0), by=By.ARITHMETIC
+    return make_finding(
+        compare_property(
+            "loss takes files at once away",
+            (setting.concurrency or 0) < (START.concurrency or 0),
+            source=Source.ARITHMETIC,
         ),
-        property_of(
+        compare_property(
             "a long queue takes streams of a file away",
             (setting.parallelism or 0) < (START.parallelism or 0),
-            by=By.ARITHMETIC,
+            source=Source.ARITHMETIC,
         ),
     )
 
 
-def controller(_fact: Fact, _facts: Facts) -> Finding:
+def check_controller(_claim: Claim, _claims: Claims) -> Finding:
     """Ours on ticks that are all congested by loss: streams never grow, and end at one at least."""
     basis = Basis(
         Sla(kind=SlaKind.MAX_THROUGHPUT),
@@ -102,10 +112,12 @@ def controller(_fact: Fact, _facts: Facts) -> Finding:
         state, decision = step(basis, state, sample)
         setting = decision.chunks[0].parameters
         counts.append(decision.streams)
-    return compared(
-        property_of("streams are given up under loss", counts[-1] < counts[0]),
-        property_of("one stream is kept at least", min(counts) >= 1),
-        computed("ticks on which streams exceed those of the start", 0, sum(each > counts[0] for each in counts)),
+    return make_finding(
+        compare_property("streams are given up under loss", counts[-1] < counts[0]),
+        compare_property("one stream is kept at least", min(counts) >= 1),
+        compare_computed(
+            "ticks on which streams exceed those of the start", 0, sum(each > counts[0] for each in counts)
+        ),
         _bank_stays_within(),
     )
 
@@ -127,13 +139,13 @@ def _bank_stays_within() -> Comparison:
             bank, basis, throughput_bps=target * (2 if number % 40 < 20 else 0.1), power_w=None, interval_s=TICK_S
         )
         outside += abs(bank.bits) > limit
-    return computed("ticks on which the bank exceeds its bounds", 0, outside)
+    return compare_computed("ticks on which the bank exceeds its bounds", 0, outside)
 
 
-def fairness(fact: Fact, _facts: Facts) -> Finding:
+def check_fairness(claim: Claim, _claims: Claims) -> Finding:
     """Ours in all cells of queue and loss: loss first, then delay, else quiet; when one is added; one stays."""
     expected_s, tolerated = 0.06, 1e-3
-    band = fact.values["h_default"]
+    band = claim.values["h_default"]
     cells = {
         (queue, lost): classify_signal(
             delay_s=queue * expected_s,
@@ -150,15 +162,15 @@ def fairness(fact: Fact, _facts: Facts) -> Finding:
         for queue, lost in cells
     }
     floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, throughput_bps=0.0, elapsed_s=0.0)
-    return compared(
-        computed("dead band around the expected delay", band, DEAD_BAND),
-        computed("streams that are left of one", fact.values["min"], floor.streams or 0),
-        holds_for_all(
+    return make_finding(
+        compare_computed("dead band around the expected delay", band, DEAD_BAND),
+        compare_computed("streams that are left of one", claim.values["min"], floor.streams or 0),
+        compare_cases(
             "cells of queue and loss: told as in the table",
             len(cells),
             sum(cells[each] is wanted[each] for each in cells),
         ),
-        holds_for_all(
+        compare_cases(
             "queues below the band: streams are added",
             len(_FREE_QUEUES),
             sum(has_room(queue * expected_s, expected_s) for queue in _FREE_QUEUES),
@@ -170,7 +182,7 @@ _FREE_QUEUES = (0.2, 0.5, 0.7)
 """Over the expected one."""
 
 
-def loss_first(_fact: Fact, _facts: Facts) -> Finding:
+def check_loss_first(_claim: Claim, _claims: Claims) -> Finding:
     """Which signal is answered, and how many streams each leaves of `START`: ours counts those of all files in one."""
     both = classify_signal(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
     files, each = START.concurrency or 1, START.parallelism or 1
@@ -178,12 +190,12 @@ def loss_first(_fact: Fact, _facts: Facts) -> Finding:
         signal: StreamLimit().cut(signal, files * each, delay_s=0.1, loss=0.05, throughput_bps=1e9, elapsed_s=0.0)
         for signal in (Signal.LOSS, Signal.DELAY)
     }
-    return compared(
-        property_of("loss outweighs queueing delay", both is Signal.LOSS),
-        computed(
+    return make_finding(
+        compare_property("loss outweighs queueing delay", both is Signal.LOSS),
+        compare_computed(
             f"streams that loss leaves of {files} files of {each}", (files - 1) * each, _streams(left, Signal.LOSS)
         ),
-        computed("and delay", files * (each - 1), _streams(left, Signal.DELAY)),
+        compare_computed("and delay", files * (each - 1), _streams(left, Signal.DELAY)),
     )
 
 
@@ -191,7 +203,7 @@ def _streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
     return left[signal].streams or 0
 
 
-def opportunistic(_fact: Fact, _facts: Facts) -> Finding:
+def check_opportunistic(_claim: Claim, _claims: Claims) -> Finding:
     """After a dip the goal is above the agreement until what was missed is made up for."""
     target = 1e8
     basis, bank, seconds, moved_bits = _agreed(target), Bank(), 0.0, 0.0
@@ -202,10 +214,10 @@ def opportunistic(_fact: Fact, _facts: Facts) -> Finding:
         goals.append(aim)
         bank = credit_bank(bank, basis, throughput_bps=rate, power_w=None, interval_s=TICK_S)
         seconds, moved_bits = seconds + TICK_S, moved_bits + rate * TICK_S
-    return compared(
-        property_of("the goal is above the agreement after a dip", goals[12] > target),
-        property_of("what a dip of 20 % took is made up for", moved_bits >= target * seconds),
-        property_of("a full bank eases the goal", goals[-1] < goals[12]),
+    return make_finding(
+        compare_property("the goal is above the agreement after a dip", goals[12] > target),
+        compare_property("what a dip of 20 % took is made up for", moved_bits >= target * seconds),
+        compare_property("a full bank eases the goal", goals[-1] < goals[12]),
         *_energy_made_up_for(),
     )
 
@@ -223,15 +235,15 @@ def _energy_made_up_for() -> Iterator[Comparison]:
             bank, basis, throughput_bps=8 * tick_bytes / TICK_S, power_w=spent_j / TICK_S, interval_s=TICK_S
         )
         left_bytes -= tick_bytes
-    yield property_of("the energy aimed at is below the agreement after a fifth too much", aims[12] < aims[0])
-    yield property_of("what was too much is made up for", bank.used_j <= agreed_j * (1 + 1e-9))
+    yield compare_property("the energy aimed at is below the agreement after a fifth too much", aims[12] < aims[0])
+    yield compare_property("what was too much is made up for", bank.used_j <= agreed_j * (1 + 1e-9))
 
 
 CHECKS = {
-    "001-alg1": printed_tuning,
-    "001-alg1-sane": controller,
-    "001-alg2": printed_fairness,
-    "001-alg2-sane": fairness,
-    "001-fairness-order": loss_first,
-    "001-opp": opportunistic,
+    "001-alg1": check_printed_tuning,
+    "001-alg1-sane": check_controller,
+    "001-alg2": check_printed_fairness,
+    "001-alg2-sane": check_fairness,
+    "001-fairness-order": check_loss_first,
+    "001-opp": check_opportunistic,
 }

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.claims.compression_tables import PHONES
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    computed,
-    elsewhere,
-    holds_for_all,
-    property_of,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_property,
+    make_finding,
+    make_finding_elsewhere,
 )
-from benchmarks.papers.printed import Range, printed
+from benchmarks.papers.printed import Range, printed_range
 from tradewind.compression.codecs import CODEC_LEVELS, Codec
 from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, is_worthwhile_for_long_files
 from tradewind.compression.printed import (
@@ -61,10 +61,10 @@ class Point(NamedTuple):
 Form = Callable[[Point], float]
 
 
-def _points(facts: Facts) -> Iterator[Point]:
-    start_up = facts["003-tsc"].values
+def _points(claims: Claims) -> Iterator[Point]:
+    start_up = claims["003-tsc"].values
     for table in ("003-table2", "003-table3"):
-        values = facts[table].values
+        values = claims[table].values
         ratios = sorted({row[2] for row in values["rows"]})
         for th, cr, coder in product(start_up["net_MBps"], ratios, CODERS_MBPS):
             yield Point(values["US_MB"], th, start_up["T_SC_s"], cr, coder)
@@ -129,52 +129,54 @@ OURS: dict[tuple[int, ...], Form] = {
 }
 
 
-def _equation(fact: Fact, facts: Facts) -> Finding:
-    number = int(fact.id.partition("-eq")[2])
+def _check_equation(claim: Claim, claims: Claims) -> Finding:
+    number = int(claim.id.partition("-eq")[2])
     numbers = next(each for each in PRINTED if number in each)
-    points = list(_points(facts))
+    points = list(_points(claims))
     same = [abs(PRINTED[numbers](x) - OURS[numbers](x)) <= 10 * ROUNDING * abs(PRINTED[numbers](x)) for x in points]
-    told = [holds_for_all("points of its tables: ours is the printed form", len(points), sum(same))]
-    return compared(*told, *(_bounded(points) if number in (20, 22) else ()))
+    told = [compare_cases("points of its tables: ours is the printed form", len(points), sum(same))]
+    return make_finding(*told, *(_bounded(points) if number in (20, 22) else ()))
 
 
 def _bounded(points: list[Point]) -> Iterator[Comparison]:
     """The estimate is within the bounds of equations 9 to 18; nothing is faster than its codec."""
     slack = 1 + ROUNDING
     within = sum(_least(x) <= _piped(x) * slack and _piped(x) <= _most(x) * slack for x in points)
-    yield holds_for_all("points of its tables: it is within its bounds", len(points), within)
+    yield compare_cases("points of its tables: it is within its bounds", len(points), within)
     beyond = sum(_piped(x) > x.coder * slack for x in points)
-    yield computed("points where it is faster than the codec", 0, beyond, by=By.ARITHMETIC)
+    yield compare_computed("points where it is faster than the codec", 0, beyond, source=Source.ARITHMETIC)
 
 
-def probe(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
+def check_probe(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
     timed = [TimedTransfer(round(us * MB), us / th) for us, th in zip(values["US"], values["Th"], strict=True)]
     line = solve_line_of_two(*timed)
-    return compared(
-        computed("rate of the path by two files, MB/s", values["paper_ThUP"], line.rate_bps / MBPS, relative=0.002),
-        computed("start-up by two files, s", values["paper_TSC"], line.setup_s, relative=0.002),
+    return make_finding(
+        compare_computed(
+            "rate of the path by two files, MB/s", values["paper_ThUP"], line.rate_bps / MBPS, relative=0.002
+        ),
+        compare_computed("start-up by two files, s", values["paper_TSC"], line.setup_s, relative=0.002),
     )
 
 
-def codecs(fact: Fact, _facts: Facts) -> Finding:
+def check_codecs(claim: Claim, _claims: Claims) -> Finding:
     told = []
-    for name, least, most, usual, *_ in fact.values["rows"]:
+    for name, least, most, usual, *_ in claim.values["rows"]:
         ours = CODEC_LEVELS[Codec(name)]
         agree = [least == ours.min_level, most == ours.max_level, usual == ours.default_level]
-        told.append(holds_for_all(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
-    return compared(*told)
+        told.append(compare_cases(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
+    return make_finding(*told)
 
 
-def worth_it(_fact: Fact, facts: Facts) -> Finding:
+def check_worth_it(_claim: Claim, claims: Claims) -> Finding:
     """Its rule beside its own equation, and our rule beside the durations of our model, for a file without end."""
-    points = [x._replace(us=LONG_FILE_MB) for x in _points(facts)]
+    points = [x._replace(us=LONG_FILE_MB) for x in _points(claims)]
     slower = [x for x in points if x.coder < x.th]
     gains_nothing = sum(_piped(x) <= x.th for x in slower)
     right = sum(is_worthwhile_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
-    return compared(
-        holds_for_all("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
-        holds_for_all("points: our rule tells what the durations of our model say", len(points), right),
+    return make_finding(
+        compare_cases("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
+        compare_cases("points: our rule tells what the durations of our model say", len(points), right),
     )
 
 
@@ -187,24 +189,24 @@ def _quicker_packed(x: Point) -> bool:
     return duration_s(Mode.PIPED, size, line, _speeds(x)) < duration_s(Mode.RAW, size, line, None)
 
 
-def examples(fact: Fact, facts: Facts) -> Finding:
+def check_examples(claim: Claim, claims: Claims) -> Finding:
     """What was measured is within its bounds, and what equation 20 or 22 makes of them tells more than either does.
 
     That is, it is nearer to what was measured than the nearer bound, and within `EXAMPLE_TOLERANCE`, for some numbers
     that are printed as these are.
     """
-    network = facts["003-fig5"].values["net"]
-    equation = 22 if "download" in fact.statement else 20
+    network = claims["003-fig5"].values["net"]
+    equation = 22 if "download" in claim.statement else 20
     told: list[Comparison] = []
-    for name, each in fact.values.items():
+    for name, each in claim.values.items():
         if not isinstance(each, list):
             continue
-        low, high, measured = map(printed, each)
+        low, high, measured = map(printed_range, each)
         told.append(
-            property_of(
+            compare_property(
                 f"{name}: within its bounds",
                 low.low <= measured.high and measured.low <= high.high,
-                by=By.ARITHMETIC,
+                source=Source.ARITHMETIC,
             )
         )
         estimate = _estimate(low, high, network)
@@ -217,10 +219,10 @@ def examples(fact: Fact, facts: Facts) -> Finding:
                 ours=estimate.value,
                 allowed=f"{near:.2g}, as printed",
                 agrees=off <= near,
-                by=By.CODE,
+                source=Source.CODE,
             )
         )
-    return compared(*told)
+    return make_finding(*told)
 
 
 def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
@@ -234,23 +236,23 @@ def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
     return Range(of(low.value, high.value), min(ends), max(ends))
 
 
-def measured_errors(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(PHONES)
+def check_measured_errors(_claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere(PHONES)
 
 
-def history(_fact: Fact, _facts: Facts) -> Finding:
+def check_history(_claim: Claim, _claims: Claims) -> Finding:
     """What a history made of the same numbers gives back would say nothing: new files have to be packed for it."""
     return Finding()
 
 
 CHECKS = {
-    **{f"003-eq{number}": _equation for numbers in PRINTED for number in numbers},
-    "003-eq6": probe,
-    "003-table1": codecs,
-    "003-asym": worth_it,
-    "003-fig5": examples,
-    "003-fig6": examples,
-    "003-err-up": measured_errors,
-    "003-err-dn": measured_errors,
-    "003-history": history,
+    **{f"003-eq{number}": _check_equation for numbers in PRINTED for number in numbers},
+    "003-eq6": check_probe,
+    "003-table1": check_codecs,
+    "003-asym": check_worth_it,
+    "003-fig5": check_examples,
+    "003-fig6": check_examples,
+    "003-err-up": check_measured_errors,
+    "003-err-dn": check_measured_errors,
+    "003-history": check_history,
 }

@@ -10,8 +10,8 @@ from math import sqrt
 from operator import itemgetter
 from typing import Any
 
-from benchmarks.papers.catalogue import Fact, Facts
-from benchmarks.papers.finding import Comparison, Finding, compared, computed, property_of
+from benchmarks.papers.catalogue import Claim, Claims
+from benchmarks.papers.finding import Comparison, Finding, compare_computed, compare_property, make_finding
 from benchmarks.papers.trials.measured_packing import error_pct
 from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
 from tradewind.compression.codecs import PROBE, Codec, CodecSetting
@@ -33,35 +33,35 @@ RATE_TOLERANCE = 0.15
 Row = list[Any]
 
 
-def advised(fact: Fact, facts: Facts) -> Iterator[Comparison]:
+def advised(claim: Claim, claims: Claims) -> Iterator[Comparison]:
     """The codec that the table found fastest on the slower network, and how fast it is there."""
-    rows, size = fact.values["rows"], round(MB * fact.values["US_MB"])
-    speeds = {_setting(row): _solved(row, FAST, fact, facts) for row in rows if row[0] != "raw"}
+    rows, size = claim.values["rows"], round(MB * claim.values["US_MB"])
+    speeds = {_setting(row): _solved(row, FAST, claim, claims) for row in rows if row[0] != "raw"}
     best = max(rows, key=itemgetter(SLOW))
-    advice = _advice(size, _line(fact, facts, SLOW), speeds)
-    network = f"{facts['003-tsc'].values['net_MBps'][0]:g} MB/s"
-    yield property_of(
+    advice = _advice(size, _line(claim, claims, SLOW), speeds)
+    network = f"{claims['003-tsc'].values['net_MBps'][0]:g} MB/s"
+    yield compare_property(
         f"{network}: our advice is what was fastest ({best[0]} -{best[1]})", advice.best.setting == _setting(best)
     )
     rate = advice.best.throughput_bps.mean / MBPS
-    yield computed(f"{network}: rate of what we advise, MB/s", best[SLOW], rate, relative=RATE_TOLERANCE)
+    yield compare_computed(f"{network}: rate of what we advise, MB/s", best[SLOW], rate, relative=RATE_TOLERANCE)
 
 
 def _setting(row: Row) -> CodecSetting | None:
     return None if row[0] == "raw" else CodecSetting(Codec(row[0]), row[1])
 
 
-def _line(fact: Fact, facts: Facts, column: int) -> NetworkLine:
+def _line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
     """The path as sending the file raw had it, with the paper's start-up."""
-    setup_s, size = facts["003-tsc"].values["T_SC_s"], MB * fact.values["US_MB"]
-    raw = next(row for row in fact.values["rows"] if row[0] == "raw")
+    setup_s, size = claims["003-tsc"].values["T_SC_s"], MB * claim.values["US_MB"]
+    raw = next(row for row in claim.values["rows"] if row[0] == "raw")
     return NetworkLine(line_bps(size, MBPS * raw[column], setup_s), setup_s)
 
 
-def _solved(row: Row, column: int, fact: Fact, facts: Facts) -> Speeds:
+def _solved(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
     """The codec's speed with which our model takes as long as was measured."""
-    size, ratio, line = round(MB * fact.values["US_MB"]), row[2], _line(fact, facts, column)
-    took_s, low, high = fact.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
+    size, ratio, line = round(MB * claim.values["US_MB"]), row[2], _line(claim, claims, column)
+    took_s, low, high = claim.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
     for _ in range(HALVINGS):
         middle = sqrt(low * high)
         slower = piped_s(size, line, Speeds(ratio, middle, MOST_BPS)) > took_s
@@ -76,25 +76,25 @@ def _advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | None, S
     return advise(CompressionQuery(case=case, line=line, settings=list(told), samples=samples), NO_HISTORY)
 
 
-def error_sign(_fact: Fact, facts: Facts) -> Finding:
+def check_error_sign(_claim: Claim, claims: Claims) -> Finding:
     """The sign of the error where equation 20 promises more than xz packs (table II)."""
-    claimed_pct = facts["003-err-up"].values["net5"]["xz"]
-    return compared(
-        property_of(
+    claimed_pct = claims["003-err-up"].values["net5"]["xz"]
+    return make_finding(
+        compare_property(
             "xz on the faster network: equation 20 promises more than was measured",
-            _xz_error_pct(facts) < 0,
+            _xz_error_pct(claims) < 0,
             claimed=claimed_pct < 0,
         ),
     )
 
 
-def _xz_error_pct(facts: Facts) -> float:
-    table = facts["003-table2"]
+def _xz_error_pct(claims: Claims) -> float:
+    table = claims["003-table2"]
     row = next(row for row in table.values["rows"] if row[:2] == ["xz", 0])
-    line, speeds = _line(table, facts, FAST), _solved(row, FAST, table, facts)
+    line, speeds = _line(table, claims, FAST), _solved(row, FAST, table, claims)
     size = MB * table.values["US_MB"]
     promised = piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, speeds.compress_bps)
     return error_pct({"printed_bps": promised, "measured_bps": MBPS * row[FAST]})
 
 
-CHECKS = {"003-err-def": error_sign}
+CHECKS = {"003-err-def": check_error_sign}

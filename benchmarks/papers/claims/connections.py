@@ -2,20 +2,20 @@
 
 import random
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    computed,
-    elsewhere,
-    holds_for_all,
-    property_of,
-    recomputed,
-    recovered,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_printed,
+    compare_property,
+    compare_recovered,
+    make_finding,
+    make_finding_elsewhere,
 )
-from benchmarks.papers.printed import printed
+from benchmarks.papers.printed import printed_range
 from tradewind.connections.advice import MAX_CONNECTIONS
 from tradewind.connections.analysis import effective_concurrency, idle_s
 from tradewind.connections.caching import cache_class
@@ -49,67 +49,73 @@ def _sent(rounds: int, sender: Sender) -> list[float]:
     return sent
 
 
-def windows(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
+def check_windows(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
     told: list[Comparison] = []
     for name, growth, rounds in (("reno", RENO, values["rtts_500kB"][0]), ("fld", FLD_TCP, values["rtts_500kB"][1])):
         sender = Sender(initial_window_segments=values["iw"], segment_bytes=values["seg"], growth=growth)
-        told.append(computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
+        told.append(compare_computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
         printed_sums = values[f"{name}_cum"]
         ours = _sent(len(printed_sums), sender)
         told.append(
-            holds_for_all(
+            compare_cases(
                 f"{name}: points of the curve",
                 len(printed_sums),
                 sum(a == b for a, b in zip(printed_sums, ours, strict=True)),
             )
         )
-        told.append(computed(f"{name}: bytes after the last round", printed_sums[-1], ours[-1]))
-    return compared(*told)
+        told.append(compare_computed(f"{name}: bytes after the last round", printed_sums[-1], ours[-1]))
+    return make_finding(*told)
 
 
-def _path(setup: Fact, name: str) -> Path:
-    each = setup.values[name]
+def _path(check_setup: Claim, name: str) -> Path:
+    each = check_setup.values[name]
     return Path(bandwidth_bps=each["eff"] * MBIT, rtt_s=2 * each["owd_ms"] / 1e3)
 
 
-def filled_path(fact: Fact, facts: Facts) -> Finding:
+def check_filled_path(claim: Claim, claims: Claims) -> Finding:
     """Figure 1 counts without a bottleneck, as its text says; its own LTE path is one, which a few windows fill."""
-    path = _path(facts["004-setup"], "LTE")
-    rounds = facts["004-fig1"].values["rtts_500kB"][1]
+    path = _path(claims["004-setup"], "LTE")
+    rounds = claims["004-fig1"].values["rtts_500kB"][1]
     sender = Sender(growth=FLD_TCP)
     assert path.bdp_bytes is not None
     assert path.rtt_s is not None
     assert path.bandwidth_bps is not None
     at_line_rate = BITS_PER_BYTE * FLOW_BYTES / path.bandwidth_bps / path.rtt_s
     ours = send(FLOW_BYTES, sender, path).duration_s / path.rtt_s
-    return compared(
-        recovered("LTE: bandwidth times round trip, bytes", fact.values["BDP_B"], path.bdp_bytes),
-        recovered(
-            "LTE: round trips of 500 kB at its rate", fact.values["500kB_line_rate_RTTs"], at_line_rate, relative=0.001
+    return make_finding(
+        compare_recovered("LTE: bandwidth times round trip, bytes", claim.values["BDP_B"], path.bdp_bytes),
+        compare_recovered(
+            "LTE: round trips of 500 kB at its rate", claim.values["500kB_line_rate_RTTs"], at_line_rate, relative=0.001
         ),
-        property_of("LTE: its rate alone takes 500 kB longer than figure 1", at_line_rate > rounds, by=By.ARITHMETIC),
-        property_of("LTE: FLD_TCP by our model takes no less than that", ours >= at_line_rate),
+        compare_property(
+            "LTE: its rate alone takes 500 kB longer than figure 1", at_line_rate > rounds, source=Source.ARITHMETIC
+        ),
+        compare_property("LTE: FLD_TCP by our model takes no less than that", ours >= at_line_rate),
     )
 
 
-def fld_tcp(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
+def check_fld_tcp(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
     sender = Sender(initial_window_segments=values["iw"], segment_bytes=1, growth=WindowGrowth(values["ss_factor"]))
     window, loaded = Window.of(sender), Parameters()
     for _ in range(4):
         window = window.sending(window.window_bytes, sender)
-    return compared(
-        property_of(
+    return make_finding(
+        compare_property(
             "our model and what the kernel is told are the same",
             (INITIAL_WINDOW_SEGMENTS, FLD_TCP.factor, FLD_TCP.below_bytes)
             == (loaded.initial_window_segments, loaded.growth_factor, loaded.threshold_bytes),
         ),
-        computed("initial window that the kernel is told, segments", values["iw"], loaded.initial_window_segments),
-        computed("growth that it is told", values["ss_factor"], loaded.growth_factor),
-        computed("threshold that it is told, bytes", values["threshold_B"], loaded.threshold_bytes),
-        computed("window after four rounds, segments", values["iw"] * values["ss_factor"] ** 4, window.window_bytes),
-        property_of(
+        compare_computed(
+            "initial window that the kernel is told, segments", values["iw"], loaded.initial_window_segments
+        ),
+        compare_computed("growth that it is told", values["ss_factor"], loaded.growth_factor),
+        compare_computed("threshold that it is told, bytes", values["threshold_B"], loaded.threshold_bytes),
+        compare_computed(
+            "window after four rounds, segments", values["iw"] * values["ss_factor"] ** 4, window.window_bytes
+        ),
+        compare_property(
             "beyond the threshold as Reno",
             FLD_TCP.after(values["threshold_B"]) == RENO.factor,
             claimed=values["after"] == "reno",
@@ -117,39 +123,46 @@ def fld_tcp(fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def setup(fact: Fact, _facts: Facts) -> Finding:
-    lte = fact.values["LTE"]
-    return elsewhere(
-        PAGES, [recomputed("LTE: twice the one-way delay, ms", lte["rtt_min_ms"], 2 * printed(lte["owd_ms"]))]
+def check_setup(claim: Claim, _claims: Claims) -> Finding:
+    lte = claim.values["LTE"]
+    return make_finding_elsewhere(
+        PAGES,
+        [compare_printed("LTE: twice the one-way delay, ms", lte["rtt_min_ms"], 2 * printed_range(lte["owd_ms"]))],
     )
 
 
-def of_its_pages(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(PAGES)
+def check_of_its_pages(_claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere(PAGES)
 
 
-def caches(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
+def check_caches(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
     classes = {"hit": "HIT from squid", "miss": "MISS from squid", "foreign": "HIT from elsewhere", "none": ""}
     ours = {name: cache_class(header, "squid") for name, header in classes.items()}
-    return elsewhere(
+    return make_finding_elsewhere(
         f"{PAGES}; what its proxy had already is of its users",
         [
-            recomputed("objects from its proxy, %", values["squid"], printed(values["hit"]) + printed(values["miss"])),
-            recomputed(
-                "objects from elsewhere, %", values["else"], printed(values["foreign"]) + printed(values["none"])
+            compare_printed(
+                "objects from its proxy, %",
+                values["squid"],
+                printed_range(values["hit"]) + printed_range(values["miss"]),
             ),
-            computed("classes of objects that our analysis tells apart", len(classes), len(set(ours.values()))),
+            compare_printed(
+                "objects from elsewhere, %",
+                values["else"],
+                printed_range(values["foreign"]) + printed_range(values["none"]),
+            ),
+            compare_computed("classes of objects that our analysis tells apart", len(classes), len(set(ours.values()))),
         ],
     )
 
 
-def page_classes(fact: Fact, _facts: Facts) -> Finding:
+def check_page_classes(claim: Claim, _claims: Claims) -> Finding:
     """Their sum; of how many loads the shares are, it does not say."""
-    total_pct = sum(fact.values.values())
-    return elsewhere(
+    total_pct = sum(claim.values.values())
+    return make_finding_elsewhere(
         f"{PAGES}; which of them were encrypted is of their year",
-        [computed("sum of the classes, %", 100.0, total_pct, relative=ROUNDING, by=By.ARITHMETIC)],
+        [compare_computed("sum of the classes, %", 100.0, total_pct, relative=ROUNDING, source=Source.ARITHMETIC)],
     )
 
 
@@ -167,13 +180,13 @@ def _milliseconds(intervals: list[Interval]) -> set[int]:
     return {ms for begin, end in intervals for ms in range(round(begin * 1e3), round(end * 1e3))}
 
 
-def net_transfer_time(_fact: Fact, _facts: Facts) -> Finding:
+def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
     """By counting the milliseconds of a made page in which an object is received."""
     load_s, connections = _made_page()
     received = [each for connection in connections for each in connection]
     counted_s = len([ms for ms in _milliseconds(received) if ms < load_s * 1e3]) / 1e3
-    return compared(
-        recovered(
+    return make_finding(
+        compare_recovered(
             "s of a page that something is received",
             counted_s,
             load_s - idle_s(load_s, received),
@@ -182,21 +195,21 @@ def net_transfer_time(_fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def concurrency(_fact: Fact, _facts: Facts) -> Finding:
+def check_concurrency(_claim: Claim, _claims: Claims) -> Finding:
     _, connections = _made_page()
     each = [_milliseconds(connection) for connection in connections]
     counted = sum(map(len, each)) / len(set().union(*each))
     busy = [[(0.0, 1.0)], [(0.0, 0.5)]]
-    return elsewhere(
+    return make_finding_elsewhere(
         PAGES,
         [
-            recovered(
+            compare_recovered(
                 "connections that receive at once on a page",
                 counted,
                 effective_concurrency(connections) or 0.0,
                 relative=ROUNDING,
             ),
-            computed("of one and a half that are always busy", 1.5, effective_concurrency(busy) or 0.0),
+            compare_computed("of one and a half that are always busy", 1.5, effective_concurrency(busy) or 0.0),
         ],
     )
 
@@ -208,25 +221,25 @@ def _gain_s(path: Path, size_bytes: float) -> float:
     )
 
 
-def faster_pages(_fact: Fact, facts: Facts) -> Finding:
+def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
     """Which way it goes, by the round model, for flows of all sizes between 30 kB and the threshold."""
     sizes = [30_000 * 2**n for n in range(7)]
-    gains = {name: sum(_gain_s(_path(facts["004-setup"], name), size) for size in sizes) for name in ("LTE", "3G")}
-    return elsewhere(
+    gains = {name: sum(_gain_s(_path(claims["004-setup"], name), size) for size in sizes) for name in ("LTE", "3G")}
+    return make_finding_elsewhere(
         PAGES,
         [
-            property_of("FLD_TCP is faster over LTE, by the round model", gains["LTE"] > 0),
-            property_of("and over 3G", gains["3G"] > 0),
-            property_of("and saves more over 3G", gains["3G"] > gains["LTE"]),
+            compare_property("FLD_TCP is faster over LTE, by the round model", gains["LTE"] > 0),
+            compare_property("and over 3G", gains["3G"] > 0),
+            compare_property("and saves more over 3G", gains["3G"] > gains["LTE"]),
         ],
     )
 
 
-def shorter_connections(_fact: Fact, facts: Facts) -> Finding:
+def check_shorter_connections(_claim: Claim, claims: Claims) -> Finding:
     """No flow is slower by the round model, whatever is sent in it."""
-    gains = [_gain_s(_path(facts["004-setup"], name), 1448.0 * n) for name in ("LTE", "3G") for n in range(1, 1400, 7)]
-    return elsewhere(
-        PAGES, [property_of("no flow takes longer with FLD_TCP, by the round model", min(gains) >= -ROUNDING)]
+    gains = [_gain_s(_path(claims["004-setup"], name), 1448.0 * n) for name in ("LTE", "3G") for n in range(1, 1400, 7)]
+    return make_finding_elsewhere(
+        PAGES, [compare_property("no flow takes longer with FLD_TCP, by the round model", min(gains) >= -ROUNDING)]
     )
 
 
@@ -234,47 +247,51 @@ DOUBLED = 2
 """What the paper's words have a window of CUBIC do in slow start."""
 
 
-def first_objects(fact: Fact, facts: Facts) -> Finding:
-    path = _path(facts["004-setup"], "LTE")
+def check_first_objects(claim: Claim, claims: Claims) -> Finding:
+    path = _path(claims["004-setup"], "LTE")
     assert path.rtt_s is not None
     first = [_sent(2, Sender(growth=growth)) for growth in (RENO, FLD_TCP)]
-    return elsewhere(
+    return make_finding_elsewhere(
         PAGES,
         [
-            recomputed("round trip of a bin, ms", fact.values["rtt_ms"], path.rtt_s * 1e3),
-            computed("largest object of the first bin, bytes", fact.values["rtt1_B"], first[0][0], relative=0.05),
-            computed(
+            compare_printed("round trip of a bin, ms", claim.values["rtt_ms"], path.rtt_s * 1e3),
+            compare_computed(
+                "largest object of the first bin, bytes", claim.values["rtt1_B"], first[0][0], relative=0.05
+            ),
+            compare_computed(
                 "window of the second round over the first, CUBIC",
                 DOUBLED,
                 (first[0][1] - first[0][0]) / first[0][0],
             ),
-            computed(
-                "the same with FLD_TCP", facts["004-fld"].values["ss_factor"], (first[1][1] - first[1][0]) / first[1][0]
+            compare_computed(
+                "the same with FLD_TCP",
+                claims["004-fld"].values["ss_factor"],
+                (first[1][1] - first[1][0]) / first[1][0],
             ),
         ],
     )
 
 
-def introduction(fact: Fact, _facts: Facts) -> Finding:
-    least, most = fact.values["conns"]
-    return elsewhere(
+def check_introduction(claim: Claim, _claims: Claims) -> Finding:
+    least, most = claim.values["conns"]
+    return make_finding_elsewhere(
         "figures of others, quoted",
-        [property_of("connections of a browser to one server, as we assume", least <= MAX_CONNECTIONS <= most)],
+        [compare_property("connections of a browser to one server, as we assume", least <= MAX_CONNECTIONS <= most)],
     )
 
 
 CHECKS = {
-    "004-fig1": windows,
-    "004-fig1-bdp": filled_path,
-    "004-fld": fld_tcp,
-    "004-setup": setup,
-    "004-fig4": caches,
-    "004-fig5": page_classes,
-    "004-nettime": net_transfer_time,
-    "004-fig6": faster_pages,
-    "004-fig7": of_its_pages,
-    "004-fig8": concurrency,
-    "004-fig9-10": shorter_connections,
-    "004-fig11": first_objects,
-    "004-intro": introduction,
+    "004-fig1": check_windows,
+    "004-fig1-bdp": check_filled_path,
+    "004-fld": check_fld_tcp,
+    "004-setup": check_setup,
+    "004-fig4": check_caches,
+    "004-fig5": check_page_classes,
+    "004-nettime": check_net_transfer_time,
+    "004-fig6": check_faster_pages,
+    "004-fig7": check_of_its_pages,
+    "004-fig8": check_concurrency,
+    "004-fig9-10": check_shorter_connections,
+    "004-fig11": check_first_objects,
+    "004-intro": check_introduction,
 }

@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    computed,
-    elsewhere,
-    holds_for_all,
-    property_of,
-    recomputed,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_printed,
+    compare_property,
+    make_finding,
+    make_finding_elsewhere,
 )
 from tradewind.dataset import DataSet, classify_file
 from tradewind.energy.measured import EnergyReading
@@ -69,31 +69,31 @@ FIELD_OF = {
 
 def _in_a_log_row(names: list[str]) -> Comparison:
     known = [name for name in names if name in FIELD_OF and _has(*FIELD_OF[name])]
-    return holds_for_all("its fields: a row of our log has them", len(names), len(known))
+    return compare_cases("its fields: a row of our log has them", len(names), len(known))
 
 
 def _has(kind: type, name: str) -> bool:
     return name in {each.name for each in fields(kind)}
 
 
-def headlines(fact: Fact, facts: Facts) -> Finding:
+def check_headlines(claim: Claim, claims: Claims) -> Finding:
     """What the abstract promises "up to" is no less than what section V tells, of files of middle size alone."""
-    most, told = fact.values, facts["001-res-guc"].values
+    most, told = claim.values, claims["001-res-guc"].values
     pairs = (
         ("energy saved against the closest rival", "vs_best_energy_pct", "minpow_vs_alan_pct"),
         ("throughput over the closest rival", "vs_best_thr_X", "maxth_vs_alan"),
         ("throughput over the baseline", "vs_base_thr_X", "maxth_vs_guc"),
     )
-    return elsewhere(
+    return make_finding_elsewhere(
         "its panels of small and large files; and the energy of its baseline, which section V does not tell",
         [
-            property_of(f"{what}: section V tells no more", told[one] <= most[all_], by=By.ARITHMETIC)
+            compare_property(f"{what}: section V tells no more", told[one] <= most[all_], source=Source.ARITHMETIC)
             for what, all_, one in pairs
         ],
     )
 
 
-def parameters(_fact: Fact, _facts: Facts) -> Finding:
+def check_parameters(_claim: Claim, _claims: Claims) -> Finding:
     """Without requests ahead each file costs a round trip more: time by our prior less that with many ahead."""
     rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
     at = throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
@@ -103,23 +103,23 @@ def parameters(_fact: Fact, _facts: Facts) -> Finding:
         return BITS_PER_BYTE * data.total_bytes / at(setting)
 
     idle_s = (seconds(1, 1) - seconds(1, 10**9)) / data.file_count
-    return compared(
-        computed("idle round trips a file without requests ahead", 1, idle_s / rtt_s, relative=1e-5),
-        property_of(
+    return make_finding(
+        compare_computed("idle round trips a file without requests ahead", 1, idle_s / rtt_s, relative=1e-5),
+        compare_property(
             "no less than files times round trip over concurrency", seconds(4, 1) >= data.file_count * rtt_s / 4
         ),
     )
 
 
-def model_inputs(fact: Fact, _facts: Facts) -> Finding:
-    return compared(_in_a_log_row(fact.values["inputs"]))
+def check_model_inputs(claim: Claim, _claims: Claims) -> Finding:
+    return make_finding(_in_a_log_row(claim.values["inputs"]))
 
 
-def log_schema(fact: Fact, _facts: Facts) -> Finding:
-    return compared(_in_a_log_row(fact.values["fields"]))
+def check_log_schema(claim: Claim, _claims: Claims) -> Finding:
+    return make_finding(_in_a_log_row(claim.values["fields"]))
 
 
-def bandwidth_shares(_fact: Fact, _facts: Facts) -> Finding:
+def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
     """Equation 4: what our residual leaves adds up to the bandwidth wherever it is not below 0."""
     rng = np.random.default_rng(SEED)
     bandwidth = np.full(1000, 1e9)
@@ -127,43 +127,43 @@ def bandwidth_shares(_fact: Fact, _facts: Facts) -> Finding:
     unknown = unknown_rate_bps(bandwidth, actual, known, lost)
     left = bandwidth - actual - known - lost
     summed = actual + known + unknown + lost
-    return compared(
-        computed(
+    return make_finding(
+        compare_computed(
             "sum of the shares over the bandwidth", 1.0, float(np.mean(summed[left >= 0]) / 1e9), relative=ROUNDING
         ),
-        computed("residuals below 0", 0, int(np.sum(unknown < 0))),
+        compare_computed("residuals below 0", 0, int(np.sum(unknown < 0))),
     )
 
 
-def tiers(fact: Fact, _facts: Facts) -> Finding:
+def check_tiers(claim: Claim, _claims: Claims) -> Finding:
     """Each leaf of ours in one data set tier, whatever the order of rows; the first tier is the link itself."""
     rng = np.random.default_rng(SEED)
     size = np.exp2(np.concatenate([rng.normal(m, 0.2, 400) for m in (14, 20, 26)]))
     points = coordinates(size, np.full(1200, 64.0), np.tile([0.1, 0.7], 600))
     found = [find_tiers(MicroClusters.of_points(each)).leaves for each in (points, points[rng.permutation(1200)])]
     centres = {(leaf.dataset_tier, leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in found[0]}
-    return compared(
-        computed(
+    return make_finding(
+        compare_computed(
             "tiers below the link",
-            len(fact.values["tiers"]) - 1,
+            len(claim.values["tiers"]) - 1,
             len({"dataset_tier", "load_tier"} & {f.name for f in fields(found[0][0])}),
         ),
-        computed(
+        compare_computed(
             "data set tiers that share a leaf with another",
             0,
             len(centres) - len({leaf.dataset_tier for leaf in found[0]}),
         ),
-        property_of("the same leaves in another order of rows", found[0] == found[1]),
+        compare_property("the same leaves in another order of rows", found[0] == found[1]),
     )
 
 
-def accuracy(fact: Fact, _facts: Facts) -> Finding:
+def check_accuracy(claim: Claim, _claims: Claims) -> Finding:
     train, test = random_split(1000, np.random.default_rng(SEED))
-    return elsewhere(
+    return make_finding_elsewhere(
         "its two weeks of logs, and what it means by accuracy",
         [
-            computed("share of rows that are learned from", fact.values["train"], float(train.mean())),
-            computed("share of rows held out", fact.values["test"], float(test.mean()), relative=ROUNDING),
+            compare_computed("share of rows that are learned from", claim.values["train"], float(train.mean())),
+            compare_computed("share of rows held out", claim.values["test"], float(test.mean()), relative=ROUNDING),
         ],
     )
 
@@ -176,25 +176,27 @@ SUITED_STREAMS = 2
 """Buffers are set to what a path holds: in Gbyte/s its two would take 9 and 13 streams."""
 
 
-def sites(fact: Fact, _facts: Facts) -> Finding:
+def check_sites(claim: Claim, _claims: Claims) -> Finding:
     """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     told = []
-    for name, site in fact.values.items():
+    for name, site in claim.values.items():
         ours = parallelism(_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
-        told.append(property_of(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS))
-    return elsewhere("its hosts at IBM and XSEDE", told)
+        told.append(
+            compare_property(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS)
+        )
+    return make_finding_elsewhere("its hosts at IBM and XSEDE", told)
 
 
-def data_sets(fact: Fact, facts: Facts) -> Finding:
+def check_data_sets(claim: Claim, claims: Claims) -> Finding:
     """Its three classes of files are ours on its path of 10 Gbit/s."""
-    bdp = _bdp_bytes(facts["001-table1"].values["XSEDE"])
+    bdp = _bdp_bytes(claims["001-table1"].values["XSEDE"])
     units = {"MB": MB, "GB": GB}
-    named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in fact.values.items()}
+    named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in claim.values.items()}
     right = sum(classify_file(size, bdp).value == name for name, size in named.items())
-    return compared(holds_for_all("classes: ours by their middle", len(named), right))
+    return make_finding(compare_cases("classes: ours by their middle", len(named), right))
 
 
-def htee_search(fact: Fact, _facts: Facts) -> Finding:
+def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
     """Ours on a made host, whose power rises with the square of its channels: what it tries, and what it keeps."""
     limit, best = 12, 7
     search, _ = (tuner := htee.HTEE((), Path(bandwidth_bps=1e9, rtt_s=0.02), limit)).begin()
@@ -203,15 +205,15 @@ def htee_search(fact: Fact, _facts: Facts) -> Finding:
         tried.append(search.channels)
         search, _ = tuner.step(search, _tick(number, search.channels, power_w=best**2 + search.channels**2))
     levels = list(dict.fromkeys(tried))
-    return compared(
-        computed("channels that it begins with", 1, levels[0]),
-        holds_for_all(
+    return make_finding(
+        compare_computed("channels that it begins with", 1, levels[0]),
+        compare_cases(
             "steps: so many channels more",
             len(levels) - 1,
-            sum(b - a == fact.values["step"] for a, b in pairwise(levels)),
+            sum(b - a == claim.values["step"] for a, b in pairwise(levels)),
         ),
-        property_of("it goes up to the limit, not beyond", limit - fact.values["step"] < max(levels) <= limit),
-        computed("channels that it keeps", best, tried[-1]),
+        compare_property("it goes up to the limit, not beyond", limit - claim.values["step"] < max(levels) <= limit),
+        compare_computed("channels that it keeps", best, tried[-1]),
     )
 
 
@@ -224,53 +226,53 @@ def _tick(number: int, channels: int, *, power_w: float) -> TickSample:
     )  # fmt: skip
 
 
-def rivals(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("its hosts at IBM and XSEDE, and their RAPL counters")
+def check_rivals(_claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere("its hosts at IBM and XSEDE, and their RAPL counters")
 
 
-def rclone(fact: Fact, _facts: Facts) -> Finding:
+def check_rclone(claim: Claim, _claims: Claims) -> Finding:
     """Its default is said to be connections of a single file; the flag of that number counts files at once."""
-    count = fact.values["transfers"]
+    count = claim.values["transfers"]
     flag = next(
         each
         for each in flags_for_tool("rclone", Parameters(concurrency=count)).flags
         if each.words == ("--transfers", str(count))
     )
-    return compared(property_of("rclone's four are streams of one file", flag.parameter == "parallelism"))
+    return make_finding(compare_property("rclone's four are streams of one file", flag.parameter == "parallelism"))
 
 
-def labels(fact: Fact, _facts: Facts) -> Finding:
+def check_labels(claim: Claim, _claims: Claims) -> Finding:
     """Panels of medium files by their letters, a as 1: what the text says beside what the captions say."""
-    panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", fact.statement)
+    panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", claim.statement)
     if panels is None:
-        raise InvalidValue(fact.id, "does not tell the panels of the text and of the captions")
+        raise InvalidValue(claim.id, "does not tell the panels of the text and of the captions")
     first, last, first_captioned, last_captioned = (ord(letter) - ord("a") + 1 for letter in panels.groups())
-    return compared(
-        recomputed("first panel of medium files: text beside captions", first, first_captioned),
-        recomputed("last panel of medium files: text beside captions", last, last_captioned),
-        recomputed(
+    return make_finding(
+        compare_printed("first panel of medium files: text beside captions", first, first_captioned),
+        compare_printed("last panel of medium files: text beside captions", last, last_captioned),
+        compare_printed(
             "panels of medium files: text beside captions", last - first + 1, last_captioned - first_captioned + 1
         ),
     )
 
 
-def violations(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("its hosts; and it does not say of what the 3 to 6 % are a share")
+def check_violations(_claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere("its hosts; and it does not say of what the 3 to 6 % are a share")
 
 
 CHECKS = {
-    "001-abstract": headlines,
-    "001-params": parameters,
-    "001-eq3": model_inputs,
-    "001-eq4": bandwidth_shares,
-    "001-step1": log_schema,
-    "001-step3": tiers,
-    "001-step4": accuracy,
-    "001-table1": sites,
-    "001-datasets": data_sets,
-    "001-htee": htee_search,
-    "001-res-guc": rivals,
-    "001-rclone": rclone,
-    "001-fig2-labels": labels,
-    "001-sla-viol": violations,
+    "001-abstract": check_headlines,
+    "001-params": check_parameters,
+    "001-eq3": check_model_inputs,
+    "001-eq4": check_bandwidth_shares,
+    "001-step1": check_log_schema,
+    "001-step3": check_tiers,
+    "001-step4": check_accuracy,
+    "001-table1": check_sites,
+    "001-datasets": check_data_sets,
+    "001-htee": check_htee_search,
+    "001-res-guc": check_rivals,
+    "001-rclone": check_rclone,
+    "001-fig2-labels": check_labels,
+    "001-sla-viol": check_violations,
 }

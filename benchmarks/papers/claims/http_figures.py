@@ -6,10 +6,19 @@ What the testbed has to say of them is in `measured`.
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.claims.http_sla import HOSTS
-from benchmarks.papers.finding import By, Finding, compared, computed, elsewhere, holds_for_all, property_of, recomputed
-from benchmarks.papers.printed import printed, readings_of_bytes
+from benchmarks.papers.finding import (
+    Finding,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_printed,
+    compare_property,
+    make_finding,
+    make_finding_elsewhere,
+)
+from benchmarks.papers.printed import printed_range, read_bytes_both_ways
 from tradewind.dataset import DataSet
 from tradewind.energy.measured import base_energy_j
 from tradewind.heuristics import parallelism, pipelining
@@ -23,34 +32,38 @@ MOST_FILES, PIPELINED, MOST_STREAMS = 16, 32, 8
 """The most that it tries of each."""
 
 
-def figure_2(fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(
+def check_figure_2(claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere(
         HOSTS,
         [
-            recomputed(f"{name}: highest rate over that of one file at a time", ratio, printed(most) / printed(least))
-            for name, (least, most, ratio) in fact.values["cc"].items()
+            compare_printed(
+                f"{name}: highest rate over that of one file at a time",
+                ratio,
+                printed_range(most) / printed_range(least),
+            )
+            for name, (least, most, ratio) in claim.values["cc"].items()
         ],
     )
 
 
-def figure_3(fact: Fact, facts: Facts) -> Finding:
+def check_figure_3(claim: Claim, claims: Claims) -> Finding:
     """Requests ahead are said to gain less on the longer path; by the model they gain more, since they hide trips."""
-    near, far = facts["002-fig2"].values, fact.values
+    near, far = claims["002-fig2"].values, claim.values
     told = []
-    for name, _, files, _, mean, *_ in facts["002-table1"].values["rows"]:
+    for name, _, files, _, mean, *_ in claims["002-table1"].values["rows"]:
         if name.upper() == "VIDEO":
             continue
         key = next(each for each in far["pp_gain_pct"] if each.lower() == name.lower())
-        data = DataSet(file_count=files, total_bytes=round(files * readings_of_bytes(mean)[0].value))
+        data = DataSet(file_count=files, total_bytes=round(files * read_bytes_both_ways(mean)[0].value))
         gains = [_pipelining_gain(each["rtt_ms"], near["bw_Mbps"], data) for each in (near, far)]
         told.append(
-            property_of(
+            compare_property(
                 f"{name}: requests ahead gain less on the longer path",
                 gains[1] < gains[0],
                 claimed=far["pp_gain_pct"][key] < near["pp_gain_pct"][key],
             )
         )
-    return elsewhere(HOSTS, told)
+    return make_finding_elsewhere(HOSTS, told)
 
 
 def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
@@ -59,104 +72,110 @@ def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
     return at(many) / at(one) - 1
 
 
-def figure_4(fact: Fact, facts: Facts) -> Finding:
+def check_figure_4(claim: Claim, claims: Claims) -> Finding:
     """All parameters together gain at least what concurrency alone does in figure 2."""
-    single = facts["002-fig2"].values["cc"]
-    return elsewhere(
+    single = claims["002-fig2"].values["cc"]
+    return make_finding_elsewhere(
         HOSTS,
         [
-            property_of(
+            compare_property(
                 f"{name}: together no less than the best alone",
-                printed(gained).high >= printed(single[key][2]).low,
-                by=By.ARITHMETIC,
+                printed_range(gained).high >= printed_range(single[key][2]).low,
+                source=Source.ARITHMETIC,
             )
-            for name, (gained, _) in fact.values.items()
+            for name, (gained, _) in claim.values.items()
             for key in single
             if key.lower() == name.lower()
         ],
     )
 
 
-def figure_5(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
+def check_figure_5(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
     told = []
     for which, power_w, time_s, energy_j in zip(
         ("one file at a time", "the most at a time"), values["P_W"], values["t_s"], values["E_J"], strict=True
     ):
-        told.append(recomputed(f"{which}: power times time, J", energy_j, printed(power_w) * printed(time_s)))
         told.append(
-            computed(f"{which}: the same by our energy, J", energy_j, base_energy_j(time_s, power_w), relative=0.03)
+            compare_printed(f"{which}: power times time, J", energy_j, printed_range(power_w) * printed_range(time_s))
         )
-    return elsewhere(HOSTS, told)
+        told.append(
+            compare_computed(
+                f"{which}: the same by our energy, J", energy_j, base_energy_j(time_s, power_w), relative=0.03
+            )
+        )
+    return make_finding_elsewhere(HOSTS, told)
 
 
-def figure_6(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
-    return elsewhere(
+def check_figure_6(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
+    return make_finding_elsewhere(
         "hosts and a path of 10 Gbit/s, which two cores do not emulate",
         [
-            property_of(
+            compare_property(
                 "the peak of brute force is within its range",
                 values["bf_peak_about"] <= values["bf_max"],
-                by=By.ARITHMETIC,
+                source=Source.ARITHMETIC,
             )
         ],
     )
 
 
-def figure_7(fact: Fact, _facts: Facts) -> Finding:
-    order = fact.values["bf_pct"]
+def check_figure_7(claim: Claim, _claims: Claims) -> Finding:
+    order = claim.values["bf_pct"]
     nearest = order["EE"] == max(order.values())
-    return elsewhere(HOSTS, [property_of("EE is nearest to brute force", nearest, by=By.ARITHMETIC)])
+    return make_finding_elsewhere(
+        HOSTS, [compare_property("EE is nearest to brute force", nearest, source=Source.ARITHMETIC)]
+    )
 
 
-def figure_8(fact: Fact, _facts: Facts) -> Finding:
-    slow, fast = fact.values["Mbps"]
-    return elsewhere(
+def check_figure_8(claim: Claim, _claims: Claims) -> Finding:
+    slow, fast = claim.values["Mbps"]
+    return make_finding_elsewhere(
         HOSTS,
         [
-            recomputed(
+            compare_printed(
                 "energy saved at best, as in the abstract, %",
-                fact.number_after("'up to"),
-                printed(-fact.values["mine_pct"]),
+                claim.find_number_after("'up to"),
+                printed_range(-claim.values["mine_pct"]),
             ),
-            property_of("MaxThr's rate rises with channels", fast > slow, by=By.ARITHMETIC),
+            compare_property("MaxThr's rate rises with channels", fast > slow, source=Source.ARITHMETIC),
         ],
     )
 
 
-def flexible(fact: Fact, _facts: Facts) -> Finding:
-    values = fact.values
-    share = fact.number_after("(10G);")
-    return elsewhere(
+def check_flexible(claim: Claim, _claims: Claims) -> Finding:
+    values = claim.values
+    share = claim.find_number_after("(10G);")
+    return make_finding_elsewhere(
         HOSTS,
         [
-            recomputed(
+            compare_printed(
                 "target of 95 % of the highest rate, Mbit/s",
                 values["t95_Mbps"],
-                printed(values["max_Mbps"]) * (share / 100),
+                printed_range(values["max_Mbps"]) * (share / 100),
             )
         ],
     )
 
 
-def rules(_fact: Fact, facts: Facts) -> Finding:
+def check_rules(_claim: Claim, claims: Claims) -> Finding:
     """Files at once first, requests ahead below the bandwidth-delay product, streams for large files: by our forms."""
-    values = facts["002-fig2"].values
+    values = claims["002-fig2"].values
     path = Path(bandwidth_bps=values["bw_Mbps"] * MBIT, rtt_s=values["rtt_ms"] / 1e3)
     bdp = path.bdp_bytes or 0.0
     small, large = bdp / 50, bdp * 50
-    gains = [_gains(path, row) for row in facts["002-table1"].values["rows"]]
-    return compared(
-        holds_for_all(
+    gains = [_gains(path, row) for row in claims["002-table1"].values["rows"]]
+    return make_finding(
+        compare_cases(
             f"data sets: {MOST_FILES} files gain no less than {PIPELINED} requests ahead or {MOST_STREAMS} streams",
             len(gains),
             sum(gain[0] == max(gain) for gain in gains),
         ),
-        property_of("files below the bandwidth-delay product are asked for ahead", pipelining(bdp, small) > 1),
-        computed("requests in flight for a file far above it", 1, pipelining(bdp, large)),
-        computed("streams for a small file", 1, parallelism(bdp, small, bdp / 8)),
-        property_of("streams for a large file are several", parallelism(bdp, large, bdp / 8) > 1),
+        compare_property("files below the bandwidth-delay product are asked for ahead", pipelining(bdp, small) > 1),
+        compare_computed("requests in flight for a file far above it", 1, pipelining(bdp, large)),
+        compare_computed("streams for a small file", 1, parallelism(bdp, small, bdp / 8)),
+        compare_property("streams for a large file are several", parallelism(bdp, large, bdp / 8) > 1),
     )
 
 
@@ -174,13 +193,13 @@ def _gains(path: Path, row: list[Any]) -> list[float]:
 
 
 CHECKS = {
-    "002-lessons": rules,
-    "002-fig2": figure_2,
-    "002-fig3": figure_3,
-    "002-fig4": figure_4,
-    "002-fig5": figure_5,
-    "002-fig6": figure_6,
-    "002-fig7": figure_7,
-    "002-fig8": figure_8,
-    "002-flex-res": flexible,
+    "002-lessons": check_rules,
+    "002-fig2": check_figure_2,
+    "002-fig3": check_figure_3,
+    "002-fig4": check_figure_4,
+    "002-fig5": check_figure_5,
+    "002-fig6": check_figure_6,
+    "002-fig7": check_figure_7,
+    "002-fig8": check_figure_8,
+    "002-flex-res": check_flexible,
 }

@@ -5,21 +5,21 @@ import re
 from math import ceil
 from typing import Any
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    computed,
-    elsewhere,
-    holds_for_all,
-    property_of,
-    recomputed,
-    recovered,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_printed,
+    compare_property,
+    compare_recovered,
+    make_finding,
+    make_finding_elsewhere,
 )
-from benchmarks.papers.grounds import CARRIED_MBPS, CHICAGO, VIRGINIA
-from benchmarks.papers.printed import closest, readings_of_bytes
+from benchmarks.papers.paths import CARRIED_MBPS, CHICAGO, VIRGINIA
+from benchmarks.papers.printed import pick_closest, read_bytes_both_ways
 from benchmarks.testbed.peers import PEERS
 from tradewind.dataset import Chunk, ChunkKind, DataSet, classify_file
 from tradewind.energy.power_model import CalibrationSample, FineModel, fit_cpu, fit_fine
@@ -52,15 +52,19 @@ SD_TOLERANCE = 0.1
 """Of a few files drawn evenly, as the paper's were or were not."""
 
 
-def quoted(fact: Fact, _facts: Facts) -> Finding:
+def check_quoted(claim: Claim, _claims: Claims) -> Finding:
     """Of what it quotes the unit alone is ours to judge: that of an energy is no power."""
     told = []
-    if "terawatts of electricity" in fact.note:
+    if "terawatts of electricity" in claim.note:
         told.append(
-            property_of("terawatts are an energy, as it consumes them in a year", _is_energy("1TW"), by=By.ARITHMETIC)
+            compare_property(
+                "terawatts are an energy, as it consumes them in a year", _is_energy("1TW"), source=Source.ARITHMETIC
+            )
         )
-        told.append(property_of("terawatt hours are one", _is_energy("1TWh"), by=By.ARITHMETIC))
-    return elsewhere("statistics of others, quoted; what devices between the ends take is none of our accounts", told)
+        told.append(compare_property("terawatt hours are one", _is_energy("1TWh"), source=Source.ARITHMETIC))
+    return make_finding_elsewhere(
+        "statistics of others, quoted; what devices between the ends take is none of our accounts", told
+    )
 
 
 def _is_energy(text: str) -> bool:
@@ -70,81 +74,88 @@ def _is_energy(text: str) -> bool:
         return False
 
 
-def outline(fact: Fact, _facts: Facts) -> Finding:
+def check_outline(claim: Claim, _claims: Claims) -> Finding:
     """Its data sets count as far as they are numbered, and its sixth section cannot be two."""
-    items = re.findall(r"\((i+)\)", fact.statement)
-    promised = ROMAN.index(fact.word_after("Section")) + 1
-    return compared(
-        computed("numbers of its data sets that stand for one each", len(items), len(set(items)), by=By.ARITHMETIC),
-        property_of(
+    items = re.findall(r"\((i+)\)", claim.statement)
+    promised = ROMAN.index(claim.find_word_after("Section")) + 1
+    return make_finding(
+        compare_computed(
+            "numbers of its data sets that stand for one each", len(items), len(set(items)), source=Source.ARITHMETIC
+        ),
+        compare_property(
             f"section {promised} is what its outline promises, and no conclusion",
-            promised != fact.number_after("but section"),
-            by=By.ARITHMETIC,
+            promised != claim.find_number_after("but section"),
+            source=Source.ARITHMETIC,
         ),
     )
 
 
-def data_sets(fact: Fact, _facts: Facts) -> Finding:
+def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
     """Totals by either reading of the units; the spread of files drawn evenly between the least and the largest."""
     told: list[Comparison] = []
-    for name, total_mb, files, _, mean, least, most, sd in fact.values["rows"]:
-        totals = readings_of_bytes(f"{total_mb} MB")
-        means = [files * each for each in readings_of_bytes(mean)]
-        claim = next((each for each in totals if any(each.meets(own) for own in means)), totals[0])
-        told.append(recomputed(f"{name}: files times mean size, MB", claim / MB, closest(claim, means) / MB))
-        low, high, spread = (readings_of_bytes(text)[0].value for text in (least, most, sd))
+    for name, total_mb, files, _, mean, least, most, sd in claim.values["rows"]:
+        totals = read_bytes_both_ways(f"{total_mb} MB")
+        means = [files * each for each in read_bytes_both_ways(mean)]
+        claimed = next((each for each in totals if any(each.overlaps(own) for own in means)), totals[0])
+        told.append(
+            compare_printed(f"{name}: files times mean size, MB", claimed / MB, pick_closest(claimed, means) / MB)
+        )
+        low, high, spread = (read_bytes_both_ways(text)[0].value for text in (least, most, sd))
         drawn = DataSet.of_sizes(round(low + (high - low) * (n + 0.5) / files) for n in range(files))
         told.append(
-            computed(
+            compare_computed(
                 f"{name}: deviation of even sizes, kB",
                 spread / 1e3,
                 (drawn.sd_file_bytes or 0) / 1e3,
                 relative=SD_TOLERANCE,
             )
         )
-    alike = max(map(sum, zip(*map(_fitting_readings, fact.values["rows"]), strict=True)))
-    return compared(
-        recomputed("rows whose totals fit their means by one reading of MB", len(fact.values["rows"]), alike), *told
+    alike = max(map(sum, zip(*map(_fitting_readings, claim.values["rows"]), strict=True)))
+    return make_finding(
+        compare_printed("rows whose totals fit their means by one reading of MB", len(claim.values["rows"]), alike),
+        *told,
     )
 
 
 def _fitting_readings(row: list[Any]) -> tuple[bool, bool]:
     """Whether the total fits files times mean size, either reading of that, with MB decimal and binary."""
     _, total_mb, files, _, mean, *_ = row
-    decimal, binary = readings_of_bytes(f"{total_mb} MB")
-    means = [files * each for each in readings_of_bytes(mean)]
-    return any(decimal.meets(own) for own in means), any(binary.meets(own) for own in means)
+    decimal, binary = read_bytes_both_ways(f"{total_mb} MB")
+    means = [files * each for each in read_bytes_both_ways(mean)]
+    return any(decimal.overlaps(own) for own in means), any(binary.overlaps(own) for own in means)
 
 
-def power_models(fact: Fact, _facts: Facts) -> Finding:
+def check_power_models(claim: Claim, _claims: Claims) -> Finding:
     """Both models fitted to made samples of a host whose coefficients are known: recovery, no measurement."""
     draw = random.Random(SEED)
-    features = fact.values["features_fine"]
+    features = claim.values["features_fine"]
     truth = FineModel(12.0, {COMPONENT_OF[name]: 40.0 / (n + 1) for n, name in enumerate(features)})
     usages = [{name: draw.random() for name in truth.component_w} for _ in range(40)]
     samples = [CalibrationSample(n, each, truth.power_w(each) * draw.gauss(1, 0.01)) for n, each in enumerate(usages)]
     model = fit_fine(samples)
-    alone = FineModel(12.0, {COMPONENT_OF[name]: 40.0 for name in fact.values["features_cpu"]})
+    alone = FineModel(12.0, {COMPONENT_OF[name]: 40.0 for name in claim.values["features_cpu"]})
     of_cpu = fit_cpu([CalibrationSample(n, each, alone.power_w(each)) for n, each in enumerate(usages)])
-    return compared(
-        computed("components whose power is fitted", len(features), len(model.component_w)),
+    return make_finding(
+        compare_computed("components whose power is fitted", len(features), len(model.component_w)),
         *(
-            recovered(f"power of {name}, W", watts, model.component_w.get(name, 0.0), relative=SD_TOLERANCE)
+            compare_recovered(f"power of {name}, W", watts, model.component_w.get(name, 0.0), relative=SD_TOLERANCE)
             for name, watts in truth.component_w.items()
         ),
-        recovered("power of a host at full load by its CPU alone, W", 52.0, of_cpu.full_w, relative=SD_TOLERANCE),
+        compare_recovered(
+            "power of a host at full load by its CPU alone, W", 52.0, of_cpu.full_w, relative=SD_TOLERANCE
+        ),
     )
 
 
-def tools(_fact: Fact, _facts: Facts) -> Finding:
+def check_tools(_claim: Claim, _claims: Claims) -> Finding:
     """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
     wget = next(peer for peer in PEERS if peer.name == "wget")
     asked = flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
-    return elsewhere(
+    return make_finding_elsewhere(
         f"{HOSTS}, and wget and curl of its time",
         [
-            property_of("wget opens one channel", not wget.axes),
-            property_of("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in asked)),
+            compare_property("wget opens one channel", not wget.axes),
+            compare_property("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in asked)),
         ],
     )
 
@@ -159,16 +170,16 @@ def _chunks(*sizes: tuple[ChunkKind, int, int]) -> tuple[Chunk, ...]:
     return tuple(Chunk(kind, DataSet(file_count=files, total_bytes=total), None) for kind, files, total in sizes)
 
 
-def least_energy(_fact: Fact, facts: Facts) -> Finding:
+def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
     """pp = BDP/mean of its own data sets on its path of figure 2, rounded up; most channels for small files."""
-    path = facts["002-fig2"].values
+    path = claims["002-fig2"].values
     bdp = _bdp_bytes(path["bw_Mbps"], path["rtt_ms"])
     told = []
-    for name, _, _, _, mean, *_ in facts["002-table1"].values["rows"]:
-        mean_bytes = readings_of_bytes(mean)[0].value
+    for name, _, _, _, mean, *_ in claims["002-table1"].values["rows"]:
+        mean_bytes = read_bytes_both_ways(mean)[0].value
         exactly = path["bw_Mbps"] * MBIT * path["rtt_ms"] / 1e3 / 8 / mean_bytes
         told.append(
-            property_of(
+            compare_property(
                 f"{name}: requests ahead are BDP over mean size, rounded up",
                 pipelining(bdp, mean_bytes) == ceil(exactly),
             )
@@ -181,40 +192,44 @@ def least_energy(_fact: Fact, facts: Facts) -> Finding:
         16,
     )
     counts = [each.parameters.concurrency or 0 for each in plan]
-    return compared(
+    return make_finding(
         *told,
-        property_of("small files get the most channels", counts[0] == max(counts)),
-        property_of("large files the least", counts[-1] == min(counts)),
+        compare_property("small files get the most channels", counts[0] == max(counts)),
+        compare_property("large files the least", counts[-1] == min(counts)),
     )
 
 
-def most_throughput(fact: Fact, _facts: Facts) -> Finding:
+def check_most_throughput(claim: Claim, _claims: Claims) -> Finding:
     """Channels dealt in turn, as the printed order has it, beside our dealing."""
     kinds = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE)
     chunks = _chunks(*((kind, 100, 100 * MB) for kind in kinds))
     told: list[Comparison] = []
     for channels in (5, 7, 32):
-        turns = [fact.values["order"][n % len(kinds)].lower() for n in range(channels)]
+        turns = [claim.values["order"][n % len(kinds)].lower() for n in range(channels)]
         ours = dict(zip(kinds, deal_channels(chunks, channels), strict=True))
-        told.extend(computed(f"{kind} channels of {channels}", turns.count(kind), ours[kind]) for kind in kinds)
-    return compared(*told)
+        told.extend(compare_computed(f"{kind} channels of {channels}", turns.count(kind), ours[kind]) for kind in kinds)
+    return make_finding(*told)
 
 
-def energy_efficiency(fact: Fact, _facts: Facts) -> Finding:
-    levels = fact.values["levels_for_32"]
+def check_energy_efficiency(claim: Claim, _claims: Claims) -> Finding:
+    levels = claim.values["levels_for_32"]
     most = 32
     ours = efficiency_levels(most)
     told = [
-        computed("channels added at a time", fact.values["step"], EFFICIENCY_STEP),
-        computed("levels that are tried up to 32", len(levels), len(ours)),
-        property_of("the same levels", list(ours) == levels),
+        compare_computed("channels added at a time", claim.values["step"], EFFICIENCY_STEP),
+        compare_computed("levels that are tried up to 32", len(levels), len(ours)),
+        compare_property("the same levels", list(ours) == levels),
     ]
-    if "halves the search" in fact.note:
-        told.append(computed("share of all levels that such steps leave", 1 / 2, len(levels) / most, by=By.ARITHMETIC))
-    return compared(*told)
+    if "halves the search" in claim.note:
+        told.append(
+            compare_computed(
+                "share of all levels that such steps leave", 1 / 2, len(levels) / most, source=Source.ARITHMETIC
+            )
+        )
+    return make_finding(*told)
 
 
-def efficiency_metrics(_fact: Fact, _facts: Facts) -> Finding:
+def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
     """Bits a joule and throughput over energy as one measure: on a host whose rate saturates they choose otherwise."""
     data_bits, levels = 1e11, range(1, 33)
     rate_bps = {n: 1e9 * n / (n + 8) for n in levels}
@@ -222,13 +237,15 @@ def efficiency_metrics(_fact: Fact, _facts: Facts) -> Finding:
     per_bit = max(levels, key=lambda n: bits_per_joule(rate_bps[n], power_w[n]))
     by_energy = min(levels, key=lambda n: power_w[n] * data_bits / rate_bps[n])
     ratio = max(levels, key=lambda n: throughput_per_joule(rate_bps[n], power_w[n] * data_bits / rate_bps[n]))
-    return compared(
-        property_of("most bits a joule are at the level of least energy", by_energy == per_bit),
-        property_of("most throughput a joule of the whole is at the same level", per_bit == ratio, by=By.ARITHMETIC),
+    return make_finding(
+        compare_property("most bits a joule are at the level of least energy", by_energy == per_bit),
+        compare_property(
+            "most throughput a joule of the whole is at the same level", per_bit == ratio, source=Source.ARITHMETIC
+        ),
     )
 
 
-def flexible(_fact: Fact, _facts: Facts) -> Finding:
+def check_flexible(_claim: Claim, _claims: Claims) -> Finding:
     """On a link where each channel adds the same, the jump reaches the target and passes it by less than a channel."""
     one_bps, reached, passed = 37e6, 0, 0
     targets = [one_bps * 32 * share / 20 for share in range(2, 21)]
@@ -236,39 +253,42 @@ def flexible(_fact: Fact, _facts: Facts) -> Finding:
         channels = flexible_throughput_concurrency(target, one_bps, 1)
         reached += channels * one_bps >= target
         passed += channels * one_bps - target >= one_bps
-    return compared(
-        holds_for_all("targets: one jump reaches them", len(targets), reached),
-        computed("targets that it passes by a channel or more", 0, passed),
+    return make_finding(
+        compare_cases("targets: one jump reaches them", len(targets), reached),
+        compare_computed("targets that it passes by a channel or more", 0, passed),
     )
 
 
-def setup(fact: Fact, _facts: Facts) -> Finding:
+def check_setup(claim: Claim, _claims: Claims) -> Finding:
     """Whether files of these sizes are both below and above what each of its paths holds."""
     told = []
     for name, words in SETUPS.items():
-        gbps, rtt_ms = fact.number_after(words), fact.number_after(f"{words} {fact.number_after(words):g} Gbps")
+        gbps, rtt_ms = (
+            claim.find_number_after(words),
+            claim.find_number_after(f"{words} {claim.find_number_after(words):g} Gbps"),
+        )
         bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
-        kinds = [classify_file(1e3 * kb, bdp) for kb in fact.values["file_KB"]]
+        kinds = [classify_file(1e3 * kb, bdp) for kb in claim.values["file_KB"]]
         told.append(
-            property_of(
+            compare_property(
                 f"{name}: its smallest files are small there, its largest are not",
                 [kind is ChunkKind.SMALL for kind in kinds] == [True, False],
             )
         )
     carried = f"a path of a gigabit a second and more is emulated with {CARRIED_MBPS:g} Mbit/s"
-    return elsewhere(f"its hosts at Chameleon, AWS and DIDCLab; {carried}", told)
+    return make_finding_elsewhere(f"its hosts at Chameleon, AWS and DIDCLab; {carried}", told)
 
 
 CHECKS = {
-    "002-context": quoted,
-    "002-table1": data_sets,
-    "002-power-models": power_models,
-    "002-cli": tools,
-    "002-mine": least_energy,
-    "002-maxthr": most_throughput,
-    "002-ee": energy_efficiency,
-    "002-ee-metric": efficiency_metrics,
-    "002-flex": flexible,
-    "002-missing": outline,
-    "002-setup5": setup,
+    "002-context": check_quoted,
+    "002-table1": check_data_sets,
+    "002-power-models": check_power_models,
+    "002-cli": check_tools,
+    "002-mine": check_least_energy,
+    "002-maxthr": check_most_throughput,
+    "002-ee": check_energy_efficiency,
+    "002-ee-metric": check_efficiency_metrics,
+    "002-flex": check_flexible,
+    "002-missing": check_outline,
+    "002-setup5": check_setup,
 }

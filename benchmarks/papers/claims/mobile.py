@@ -5,17 +5,17 @@ from itertools import accumulate
 from math import inf
 from statistics import fmean
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    computed,
-    elsewhere,
-    holds_for_all,
-    property_of,
-    recovered,
+    Source,
+    compare_cases,
+    compare_computed,
+    compare_property,
+    compare_recovered,
+    make_finding,
+    make_finding_elsewhere,
 )
 from tradewind.dataset import DataSet
 from tradewind.energy.measured import base_energy_j, dynamic_energy_j
@@ -42,22 +42,22 @@ SEED = 7
 ROUNDING = 1e-9
 
 
-def context(fact: Fact, _facts: Facts) -> Finding:
-    low_mw, high_mw = fact.values["smartphone_power_mW"]
+def check_context(claim: Claim, _claims: Claims) -> Finding:
+    low_mw, high_mw = claim.values["smartphone_power_mW"]
     catalogue = load_shipped_catalogue()
     phones = [catalogue.devices[name] for name in DEVICE_OF.values()]
     within = [low_mw <= 1e3 * each.base_w(each.radio("wifi"), screen_on=True) <= high_mw for each in phones]
-    return elsewhere(
+    return make_finding_elsewhere(
         "counts of phones and of traffic, quoted from others",
-        [holds_for_all("profiles of its phones: within the power it gives", len(within), sum(within))],
+        [compare_cases("profiles of its phones: within the power it gives", len(within), sum(within))],
     )
 
 
-def tuned_parameters(fact: Fact, _facts: Facts) -> Finding:
-    known = [AXIS_OF.get(name) in AXES for name in fact.values["params"]]
-    return compared(
-        holds_for_all("its parameters: axes of our settings", len(known), sum(known)),
-        property_of(
+def check_tuned_parameters(claim: Claim, _claims: Claims) -> Finding:
+    known = [AXIS_OF.get(name) in AXES for name in claim.values["params"]]
+    return make_finding(
+        compare_cases("its parameters: axes of our settings", len(known), sum(known)),
+        compare_property(
             "streams are files at once by streams of each", Parameters(concurrency=4, parallelism=8).streams == 4 * 8
         ),
     )
@@ -72,7 +72,7 @@ def _trace(seconds: float) -> tuple[list[float], list[float]]:
     return time_s, power_w
 
 
-def total_energy(_fact: Fact, _facts: Facts) -> Finding:
+def check_total_energy(_claim: Claim, _claims: Claims) -> Finding:
     """Equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
     time_s, power_w = _trace(60.0)
     base_w = 0.9
@@ -82,21 +82,23 @@ def total_energy(_fact: Fact, _facts: Facts) -> Finding:
         for t0, t1, p0, p1 in zip(time_s, time_s[1:], power_w, power_w[1:], strict=False)
     )
     base_j = base_w * (time_s[-1] - time_s[0])
-    return compared(recovered("E_b + E_d of a trace, J", base_j + above, split.total_j, relative=ROUNDING))
+    return make_finding(compare_recovered("E_b + E_d of a trace, J", base_j + above, split.total_j, relative=ROUNDING))
 
 
-def dynamic_energy(_fact: Fact, _facts: Facts) -> Finding:
+def check_dynamic_energy(_claim: Claim, _claims: Claims) -> Finding:
     """Equation 2 on a trace made of straight lines, whose integral is known; below the base it counts negative."""
     time_s, power_w = [0.0, 1.0, 4.0, 4.5, 9.0], [1.0, 3.0, 3.0, 0.5, 0.5]
     exact_j = (1 * 1.0) + (3 * 2.0) + 0.5 * (2.0 - 0.5) / 2 + 4.5 * -0.5
-    return compared(
-        recovered("E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING)
+    return make_finding(
+        compare_recovered(
+            "E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING
+        )
     )
 
 
-def power_meter(fact: Fact, _facts: Facts) -> Finding:
+def check_power_meter(claim: Claim, _claims: Claims) -> Finding:
     """Readings at its rate: the base from before the transfer, and the mean of as many runs as it made."""
-    hz, runs = fact.values["hz"], fact.values["runs_max"]
+    hz, runs = claim.values["hz"], claim.values["runs_max"]
     base_w, above_w, lead_s, run_s = 0.9, 1.4, 5.0, 20.0
     splits: list[EnergySplit] = []
     for run in range(runs):
@@ -105,25 +107,25 @@ def power_meter(fact: Fact, _facts: Facts) -> Finding:
         power_w = [base_w + (above_w if at > lead_s else 0.0) + draw.gauss(0, 0.02) for at in time_s]
         splits.append(split_power_trace(time_s, power_w, started_s=lead_s, ended_s=lead_s + run_s))
     base_j, dynamic_j = fmean(each.base_j for each in splits), fmean(each.dynamic_j for each in splits)
-    return elsewhere(
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recovered("E_b of readings, J", base_energy_j(run_s, base_w), base_j, relative=0.01),
-            recovered("E_d of readings, J", above_w * run_s, dynamic_j, relative=0.01),
+            compare_recovered("E_b of readings, J", base_energy_j(run_s, base_w), base_j, relative=0.01),
+            compare_recovered("E_d of readings, J", above_w * run_s, dynamic_j, relative=0.01),
         ],
     )
 
 
-def device_table(fact: Fact, _facts: Facts) -> Finding:
-    columns = fact.values["columns"]
+def check_device_table(claim: Claim, _claims: Claims) -> Finding:
+    columns = claim.values["columns"]
     catalogue = load_shipped_catalogue()
     comparisons: list[Comparison] = []
-    for row in fact.values["rows"]:
+    for row in claim.values["rows"]:
         told = dict(zip(columns, row, strict=True))
         device = catalogue.devices.get(DEVICE_OF.get(told["model"], ""))
         same = 0 if device is None else _same_facts(told, device)
-        comparisons.append(holds_for_all(f"{told['model']}: fields as in our catalogue", len(columns), same))
-    return compared(*comparisons)
+        comparisons.append(compare_cases(f"{told['model']}: fields as in our catalogue", len(columns), same))
+    return make_finding(*comparisons)
 
 
 def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
@@ -140,7 +142,7 @@ def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
     return sum(str(told[column]) == ours.get(column) for column in told)
 
 
-def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
+def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
     """Tails by our profiles and plans: as long whatever was sent, longer of LTE, paid once by what runs on end."""
     catalogue = load_shipped_catalogue()
     lte, wifi = catalogue.radio("lte"), catalogue.radio("wifi")
@@ -150,24 +152,26 @@ def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
     plan = plan_batches(jobs, BatchTerms(radio=lte))
     whole_j = lte.tail_energy_j(inf)
     ends = [plan_batches([job], BatchTerms(radio=lte)).tail_j for job in jobs]
-    return compared(
-        property_of("one tail whatever the size", len(set(ends)) == 1, claimed=fact.values["tail_const_per_radio"]),
-        property_of(
+    return make_finding(
+        compare_property(
+            "one tail whatever the size", len(set(ends)) == 1, claimed=claim.values["tail_const_per_radio"]
+        ),
+        compare_property(
             "LTE's tail is longer than WiFi's",
             lte.tail_s.value > wifi.tail_s.value,
-            claimed=fact.values["tail_lte_gt_wifi"],
+            claimed=claim.values["tail_lte_gt_wifi"],
         ),
-        computed(
+        compare_computed(
             "tails of three jobs on end",
-            fact.values["n_transfers_back_to_back_tails"],
+            claim.values["n_transfers_back_to_back_tails"],
             plan.tail_j / whole_j,
             relative=ROUNDING,
         ),
-        recovered("tails of jobs apart", len(jobs), plan.separate_tail_j / whole_j, relative=ROUNDING),
+        compare_recovered("tails of jobs apart", len(jobs), plan.separate_tail_j / whole_j, relative=ROUNDING),
     )
 
 
-def break_even(_fact: Fact, _facts: Facts) -> Finding:
+def check_break_even(_claim: Claim, _claims: Claims) -> Finding:
     """The rule beside the energies themselves, E = P · t, of many pairs of power and time for the same bytes."""
     draw = random.Random(SEED)
     pairs = [tuple(draw.uniform(0.5, 5.0) for _ in range(4)) for _ in range(1000)]
@@ -175,13 +179,13 @@ def break_even(_fact: Fact, _facts: Facts) -> Finding:
         saves_energy(p2 / p1, t2 / t1) == (base_energy_j(1 / t2, p2) < base_energy_j(1 / t1, p1))
         for p1, p2, t1, t2 in pairs
     )
-    return compared(holds_for_all("pairs: the rule tells which takes less energy", len(pairs), right))
+    return make_finding(compare_cases("pairs: the rule tells which takes less energy", len(pairs), right))
 
 
-def lessons(_fact: Fact, facts: Facts) -> Finding:
+def check_lessons(_claim: Claim, claims: Claims) -> Finding:
     """Its rules by our closed forms, on its longest path; its figures beside one another. What it saves is measured."""
-    servers = facts["000-servers"].values
-    saved = facts["000-fig6"].values
+    servers = claims["000-servers"].values
+    saved = claims["000-fig6"].values
     sydney = Path(bandwidth_bps=104 * MBIT, rtt_s=servers["EC2_Sydney"]["rtt_ms"] / 1e3, buffer_bytes=256 * 1024)
     assert sydney.bdp_bytes is not None
     small, large = DataSet(file_count=1500, total_bytes=192 * 10**6), DataSet(file_count=32, total_bytes=32 * 2**30)
@@ -191,31 +195,31 @@ def lessons(_fact: Fact, facts: Facts) -> Finding:
     order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])
     by_rtt = [name.split("_")[-1] if name.startswith("EC2") else name.split("_")[0] for name in order]
     told = [
-        property_of("concurrency speeds small files up", rates == sorted(set(rates))),
-        computed("streams for a small file", 1, streams[0]),
-        property_of("streams for a large file are several", streams[1] > 1),
-        property_of(
+        compare_property("concurrency speeds small files up", rates == sorted(set(rates))),
+        compare_computed("streams for a small file", 1, streams[0]),
+        compare_property("streams for a large file are several", streams[1] > 1),
+        compare_property(
             "the longer the path the more is saved, in its own figures",
             [saved["html_saving_pct"][name] for name in by_rtt] == sorted(saved["html_saving_pct"].values()),
-            by=By.ARITHMETIC,
+            source=Source.ARITHMETIC,
         ),
-        property_of(
+        compare_property(
             "and the lower the highest rate",
             [saved["html_max_Mbps"][name] for name in by_rtt] == sorted(saved["html_max_Mbps"].values(), reverse=True),
-            by=By.ARITHMETIC,
+            source=Source.ARITHMETIC,
         ),
     ]
-    return elsewhere(PHONE_AND_METER, told)
+    return make_finding_elsewhere(PHONE_AND_METER, told)
 
 
 CHECKS = {
-    "000-intro-context": context,
-    "000-params": tuned_parameters,
-    "000-eq1": total_energy,
-    "000-eq2": dynamic_energy,
-    "000-meter": power_meter,
-    "000-table1": device_table,
-    "000-fig8": tail_behaviour,
-    "000-breakeven": break_even,
-    "000-lessons": lessons,
+    "000-intro-context": check_context,
+    "000-params": check_tuned_parameters,
+    "000-eq1": check_total_energy,
+    "000-eq2": check_dynamic_energy,
+    "000-meter": check_power_meter,
+    "000-table1": check_device_table,
+    "000-fig8": check_tail_behaviour,
+    "000-breakeven": check_break_even,
+    "000-lessons": check_lessons,
 }

@@ -5,19 +5,19 @@ What the testbed has to say of them is in `measured`; phones, radios and the pow
 
 from collections.abc import Sequence
 
-from benchmarks.papers.catalogue import Fact, Facts
+from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.claims.mobile import PHONE_AND_METER
 from benchmarks.papers.finding import (
-    By,
     Comparison,
     Finding,
-    compared,
-    elsewhere,
-    property_of,
-    recomputed,
-    recovered,
+    Source,
+    compare_printed,
+    compare_property,
+    compare_recovered,
+    make_finding,
+    make_finding_elsewhere,
 )
-from benchmarks.papers.printed import Range, closest, exact, printed, readings_of_bytes
+from benchmarks.papers.printed import Range, exact_range, pick_closest, printed_range, read_bytes_both_ways
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, model_energy_split
 from tradewind.path import Path
@@ -26,81 +26,83 @@ from tradewind.units import BITS_PER_BYTE, GB, MBIT, MIB
 MB = 10**6
 
 
-def _total_bytes(fact: Fact) -> Range:
-    return sum((printed(row[5]) * MB for row in fact.values["rows"]), exact(0.0))
+def _total_bytes(claim: Claim) -> Range:
+    return sum((printed_range(row[5]) * MB for row in claim.values["rows"]), exact_range(0.0))
 
 
-def data_sets(fact: Fact, _facts: Facts) -> Finding:
+def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
     comparisons: list[Comparison] = []
-    for name, files, mean, least, most, total_mb in fact.values["rows"]:
+    for name, files, mean, least, most, total_mb in claim.values["rows"]:
         if files is not None:
-            claim = printed(total_mb)
-            sizes: Sequence[Range] = readings_of_bytes(mean)
+            claimed = printed_range(total_mb)
+            sizes: Sequence[Range] = read_bytes_both_ways(mean)
             if least == most:  # all of one size, which is what it says
-                sizes = [exact(size.value) for size in sizes]
-            ours = closest(claim, [files * each / unit for each in sizes for unit in (MB, MIB)])
-            comparisons.append(recomputed(f"{name}: files times mean size, MB", claim, ours))
-    return compared(*comparisons)
+                sizes = [exact_range(size.value) for size in sizes]
+            ours = pick_closest(claimed, [files * each / unit for each in sizes for unit in (MB, MIB)])
+            comparisons.append(compare_printed(f"{name}: files times mean size, MB", claimed, ours))
+    return make_finding(*comparisons)
 
 
-def total_data(fact: Fact, facts: Facts) -> Finding:
-    claim = printed(fact.values["total_GB"])
-    total = _total_bytes(facts["000-table2"])
-    ours = closest(claim, [total / GB, total * (2**20 / MB) / 2**30])
-    return compared(recomputed("sum of its table of data sets, GB", claim, ours))
+def check_total_data(claim: Claim, claims: Claims) -> Finding:
+    claimed = printed_range(claim.values["total_GB"])
+    total = _total_bytes(claims["000-table2"])
+    ours = pick_closest(claimed, [total / GB, total * (2**20 / MB) / 2**30])
+    return make_finding(compare_printed("sum of its table of data sets, GB", claimed, ours))
 
 
-def servers(fact: Fact, _facts: Facts) -> Finding:
+def check_servers(claim: Claim, _claims: Claims) -> Finding:
     """The paths as ours: their bandwidth-delay products; the hosts are its own."""
     told = [
-        recovered(
+        compare_recovered(
             f"{name}: bandwidth times round trip, MB",
             each["bw_Gbps"] * each["rtt_ms"] / BITS_PER_BYTE,
             (Path(bandwidth_bps=1e3 * MBIT * each["bw_Gbps"], rtt_s=each["rtt_ms"] / 1e3).bdp_bytes or 0) / MB,
             relative=1e-9,
         )
-        for name, each in fact.values.items()
+        for name, each in claim.values.items()
     ]
-    return elsewhere("its hosts in Texas, Frankfurt and Sydney", told)
+    return make_finding_elsewhere("its hosts in Texas, Frankfurt and Sydney", told)
 
 
-def concurrency(fact: Fact, _facts: Facts) -> Finding:
+def check_concurrency(claim: Claim, _claims: Claims) -> Finding:
     told = []
-    for name, each in fact.values.items():
+    for name, each in claim.values.items():
         most = each.get("thr_Mbps_cc16", each.get("thr_Mbps_max"))
-        ratio = printed(most) / printed(each["thr_Mbps_cc1"])
-        told.append(recomputed(f"{name}: highest rate over that of one file at a time", each["ratio_claimed"], ratio))
-    return elsewhere(PHONE_AND_METER, told)
+        ratio = printed_range(most) / printed_range(each["thr_Mbps_cc1"])
+        told.append(
+            compare_printed(f"{name}: highest rate over that of one file at a time", each["ratio_claimed"], ratio)
+        )
+    return make_finding_elsewhere(PHONE_AND_METER, told)
 
 
-def streams_of_large_files(fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(
+def check_streams_of_large_files(claim: Claim, _claims: Claims) -> Finding:
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recomputed(
+            compare_printed(
                 f"{name}: rate of 32 streams over that of one",
                 each["ratio_claimed"],
-                printed(each["to"]) / printed(each["from"]),
+                printed_range(each["to"]) / printed_range(each["from"]),
             )
-            for name, each in fact.values.items()
+            for name, each in claim.values.items()
         ],
     )
 
 
-def only_measured(_fact: Fact, _facts: Facts) -> Finding:
+def check_only_measured(_claim: Claim, _claims: Claims) -> Finding:
     """Nothing in it can be derived from the paper's other numbers."""
-    return elsewhere(PHONE_AND_METER)
+    return make_finding_elsewhere(PHONE_AND_METER)
 
 
-def radios(fact: Fact, facts: Facts) -> Finding:
+def check_radios(claim: Claim, claims: Claims) -> Finding:
     """LTE saves the larger share: by our model of both radios, at the rates that the paper had over WiFi."""
-    rates = facts["000-fig2-cc"].values
+    rates = claims["000-fig2-cc"].values
     told = []
-    for name, lte, wifi in zip(rates, fact.values["lte_pct"], fact.values["wifi_pct"], strict=True):
+    for name, lte, wifi in zip(rates, claim.values["lte_pct"], claim.values["wifi_pct"], strict=True):
         slow, fast = rates[name]["thr_Mbps_cc1"], rates[name].get("thr_Mbps_cc16", rates[name].get("thr_Mbps_max"))
         ours = _saved("lte", slow, fast) > _saved("wifi", slow, fast)
-        told.append(property_of(f"{name}: LTE saves the larger share", ours, claimed=lte > wifi))
-    return elsewhere(PHONE_AND_METER, told)
+        told.append(compare_property(f"{name}: LTE saves the larger share", ours, claimed=lte > wifi))
+    return make_finding_elsewhere(PHONE_AND_METER, told)
 
 
 def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
@@ -116,48 +118,54 @@ def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
     return 1 - spent_j[1] / spent_j[0]
 
 
-def devices(fact: Fact, facts: Facts) -> Finding:
-    rows = {name: each for name, each in fact.values.items() if isinstance(each, list)}
+def check_devices(claim: Claim, claims: Claims) -> Finding:
+    rows = {name: each for name, each in claim.values.items() if isinstance(each, list)}
     told = [
-        recomputed(f"{name}: highest rate over that of one file at a time", claim, printed(most) / printed(least))
-        for name, (least, most, claim) in rows.items()
+        compare_printed(
+            f"{name}: highest rate over that of one file at a time", claimed, printed_range(most) / printed_range(least)
+        )
+        for name, (least, most, claimed) in rows.items()
     ]
-    catalogue = facts["000-fig2-cc"].values
+    catalogue = claims["000-fig2-cc"].values
     told.extend(
-        recomputed(
+        compare_printed(
             f"{kind}: ratio of the Galaxy S5 as in figure 2",
-            fact.values[f"{kind}_ratio"]["S5"],
-            printed(catalogue[kind]["ratio_claimed"]),
+            claim.values[f"{kind}_ratio"]["S5"],
+            printed_range(catalogue[kind]["ratio_claimed"]),
         )
         for kind in ("image", "video")
     )
-    twice = fact.values["video_ratio"]
+    twice = claim.values["video_ratio"]
     told.append(
-        recomputed("video: ratio of the Galaxy S5, printed twice", twice["S4_printed_as_S5"], printed(twice["S5"]))
+        compare_printed(
+            "video: ratio of the Galaxy S5, printed twice", twice["S4_printed_as_S5"], printed_range(twice["S5"])
+        )
     )
-    return elsewhere(PHONE_AND_METER, told)
+    return make_finding_elsewhere(PHONE_AND_METER, told)
 
 
-def weak_devices(fact: Fact, facts: Facts) -> Finding:
+def check_weak_devices(claim: Claim, claims: Claims) -> Finding:
     """Growth up to four files at a time is part of the growth up to the best number, which figure 5 tells."""
-    most = max(facts["000-fig5"].values["video_ratio"][name] for name in ("NexusS", "N3"))
-    claim_pct = fact.number_after("increased throughput by nearly")
-    return elsewhere(
+    most = max(claims["000-fig5"].values["video_ratio"][name] for name in ("NexusS", "N3"))
+    claim_pct = claim.find_number_after("increased throughput by nearly")
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recomputed(
-                "video: rate of four files at a time over that of one, at most", 1 + claim_pct / 100, printed(most)
+            compare_printed(
+                "video: rate of four files at a time over that of one, at most",
+                1 + claim_pct / 100,
+                printed_range(most),
             ),
             *(
-                property_of(
+                compare_property(
                     f"{kind}: most of what 16 files save, four do",
                     all(
                         four > sixteen / 2
                         for four, sixteen in zip(
-                            fact.values[f"{kind}_saving_cc4"], fact.values[f"{kind}_saving_cc16"], strict=True
+                            claim.values[f"{kind}_saving_cc4"], claim.values[f"{kind}_saving_cc16"], strict=True
                         )
                     ),
-                    by=By.ARITHMETIC,
+                    source=Source.ARITHMETIC,
                 )
                 for kind in ("image", "video")
             ),
@@ -165,89 +173,91 @@ def weak_devices(fact: Fact, facts: Facts) -> Finding:
     )
 
 
-def paths(fact: Fact, facts: Facts) -> Finding:
-    html = fact.values["Chameleon_max_Mbps"]["html"]
-    saved, figure2 = fact.values["html_saving_pct"], facts["000-fig2-cc"].values["html"]
-    return elsewhere(
+def check_paths(claim: Claim, claims: Claims) -> Finding:
+    html = claim.values["Chameleon_max_Mbps"]["html"]
+    saved, figure2 = claim.values["html_saving_pct"], claims["000-fig2-cc"].values["html"]
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recomputed(
+            compare_printed(
                 "Chameleon, html: highest rate, told twice, Mbit/s",
                 html,
-                printed(fact.values["html_max_Mbps"]["Chameleon"]),
+                printed_range(claim.values["html_max_Mbps"]["Chameleon"]),
             ),
-            recomputed(
+            compare_printed(
                 "Sydney, html: energy saved as in figure 2, %",
                 saved["Sydney"],
-                printed(figure2["energy_saving_pct_cc16"]),
+                printed_range(figure2["energy_saving_pct_cc16"]),
             ),
-            recomputed(
+            compare_printed(
                 "Sydney, html: highest rate as in figure 2, Mbit/s",
-                fact.values["html_max_Mbps"]["Sydney"],
-                printed(figure2["thr_Mbps_cc16"]),
+                claim.values["html_max_Mbps"]["Sydney"],
+                printed_range(figure2["thr_Mbps_cc16"]),
             ),
         ],
     )
 
 
-def both_parameters(fact: Fact, facts: Facts) -> Finding:
+def check_both_parameters(claim: Claim, claims: Claims) -> Finding:
     single = max(
         each["energy_saving_pct_cc16"]
-        for each in facts["000-fig2-cc"].values.values()
+        for each in claims["000-fig2-cc"].values.values()
         if "energy_saving_pct_cc16" in each
     )
-    lessons = facts["000-lessons"].values
-    return elsewhere(
+    lessons = claims["000-lessons"].values
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recomputed(
+            compare_printed(
                 "both together: energy saved as in the lessons, %",
-                fact.values["best_saving_pct"],
-                printed(lessons["combined_pct"]),
+                claim.values["best_saving_pct"],
+                printed_range(lessons["combined_pct"]),
             ),
-            recomputed("the best of one alone in figure 2, %", lessons["single_pct"], printed(single)),
+            compare_printed("the best of one alone in figure 2, %", lessons["single_pct"], printed_range(single)),
         ],
     )
 
 
-def energy_break(fact: Fact, facts: Facts) -> Finding:
+def check_energy_break(claim: Claim, claims: Claims) -> Finding:
     """Where energy stops to fall, one stream a file, beside the setting of least energy of all in figure 7."""
-    combined = facts["000-fig7"].values["argmin_energy"]["video"]["cc"]
-    return elsewhere(
+    combined = claims["000-fig7"].values["argmin_energy"]["video"]["cc"]
+    return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            recomputed(
+            compare_printed(
                 "video: files at a time of the least energy, in figure 7",
-                fact.values["energy_break_cc"],
-                printed(combined),
+                claim.values["energy_break_cc"],
+                printed_range(combined),
             )
         ],
     )
 
 
-def conclusion(fact: Fact, facts: Facts) -> Finding:
-    most = max(each["ratio_claimed"] for each in facts["000-fig2-cc"].values.values())
-    return compared(
-        recomputed(
-            "energy saved at best, %", fact.values["energy_pct"], printed(facts["000-fig7"].values["best_saving_pct"])
+def check_conclusion(claim: Claim, claims: Claims) -> Finding:
+    most = max(each["ratio_claimed"] for each in claims["000-fig2-cc"].values.values())
+    return make_finding(
+        compare_printed(
+            "energy saved at best, %",
+            claim.values["energy_pct"],
+            printed_range(claims["000-fig7"].values["best_saving_pct"]),
         ),
-        recomputed("throughput gained at best, in its figure 2", fact.values["thr_X"], printed(most)),
+        compare_printed("throughput gained at best, in its figure 2", claim.values["thr_X"], printed_range(most)),
     )
 
 
 CHECKS = {
-    "000-table2": data_sets,
-    "000-total": total_data,
-    "000-servers": servers,
-    "000-fig2-cc": concurrency,
-    "000-fig2-p": only_measured,
-    "000-fig2-io": only_measured,
-    "000-fig3": streams_of_large_files,
-    "000-fig4": radios,
-    "000-fig5": devices,
-    "000-fig5-b": weak_devices,
-    "000-fig6": paths,
-    "000-fig7": both_parameters,
-    "000-fig9": energy_break,
-    "000-conclusion": conclusion,
+    "000-table2": check_data_sets,
+    "000-total": check_total_data,
+    "000-servers": check_servers,
+    "000-fig2-cc": check_concurrency,
+    "000-fig2-p": check_only_measured,
+    "000-fig2-io": check_only_measured,
+    "000-fig3": check_streams_of_large_files,
+    "000-fig4": check_radios,
+    "000-fig5": check_devices,
+    "000-fig5-b": check_weak_devices,
+    "000-fig6": check_paths,
+    "000-fig7": check_both_parameters,
+    "000-fig9": check_energy_break,
+    "000-conclusion": check_conclusion,
 }

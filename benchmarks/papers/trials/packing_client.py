@@ -1,7 +1,7 @@
-"""Packed transfers from where the client of a path is: a program.
+"""Make packed transfers from where the client of a path is: a program.
 
 Each line on standard input is one transfer, JSON: ``{"file", "url", "setting"}``; ``setting`` is ``raw`` or a codec
-with its level, ``upload`` tells the direction. A line comes back: how long it took, and what went over the path.
+with its level, ``upload`` is the direction. The answer is a line: how long it took, and what went over the path.
 """
 
 import json
@@ -17,7 +17,7 @@ OPTIONS = EngineOptions(durable=False)
 
 
 def transfer(file: Path, url: str, setting: str, *, upload: bool) -> dict[str, float]:
-    """Send or fetch one file."""
+    """Send or fetch one file; return seconds and bytes."""
     sources, destination = ([str(file)], url) if upload else ([url], str(file))
     listing = list_files(sources, destination, options=OPTIONS)
     report = copy_packed(listing, PackingMode.parse(setting), OPTIONS)
@@ -28,9 +28,9 @@ def transfer(file: Path, url: str, setting: str, *, upload: bool) -> dict[str, f
 
 def main() -> int:
     for line in sys.stdin:
-        asked = json.loads(line)
-        told = transfer(Path(asked["file"]), asked["url"], asked["setting"], upload=asked["upload"])
-        sys.stdout.write(json.dumps(told) + "\n")
+        request = json.loads(line)
+        result = transfer(Path(request["file"]), request["url"], request["setting"], upload=request["upload"])
+        sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
     return 0
 

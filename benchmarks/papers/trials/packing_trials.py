@@ -1,7 +1,7 @@
-"""Packed and plain transfers over paths of the compressed-transfer paper's rates, beside what its model expects.
+"""Make packed and plain transfers over paths of the compressed-transfer paper's rates, and what its model expects.
 
-Both ends are ours: `serve-files` and packed copies, by HTTP where the paper had ssh. What the model is told of a codec
-is measured on the file itself before, with nothing sent. The round trip is an assumption, of a wireless network.
+Both ends are ours: `serve-files` and packed copies, by HTTP where the paper had ssh. The model's numbers of a codec are
+measured on the file itself before, with nothing sent. The round trip is an assumption, of a wireless network.
 """
 
 import json
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compression.files import content
-from benchmarks.papers.catalogue import Facts
-from benchmarks.papers.trial import Yard
+from benchmarks.papers.catalogue import Claims
+from benchmarks.papers.trial import TrialSite
 from benchmarks.support.disturbance import DisturbanceWatch, watch_disturbance
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.path_spec import PathSpec
@@ -36,7 +36,7 @@ from tradewind_agent.compression.sampling import measure_setting, sample_file
 RTT_S = 0.03
 PORT = 8090
 SEED = 101
-"""Not that of the files whose measurements are shipped as what to expect."""
+"""Another seed than that of the files whose measurements are shipped as expectations."""
 
 PROBE_BYTES = (1_000, 140_000, 1_240_000)
 """The paper's smallest file, and the two of its example of a probe (equation 6)."""
@@ -54,12 +54,12 @@ FAST_MB_PER_S = 20.0
 """A path that is faster than a slow codec."""
 
 
-def _path(mb_per_s: float) -> PathSpec:
+def _make_path(mb_per_s: float) -> PathSpec:
     return PathSpec(rate_bps=BITS_PER_BYTE * mb_per_s * MBIT, rtt_s=RTT_S)
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedTransfers:
     """Plain files of three sizes for the line, then packed ones, one direction at one rate."""
 
     upload: bool
@@ -70,30 +70,30 @@ class Packed:
         return f"packed {'uploads' if self.upload else 'downloads'} at {self.mb_per_s:g} MB/s"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and path
-        return str(_path(self.mb_per_s))
+    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and path
+        return str(_make_path(self.mb_per_s))
 
-    def measured(self, yard: Yard) -> Row:
-        with _ground(self.mb_per_s, yard) as (ground, told):
+    def measure(self, yard: TrialSite) -> Row:
+        with _set_up(self.mb_per_s, yard) as (ground, watch):
             settings = _settings(UP_LEVEL if self.upload else DOWN_LEVEL)
-            timed = _probed(ground, upload=self.upload)
+            timed = _probe_sizes(ground, upload=self.upload)
             line = fit_network_line(timed).line
             rows = []
             for kind in KINDS:
                 for size in (LARGE_BYTES, SMALL_BYTES):
                     file = ground.file(kind, size)
-                    rows += [_compared(ground, file, each, line, upload=self.upload) for each in settings]
+                    rows += [_compare_with_model(ground, file, each, line, upload=self.upload) for each in settings]
         row: Row = {"line_bps": line.rate_bps, "setup_s": line.setup_s}
-        row["setup_of_two_s"] = solve_line_of_two(*_two(timed)).setup_s
-        return row | {"files": rows, "disturbed": told.disturbance}
+        row["setup_of_two_s"] = solve_line_of_two(*_pick_quickest(timed)).setup_s
+        return row | {"files": rows, "disturbed": watch.disturbance}
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Plain files of three sizes up and down at each of some rates: what any transfer costs."""
+class StartUps:
+    """Plain files of three sizes up and down at each of some rates: the fixed cost of any transfer."""
 
     mb_per_s: tuple[float, ...]
 
@@ -102,21 +102,21 @@ class Lines:
         return f"start-up at {', '.join(f'{each:g}' for each in self.mb_per_s)} MB/s"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and paths
+    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
         return f"{RTT_S:g} s"
 
-    def measured(self, yard: Yard) -> Row:
+    def measure(self, yard: TrialSite) -> Row:
         row: Row = {"disturbed": None}
         for rate in self.mb_per_s:
-            with _ground(rate, yard) as (ground, told):
+            with _set_up(rate, yard) as (ground, watch):
                 for direction, upload in (("up", True), ("down", False)):
-                    timed = _probed(ground, upload=upload)
+                    timed = _probe_sizes(ground, upload=upload)
                     row[f"{direction} {rate:g}"] = fit_network_line(timed).line.setup_s
-                    row[f"{direction} {rate:g} of two"] = solve_line_of_two(*_two(timed)).setup_s
-            row["disturbed"] = row["disturbed"] or told.disturbance
+                    row[f"{direction} {rate:g} of two"] = solve_line_of_two(*_pick_quickest(timed)).setup_s
+            row["disturbed"] = row["disturbed"] or watch.disturbance
         return row
 
 
@@ -129,21 +129,21 @@ class SlowCodec:
         return "codecs slower and faster than the path"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- its own files and paths
-        return f"{_path(FAST_MB_PER_S)}; {_path(0.5)}"
+    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
+        return f"{_make_path(FAST_MB_PER_S)}; {_make_path(0.5)}"
 
-    def measured(self, yard: Yard) -> Row:
+    def measure(self, yard: TrialSite) -> Row:
         row: Row = {"disturbed": None}
         for name, rate, codec in (("slower", FAST_MB_PER_S, "xz:9"), ("faster", 0.5, "lzop:1")):
-            with _ground(rate, yard) as (ground, told):
+            with _set_up(rate, yard) as (ground, watch):
                 file = ground.file("log", LARGE_BYTES)
-                raw, packed = (ground.sent(file, each, upload=True) for each in ("raw", codec))
+                raw, packed = (ground.transfer(file, each, upload=True) for each in ("raw", codec))
                 row[f"{name}_raw_s"], row[f"{name}_s"] = raw["seconds"], packed["seconds"]
                 row[f"{name}_ratio"] = packed["plain_bytes"] / packed["packed_bytes"]
-            row["disturbed"] = row["disturbed"] or told.disturbance
+            row["disturbed"] = row["disturbed"] or watch.disturbance
         return row
 
 
@@ -151,7 +151,7 @@ def _settings(level: int) -> list[CodecSetting]:
     return [parse_setting(f"{codec}:{level}") for codec in CODECS]
 
 
-class _Ground:
+class _Client:
     """Transfers of files between a client and `serve-files` behind a path."""
 
     def __init__(self, client: Any, url: str, here: Path, served: Path) -> None:
@@ -164,34 +164,34 @@ class _Ground:
             path.write_bytes(content(kind, size_bytes, SEED))
         return path
 
-    def sent(self, file: Path, setting: str, *, upload: bool) -> dict[str, Any]:
-        """Seconds and bytes of one transfer, each under another name, so that nothing is there already."""
+    def transfer(self, file: Path, setting: str, *, upload: bool) -> dict[str, Any]:
+        """Return seconds and bytes of one transfer, each under another name, so that nothing is there already."""
         self._made += 1
         name, local = f"{self._made}-{file.name}", file
         if not upload:
             local = self._here / f"got-{name}"
             shutil.copyfile(file, self._served / name)
-        asked = {"file": str(local), "url": self._url + name, "setting": setting, "upload": upload}
-        self._client.stdin.write(json.dumps(asked) + "\n")
+        request = {"file": str(local), "url": self._url + name, "setting": setting, "upload": upload}
+        self._client.stdin.write(json.dumps(request) + "\n")
         self._client.stdin.flush()
         line = self._client.stdout.readline()
         if not line:
             raise EmulationBroke(f"a transfer of {file.name} by {setting} failed")
         for left in (self._served / name, *([] if upload else [local])):
             left.unlink()
-        told: dict[str, Any] = json.loads(line)
-        return told
+        watch: dict[str, Any] = json.loads(line)
+        return watch
 
 
-def _probed(ground: _Ground, *, upload: bool) -> list[TimedTransfer]:
+def _probe_sizes(ground: _Client, *, upload: bool) -> list[TimedTransfer]:
     sizes = PROBE_BYTES * PROBE_REPEATS
     return [
-        TimedTransfer(size, ground.sent(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes
+        TimedTransfer(size, ground.transfer(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes
     ]
 
 
-def _two(timed: Sequence[TimedTransfer]) -> tuple[TimedTransfer, TimedTransfer]:
-    """The quicker transfer of each of the paper's two sizes."""
+def _pick_quickest(timed: Sequence[TimedTransfer]) -> tuple[TimedTransfer, TimedTransfer]:
+    """Return the quicker transfer of each of the paper's two sizes."""
     small, large = (min((each for each in timed if each.file_bytes == size), key=_seconds) for size in PROBE_BYTES[1:])
     return small, large
 
@@ -200,23 +200,23 @@ def _seconds(timed: TimedTransfer) -> float:
     return timed.duration_s
 
 
-def _compared(ground: _Ground, file: Path, setting: CodecSetting, line: NetworkLine, *, upload: bool) -> Row:
-    """One packed transfer beside what equations 20 and 22 and the shipped history expect of it.
+def _compare_with_model(ground: _Client, file: Path, setting: CodecSetting, line: NetworkLine, *, upload: bool) -> Row:
+    """Make one packed transfer, and compare it with what equations 20 and 22 and the shipped history expect of it.
 
     The codec of both equations is the slower of its stages, as both run while the file is sent.
     """
     size = file.stat().st_size
     speeds = _on_all_cores(measure_setting([file.read_bytes()], setting), setting)
-    sent = ground.sent(file, str(setting), upload=upload)
+    transfer = ground.transfer(file, str(setting), upload=upload)
     coder_bps = min(speeds.compress_bps, speeds.decompress_bps)
     expected = load_packaged_history().expected(setting, make_case(sample_file(file)))
     known = None if expected is None else expected.speeds
     return {
         "file": file.name,
         "setting": str(setting),
-        "measured_bps": BITS_PER_BYTE * size / sent["seconds"],
+        "measured_bps": BITS_PER_BYTE * size / transfer["seconds"],
         "printed_bps": piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, coder_bps),
-        "ratio": sent["plain_bytes"] / sent["packed_bytes"],
+        "ratio": transfer["plain_bytes"] / transfer["packed_bytes"],
         "compress_bps": speeds.compress_bps,
         "decompress_bps": speeds.decompress_bps,
         "expected_ratio": known and known.ratio,
@@ -226,28 +226,28 @@ def _compared(ground: _Ground, file: Path, setting: CodecSetting, line: NetworkL
 
 
 def _on_all_cores(speeds: Speeds, setting: CodecSetting) -> Speeds:
-    """As fast as packed copies pack: blocks side by side where the codec is not one for one core."""
+    """Return the speeds of packed copies: they pack blocks in parallel, except codecs that use all cores themselves."""
     cores = usable_cores() if CODEC_LEVELS[setting.codec].is_parallel else 1
     return speeds._replace(compress_bps=cores * speeds.compress_bps)
 
 
 @contextmanager
-def _ground(mb_per_s: float, yard: Yard) -> Iterator[tuple[_Ground, DisturbanceWatch]]:
-    with tempfile.TemporaryDirectory(dir=yard.folder, prefix="packing-") as work, ExitStack() as standing:
+def _set_up(mb_per_s: float, yard: TrialSite) -> Iterator[tuple[_Client, DisturbanceWatch]]:
+    with tempfile.TemporaryDirectory(dir=yard.folder, prefix="packing-") as work, ExitStack() as resources:
         here, served = Path(work) / "here", Path(work) / "served"
         for folder in (here, served):
             folder.mkdir()
-        bed = standing.enter_context(Testbed(_path(mb_per_s), seed=yard.seed))
-        told = standing.enter_context(watch_disturbance(bed, prioritised=yard.prioritised))
+        bed = resources.enter_context(Testbed(_make_path(mb_per_s), seed=yard.seed))
+        watch = resources.enter_context(watch_disturbance(bed, prioritised=yard.prioritised))
         options = [str(served), "--host", bed.server.address, "--port", str(PORT), "--writable", "--no-meter", "--json"]
-        server = standing.enter_context(_started(bed, bed.server, "tradewind_agent", "serve-files", *options))
+        server = resources.enter_context(_start_program(bed, bed.server, "tradewind_agent", "serve-files", *options))
         server.stdout.readline()  # it listens
-        client = standing.enter_context(_started(bed, bed.clients[0], "benchmarks.papers.trials.packing_client"))
-        yield _Ground(client, f"http://{bed.server.address}:{PORT}/", here, served), told
+        client = resources.enter_context(_start_program(bed, bed.clients[0], "benchmarks.papers.trials.packing_client"))
+        yield _Client(client, f"http://{bed.server.address}:{PORT}/", here, served), watch
 
 
 @contextmanager
-def _started(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
+def _start_program(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": None, "text": True}
     program: Any = bed.start(host, [sys.executable, "-P", "-m", module, *arguments], **streams)
     try:

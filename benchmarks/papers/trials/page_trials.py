@@ -1,4 +1,4 @@
-"""Pages and flows by FLD_TCP and by CUBIC, for the web transport paper's figures 6 to 11.
+"""Load pages and send flows by FLD_TCP and by CUBIC, for the web transport paper's figures 6 to 11.
 
 The pages are drawn at random, 40 objects each, as large as the paper's connections were (its figure 3). They come from
 a caching proxy over paths of the paper's LTE and 3G, into a real Chromium. The buffers are those of phones.
@@ -6,8 +6,8 @@ a caching proxy over paths of the paper's LTE and 3G, into a real Chromium. The 
 
 from dataclasses import dataclass
 
-from benchmarks.papers.catalogue import Facts
-from benchmarks.papers.trial import Yard
+from benchmarks.papers.catalogue import Claims
+from benchmarks.papers.trial import TrialSite
 from benchmarks.support.disturbance import watch_disturbance
 from benchmarks.transport.arena import LTE_PHONE, set_up_arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
@@ -24,20 +24,25 @@ from benchmarks.transport.wire import split_into_rounds
 from benchmarks.wan.runs import Row
 
 PAGES_DRAWN, LOADS = 6, 2
-"""Loads of a page are by each congestion control, one first and one second. The paper has 11 of each of its pages: what
-holds for pages, more of these tell, and loads of one page do not, however many."""
+"""Each page is loaded once first and once second by each congestion control.
+
+The paper has 11 loads of each of its pages. More pages show what holds for pages; more loads of one page do not.
+"""
 
 FLOW_BYTES, FLOWS = 120_000, 5
 
 
-def case_of(network: str, protocol: PageProtocol) -> PageCase:
+def find_case(network: str, protocol: PageProtocol) -> PageCase:
     path = {"LTE": LTE, "3G": HSPA}[network]
     return next(case for case in PAGES if case.protocol is protocol and case.flows.path == path)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """``network`` : LTE or 3G. ``number`` : the seed that it is drawn by; from 1."""
+class DrawnPage:
+    """One drawn page over one network and protocol.
+
+    ``network`` : LTE or 3G. ``number`` : the seed that it is drawn by; from 1.
+    """
 
     network: str
     protocol: PageProtocol
@@ -45,18 +50,18 @@ class Page:
 
     @property
     def name(self) -> str:
-        return f"{case_of(self.network, self.protocol).name}, number {self.number}"
+        return f"{find_case(self.network, self.protocol).name}, number {self.number}"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "pages"
 
-    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- the paths are the transport benchmark's
-        case = case_of(self.network, self.protocol)
+    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the paths are the transport benchmark's
+        case = find_case(self.network, self.protocol)
         return f"{case.flows.path}; {case.flows.buffers}; {LOADS} loads"
 
-    def measured(self, yard: Yard) -> Row:
-        case = case_of(self.network, self.protocol)
+    def measure(self, yard: TrialSite) -> Row:
+        case = find_case(self.network, self.protocol)
         sizes = draw_typical_sizes(self.number)
         with install_fld_tcp():
             loads = load_pages(case, sizes, repeats=LOADS, seed=self.number, prioritised=yard.prioritised)
@@ -71,27 +76,30 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class FirstRounds:
-    """What leaves a server in the first two round trips of a flow, counted on the wire."""
+    """The bytes that leave a server in the first two round trips of a flow, counted on the wire."""
 
     @property
     def name(self) -> str:
         return f"first rounds of {FLOW_BYTES} bytes over LTE"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "pages"
 
-    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- the path is the transport benchmark's
+    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the path is the transport benchmark's
         return f"{LTE}; {LTE_PHONE}; {FLOWS} flows"
 
-    def measured(self, yard: Yard) -> Row:
+    def measure(self, yard: TrialSite) -> Row:
         controls = (FLD, CUBIC)
         with install_fld_tcp(), set_up_arena(LTE, controls, buffers=LTE_PHONE, seed=yard.seed) as ground:
-            with watch_disturbance(ground.bed, prioritised=yard.prioritised) as told, ground.capture() as watch:
+            with (
+                watch_disturbance(ground.bed, prioritised=yard.prioritised) as watch_of_machine,
+                ground.capture() as capture,
+            ):
                 for control in controls * FLOWS:
                     ground.fetch(control, [FLOW_BYTES])
             counted = {
-                each: [split_into_rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(watch, each)]
+                each: [split_into_rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(capture, each)]
                 for each in controls
             }
-        return {**counted, "disturbed": told.disturbance}
+        return {**counted, "disturbed": watch_of_machine.disturbance}

@@ -1,7 +1,7 @@
-"""Tools that the GreenDataFlow paper compares itself with, at their defaults, beside our own copy.
+"""Run the tools that the GreenDataFlow paper compares itself with, at their defaults, and our own copy.
 
-Over the paper's path to IBM, a fifth as fast as it says: two cores carry no gigabit a second beside the programs that
-send and receive it. Small files of the paper's. Energy is that of the client's processor, modelled.
+The path is the paper's to IBM, a fifth as fast as it says: two cores carry no gigabit a second next to the programs
+that send and receive it. The files are the paper's small ones. Energy is that of the client's processor, modelled.
 """
 
 import tempfile
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from benchmarks.papers.catalogue import Facts
-from benchmarks.papers.grounds import PEERS_PATH, path_of, small_files
-from benchmarks.papers.trial import Yard
+from benchmarks.papers.catalogue import Claims
+from benchmarks.papers.paths import PEERS_PATH, draw_small_sizes, make_path
+from benchmarks.papers.trial import TrialSite
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.measured_run import MeasuredRun, run_measured
@@ -24,53 +24,57 @@ from benchmarks.wan.runs import Row
 
 CUT_S = 20.0
 MIN_ENERGY = "tradewind, min_energy"
-WANTED = ("globus-url-copy", "rclone")
+COMPARED = ("globus-url-copy", "rclone")
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({MIN_ENERGY: ("--sla", "min_energy")})
 
 
-def _peers() -> list[Peer]:
+def _list_peers() -> list[Peer]:
     ours = [TRADEWIND, replace(TRADEWIND, name=MIN_ENERGY)]
-    return [*ours, *(peer for peer in PEERS if peer.name in WANTED)]
+    return [*ours, *(peer for peer in PEERS if peer.name in COMPARED)]
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """One run of each."""
+    """One run of each tool."""
 
     @property
     def name(self) -> str:
         return "globus-url-copy and rclone beside ours"
 
     @property
-    def sort(self) -> str:
+    def source_part(self) -> str:
         return "peers"
 
-    def conditions(self, facts: Facts) -> str:
-        return f"{path_of(PEERS_PATH, facts)}; {CUT_S:g} s"
+    def conditions(self, claims: Claims) -> str:
+        return f"{make_path(PEERS_PATH, claims)}; {CUT_S:g} s"
 
-    def measured(self, yard: Yard) -> Row:
+    def measure(self, yard: TrialSite) -> Row:
         row: Row = {"disturbed": None}
-        sizes = small_files(yard.facts, yard.seed)
+        sizes = draw_small_sizes(yard.claims, yard.seed)
         with tempfile.TemporaryDirectory(dir=yard.folder, prefix="peers-") as work:
             Path(work).chmod(0o755)  # servers may run as another account
             served = Path(work) / "served"
             write_files(served, sizes, yard.seed)
-            with Testbed(path_of(PEERS_PATH, yard.facts), seed=yard.seed) as bed:
-                for peer in _peers():
-                    with _origin(bed, served, peer) as url:
-                        told, wrong = _run(bed, peer, url, Path(work), served, prioritised=yard.prioritised)
-                    row[peer.name] = told
-                    row["disturbed"] = row["disturbed"] or wrong
+            with Testbed(make_path(PEERS_PATH, yard.claims), seed=yard.seed) as bed:
+                for peer in _list_peers():
+                    with _run_origin(bed, served, peer) as url:
+                        metrics, disturbance = _run_tool(
+                            bed, peer, url, Path(work), served, prioritised=yard.prioritised
+                        )
+                    row[peer.name] = metrics
+                    row["disturbed"] = row["disturbed"] or disturbance
         return row
 
 
 @contextmanager
-def _origin(bed: Testbed, served: Path, peer: Peer) -> Iterator[str]:
+def _run_origin(bed: Testbed, served: Path, peer: Peer) -> Iterator[str]:
     with (origins.run_gridftp if peer.over_gridftp else origins.run_nginx)(bed, served) as url:
         yield url
 
 
-def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, prioritised: bool) -> tuple[Row, str | None]:
+def _run_tool(
+    bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, prioritised: bool
+) -> tuple[Row, str | None]:
     with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
         got, scratch, log = Path(name) / "got", Path(name) / "scratch", Path(name) / "log"
         got.mkdir()
@@ -80,18 +84,18 @@ def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, priori
         command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
         surroundings = clean_environment(scratch)
         ran = run_measured(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)
-        told = figures_of(peer.name, ran, log)
-    return told, find_disturbance(
+        metrics = read_metrics(peer.name, ran, log)
+    return metrics, find_disturbance(
         ran.path, ran.share, rtt_s=bed.path.rtt_s, prioritised=prioritised and bed.link.is_real_time
     )
 
 
-def figures_of(name: str, ran: MeasuredRun, log: Path) -> Row:
-    """Rate and energy of a tool.
+def read_metrics(name: str, ran: MeasuredRun, log: Path) -> Row:
+    """Return rate and energy of a tool.
 
     Raises
     ------
-    NothingMoved : it failed, which says nothing of it beside others.
+    NothingMoved : it failed, so that it cannot be compared with others.
     """
     ran.require_moved(name, log)
     return {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}

@@ -2,41 +2,41 @@
 
 import pytest
 
-from benchmarks.papers.catalogue import Fact
-from benchmarks.papers.claims.agreements import energy_agreement
-from benchmarks.papers.claims.compression import examples
-from benchmarks.papers.claims.compression_advice import error_sign
-from benchmarks.papers.claims.compression_tables import downloads, platform
-from benchmarks.papers.claims.greendataflow import labels
-from benchmarks.papers.claims.http_sla import data_sets, outline, quoted, setup, tools
-from benchmarks.papers.claims.page_sizes import sizes
-from benchmarks.papers.finding import By, Verdict
-from benchmarks.papers.form import measured_share
+from benchmarks.papers.catalogue import Claim
+from benchmarks.papers.claims.agreements import check_energy_agreement
+from benchmarks.papers.claims.compression import check_examples
+from benchmarks.papers.claims.compression_advice import check_error_sign
+from benchmarks.papers.claims.compression_tables import check_downloads, check_platform
+from benchmarks.papers.claims.greendataflow import check_labels
+from benchmarks.papers.claims.http_sla import check_data_sets, check_outline, check_quoted, check_setup, check_tools
+from benchmarks.papers.claims.page_sizes import check_sizes
+from benchmarks.papers.finding import ClaimVerdict, Source
+from benchmarks.papers.form import compare_measured_share
 from benchmarks.papers.trials import measured, measured_losses, measured_pages, measured_services
 from tradewind.errors import InvalidValue
 
 
-def claim(values=None, **words) -> Fact:
+def make_claim(values=None, **words) -> Claim:
     usual = {"id": "x-1", "paper": "003", "place": "p", "kind": "result", "statement": ""}
-    return Fact(**usual | words, values=values or {})
+    return Claim(**usual | words, values=values or {})
 
 
-def table(best: str) -> Fact:
+def table(best: str) -> Claim:
     """Two codecs of which gzip is as quick as the path carries, and xz packs better and slowly."""
     rows = [["gzip", 1, 2.0, 1.0, 9.5], ["gzip", 6, 2.1, 1.05, 5.0], ["xz", 9, 4.0, 1.8, 2.0], ["raw", None, 1, 0.5, 5]]
     if best == "raw":
         rows = [[*row[:3], row[3] / 30, row[4] / 30] if row[0] != "raw" else row for row in rows]
     headlines = [max(row[n] for row in rows) / rows[-1][n] for n in (3, 4)]
     usual = [max(row[n] for row in rows) / rows[1][n] for n in (3, 4)]
-    return claim({"US_MB": 100.0, "rows": rows, "best_raw": headlines, "best_gzip6": usual}, id="003-table3")
+    return make_claim({"US_MB": 100.0, "rows": rows, "best_raw": headlines, "best_gzip6": usual}, id="003-table3")
 
 
-FACTS = {
-    "003-tsc": claim({"net_MBps": [0.5, 5.0], "T_SC_s": 0.0}),
-    "003-err-up": claim({"net5": {"xz": -40}}),
-    "003-table2": claim({"US_MB": 100.0, "rows": [["xz", 0, 12.9, 6.3, 9.8], ["raw", None, 1, 0.5, 5.0]]}),
-    "003-fig5": claim({"gzip1": [3.9, 6.2, 5.9], "net": 2.5}),
-    "003-fig6": claim({"gzip9": [6.19, 7.29, 7.16]}, statement="2.5 MB/s download"),
+CLAIMS = {
+    "003-tsc": make_claim({"net_MBps": [0.5, 5.0], "T_SC_s": 0.0}),
+    "003-err-up": make_claim({"net5": {"xz": -40}}),
+    "003-table2": make_claim({"US_MB": 100.0, "rows": [["xz", 0, 12.9, 6.3, 9.8], ["raw", None, 1, 0.5, 5.0]]}),
+    "003-fig5": make_claim({"gzip1": [3.9, 6.2, 5.9], "net": 2.5}),
+    "003-fig6": make_claim({"gzip9": [6.19, 7.29, 7.16]}, statement="2.5 MB/s download"),
 }
 
 
@@ -45,81 +45,83 @@ def told(finding, words):
 
 
 def test_advice_is_compared_with_the_fastest_codec_of_the_network_that_it_was_not_solved_from():
-    found = told(downloads(table("codecs"), FACTS), "our advice")
+    found = told(check_downloads(table("codecs"), CLAIMS), "our advice")
     assert [(each.what.partition("(")[2], each.agrees) for each in found.values()] == [
         ("xz -9)", True),
     ]
-    [rate] = told(downloads(table("codecs"), FACTS), "rate of what we advise").values()
+    [rate] = told(check_downloads(table("codecs"), CLAIMS), "rate of what we advise").values()
     assert rate.agrees
     assert rate.paper == 1.8
 
 
 def test_sending_raw_can_be_what_is_advised():
-    assert all(each.agrees for each in told(downloads(table("raw"), FACTS), "our advice").values())
+    assert all(each.agrees for each in told(check_downloads(table("raw"), CLAIMS), "our advice").values())
 
 
 def test_an_error_below_zero_is_a_promise_of_more_than_was_measured():
-    assert error_sign(claim(), FACTS).verdict is Verdict.REPRODUCED
-    other_way = {**FACTS, "003-err-up": claim({"net5": {"xz": 40}})}
-    assert error_sign(claim(), other_way).verdict is Verdict.DIFFERS
+    assert check_error_sign(make_claim(), CLAIMS).verdict is ClaimVerdict.REPRODUCED
+    other_way = {**CLAIMS, "003-err-up": make_claim({"net5": {"xz": 40}})}
+    assert check_error_sign(make_claim(), other_way).verdict is ClaimVerdict.DIFFERS
 
 
 def test_an_example_is_estimated_by_the_equation_of_its_direction():
-    assert told(examples(FACTS["003-fig5"], FACTS), "by equation 20")
-    assert told(examples(FACTS["003-fig6"], FACTS), "by equation 22")
+    assert told(check_examples(CLAIMS["003-fig5"], CLAIMS), "by equation 20")
+    assert told(check_examples(CLAIMS["003-fig6"], CLAIMS), "by equation 22")
 
 
 def test_figures_whose_text_and_captions_name_other_panels_contradict_themselves():
     named = "Text: 'Figure 2 (d-f) contain performance for medium files'; extracted captions label ({})-({}) as medium."
-    assert labels(claim(statement=named.format("a", "c")), {}).verdict is Verdict.CONTRADICTED
-    assert labels(claim(statement=named.format("d", "f")), {}).verdict is Verdict.REPRODUCED
+    assert check_labels(make_claim(statement=named.format("a", "c")), {}).verdict is ClaimVerdict.CONTRADICTED
+    assert check_labels(make_claim(statement=named.format("d", "f")), {}).verdict is ClaimVerdict.REPRODUCED
     with pytest.raises(InvalidValue, match="x-1"):
-        labels(claim(statement="no labels"), {})
+        check_labels(make_claim(statement="no labels"), {})
 
 
 def test_a_power_where_an_energy_is_meant_is_told():
-    assert quoted(claim(note="and 'terawatts of electricity'"), {}).verdict is Verdict.CONTRADICTED
-    assert quoted(claim(), {}).verdict is Verdict.NOT_HERE
+    assert check_quoted(make_claim(note="and 'terawatts of electricity'"), {}).verdict is ClaimVerdict.CONTRADICTED
+    assert check_quoted(make_claim(), {}).verdict is ClaimVerdict.NOT_HERE
 
 
 def test_an_outline_counts_as_it_is_numbered():
     said = "promises 'Section VI studies effect' but section {} is the conclusion; items numbered (i),({}),({})"
-    assert outline(claim(statement=said.format(6, "ii", "i")), {}).verdict is Verdict.CONTRADICTED
-    assert outline(claim(statement=said.format(7, "ii", "iii")), {}).verdict is Verdict.REPRODUCED
+    assert check_outline(make_claim(statement=said.format(6, "ii", "i")), {}).verdict is ClaimVerdict.CONTRADICTED
+    assert check_outline(make_claim(statement=said.format(7, "ii", "iii")), {}).verdict is ClaimVerdict.REPRODUCED
 
 
 def test_curl_opens_several_channels_and_wget_does_not():
-    assert [each.agrees for each in tools(claim(), {}).comparisons] == [True, False]
+    assert [each.agrees for each in check_tools(make_claim(), {}).comparisons] == [True, False]
 
 
 def test_files_of_the_set_up_are_below_and_above_what_its_paths_hold():
     said = "Chameleon Austin->Chicago 10 Gbps 40 ms; AWS Frankfurt-Virginia 1 Gbps 90 ms"
     for largest_kb, agree in ((250_000, True), (250, False)):
-        told = setup(claim({"file_KB": [150, largest_kb]}, statement=said), {}).comparisons
+        told = check_setup(make_claim({"file_KB": [150, largest_kb]}, statement=said), {}).comparisons
         assert [each.agrees for each in told] == [agree, agree]
 
 
 def test_a_column_that_fits_by_no_one_reading_contradicts_itself():
     html = ["HTML", 495, 5000, "HTML", "102 KB", "50 KB", "150 KB", "29.14 KB"]
     image = ["Image", 1258, 500, "JPEG", "2.4 MB", "2 MB", "3 MB", "0.28 MB"]
-    assert data_sets(claim({"rows": [html]}), {}).verdict is Verdict.REPRODUCED
-    assert data_sets(claim({"rows": [html, image]}), {}).verdict is Verdict.CONTRADICTED
+    assert check_data_sets(make_claim({"rows": [html]}), {}).verdict is ClaimVerdict.REPRODUCED
+    assert check_data_sets(make_claim({"rows": [html, image]}), {}).verdict is ClaimVerdict.CONTRADICTED
 
 
 def test_the_cores_of_a_chip_are_those_that_linux_knows():
-    facts = {"000-table1": claim({"rows": [["", "", "", 21, "quad-core 2.5 GHz Krait 400"]]})}
+    claims = {"000-table1": make_claim({"rows": [["", "", "", 21, "quad-core 2.5 GHz Krait 400"]]})}
     said = "APQ8064 quad-core '{}'; 801 MSM8974AC quad Krait 400 2.5 GHz"
-    assert [each.agrees for each in platform(claim(statement=said.format("Cortex A15")), facts).comparisons] == [
+    assert [
+        each.agrees for each in check_platform(make_claim(statement=said.format("Cortex A15")), claims).comparisons
+    ] == [
         False,
         True,
         True,
     ]
-    assert platform(claim(statement=said.format("Krait")), facts).verdict is Verdict.NOT_HERE
+    assert check_platform(make_claim(statement=said.format("Krait")), claims).verdict is ClaimVerdict.NOT_HERE
 
 
 def test_our_pages_have_the_two_shares_of_the_connections_of_the_paper():
-    assert sizes(claim({"p85_B": 50_000, "p99_B": 500_000}), {}).verdict is Verdict.NOT_HERE
-    assert sizes(claim({"p70_B": 50_000}), {}).verdict is Verdict.DIFFERS
+    assert check_sizes(make_claim({"p85_B": 50_000, "p99_B": 500_000}), {}).verdict is ClaimVerdict.NOT_HERE
+    assert check_sizes(make_claim({"p70_B": 50_000}), {}).verdict is ClaimVerdict.DIFFERS
 
 
 def page_rows(saved_s: float, concurrency: float = 1.5, *, apart_s: float = 0.01) -> dict:
@@ -137,16 +139,16 @@ def page_rows(saved_s: float, concurrency: float = 1.5, *, apart_s: float = 0.01
 @pytest.mark.parametrize(("saved_s", "shown"), [(0.1, True), (0.001, False), (-0.1, False)])
 @pytest.mark.parametrize("name", ["004-fig6", "004-fig9-10"])
 def test_what_is_within_the_spread_of_pages_shows_no_difference(name, saved_s, shown):
-    found = list(measured_pages.FORMS[name].judge(claim(), {}, page_rows(saved_s)))
+    found = list(measured_pages.FORMS[name].judge(make_claim(), {}, page_rows(saved_s)))
     grounds, more_on_3g = found[:6], found[6:]
     assert {each.agrees for each in grounds} == {shown}
     assert all(each.agrees is (saved_s > 0) for each in more_on_3g), "it is as much more of every page"
-    assert all(each.by is By.TESTBED for each in found)
+    assert all(each.source is Source.TESTBED for each in found)
 
 
 def test_pages_that_disagree_show_nothing_however_steady_the_loads_of_each_are():
     judge = measured_pages.FORMS["004-fig9-10"].judge
-    assert not any(each.agrees for each in judge(claim(), {}, page_rows(0.1, apart_s=0.5)))
+    assert not any(each.agrees for each in judge(make_claim(), {}, page_rows(0.1, apart_s=0.5)))
 
 
 def test_claims_about_pages_say_that_ours_are_drawn():
@@ -158,23 +160,23 @@ def test_claims_about_pages_say_that_ours_are_drawn():
 def test_the_concurrency_of_most_pages_is_compared_with_the_papers(concurrency, fewer):
     judge = measured_pages.FORMS["004-fig8"].judge
     for saved, shown in ((0.1, True), (0.0, False)):
-        most, less = judge(claim({"most_pages_below": 2}), {}, page_rows(saved, concurrency))
+        most, less = judge(make_claim({"most_pages_below": 2}), {}, page_rows(saved, concurrency))
         assert (most.agrees, less.agrees) == (fewer, shown)
 
 
 @pytest.mark.parametrize(("saved_s", "shown"), [(0.1, True), (0.001, False), (-0.1, False)])
 def test_more_idle_time_is_shown_by_an_interval_alone(saved_s, shown):
     judge = measured_pages.FORMS["004-fig7"].judge
-    usual, more = judge(claim({"median_idle_frac": 0.1}), {}, page_rows(saved_s))
+    usual, more = judge(make_claim({"median_idle_frac": 0.1}), {}, page_rows(saved_s))
     assert (usual.agrees, more.agrees) == (True, shown)
 
 
 @pytest.mark.parametrize(
     ("objective", "verdict"),
-    [("maximise integral of T", Verdict.CONTRADICTED), ("maximise mean throughput", Verdict.REPRODUCED)],
+    [("maximise integral of T", ClaimVerdict.CONTRADICTED), ("maximise mean throughput", ClaimVerdict.REPRODUCED)],
 )
 def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(objective, verdict):
-    assert energy_agreement(claim(statement=objective), {}).verdict is verdict
+    assert check_energy_agreement(make_claim(statement=objective), {}).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_what_lies_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
         run: {"bytes_done": rate * 1e6 / 8, "total_bytes": 1e9, "duration_s": 1.0, "cpu_s": cpu_s if kb == 64 else 0.1}
         for run, (kb, rate) in zip(form.runs, mbps_of.items(), strict=True)
     }
-    told = list(form.judge(claim({"knee_KB": [8, 16]}), {}, rows))
+    told = list(form.judge(make_claim({"knee_KB": [8, 16]}), {}, rows))
     assert [each.ours for each in told] == pytest.approx(ours)
     assert told[-1].agrees is (ours[-1] > 0.9)
 
@@ -201,14 +203,14 @@ def test_an_agreement_that_never_bound_was_not_kept_by_anybody():
     form = measured_services.FORMS["001-sla-viol"]
     (run,) = form.runs
     ticks = {"0.5": [1.7, 1.9], "0.7": [0.9, 1.2], "0.9": [0.8, 0.8]}
-    told = form.judge(claim({"violation_pct": [3, 6]}), {}, {run: {"reached": ticks}})
+    told = form.judge(make_claim({"violation_pct": [3, 6]}), {}, {run: {"reached": ticks}})
     assert [(each.is_shown, each.fails) for each in told] == [(False, False), (True, False), (True, True)]
 
 
 def test_an_estimate_from_bounds_has_to_tell_more_than_the_nearer_of_them():
     def told(*bounds_and_measured: float) -> list[bool]:
-        facts = {"003-fig5": claim({"net": 2.5})}
-        found = examples(claim({"codec": list(bounds_and_measured)}), facts)
+        claims = {"003-fig5": make_claim({"net": 2.5})}
+        found = check_examples(make_claim({"codec": list(bounds_and_measured)}), claims)
         return [each.agrees for each in found.comparisons]
 
     assert told(6.19, 7.29, 7.16) == [True, True]
@@ -224,7 +226,7 @@ def test_files_and_streams_together_are_compared_with_either_alone(together, agr
         alone = 1 in (run.setting.concurrency, run.setting.parallelism)
         duration_s = 100.0 if alone else 100.0 * together
         rows[run] = {"bytes_done": 10**8, "total_bytes": 10**8, "cpu_s": 0.0, "duration_s": duration_s}
-    *both, _ = form.judge(claim({"best_saving_pct": 81}), {}, rows)
+    *both, _ = form.judge(make_claim({"best_saving_pct": 81}), {}, rows)
     assert [each.agrees for each in both] == [agrees] * 2
 
 
@@ -233,7 +235,7 @@ def test_files_and_streams_together_are_compared_with_either_alone(together, agr
     [(70, 56, True), (70, 54, False), (6, 3.1, True), (6, 0.4, False), (6, -1, False), (-1, -1.4, True)],
 )
 def test_a_share_is_theirs_within_fifteen_points_and_half_of_it(paper_pct, ours_pct, agrees):
-    assert measured_share("saved, %", paper_pct, ours_pct).agrees is agrees
+    assert compare_measured_share("saved, %", paper_pct, ours_pct).agrees is agrees
 
 
 @pytest.mark.parametrize(
@@ -254,5 +256,5 @@ def test_the_kernels_windows_and_what_losses_leave_of_them_are_compared_with_the
     told += [([20, 40], 30_000, 40, 20, 1), ([20, 40], 1_950_000, 40, 20, sent_again)]
     names = ("windows", "acknowledged_bytes", "before", "after", "sent_again")
     rows = {run: dict(zip(names, each, strict=True)) for run, each in zip(form.runs, told, strict=True)}
-    found = list(form.judge(claim({"iw": 10, "ss_factor": 3, "threshold_B": 2_000_000}), {}, rows))
+    found = list(form.judge(make_claim({"iw": 10, "ss_factor": 3, "threshold_B": 2_000_000}), {}, rows))
     assert [each.agrees for each in found] == agree

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.papers.catalogue import Fact
+from benchmarks.papers.catalogue import Claim
 from benchmarks.papers.trials.measured_packing import FORMS
 from benchmarks.papers.trials.packing_trials import CODECS, LARGE_BYTES, SMALL_BYTES
 
@@ -32,8 +32,8 @@ def rows_of(name, errors_pct):
 
 
 def judged(name, values, errors_pct):
-    fact = Fact(id="x-1", paper="003", place="p", kind="result", statement="", values=values)
-    return list(FORMS[name].judge(fact, {}, rows_of(name, errors_pct)))
+    claim = Claim(id="x-1", paper="003", place="p", kind="result", statement="", values=values)
+    return list(FORMS[name].judge(claim, {}, rows_of(name, errors_pct)))
 
 
 def test_errors_as_the_paper_prints_them_agree():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.papers.catalogue import Fact
+from benchmarks.papers.catalogue import Claim
 from benchmarks.papers.trials.measured_pages import FORMS, GROUNDS, NUMBERS
-from benchmarks.papers.trials.page_trials import Page
+from benchmarks.papers.trials.page_trials import DrawnPage
 from benchmarks.transport.proxy import PageProtocol
 
 
@@ -15,9 +15,9 @@ def judged(name, figure, of_page, values=None):
         for number in NUMBERS:
             cubic, fld = of_page(protocol, number)
             row = {f"cubic_{figure}": cubic, f"cubic_{figure}_each": [cubic] * 2, f"fld_tcp_{figure}_each": [fld] * 2}
-            rows[Page(network, protocol, number)] = row
-    fact = Fact(id="x-1", paper="004", place="p", kind="result", statement="", values=values or {})
-    return list(FORMS[name].judge(fact, {}, rows))
+            rows[DrawnPage(network, protocol, number)] = row
+    claim = Claim(id="x-1", paper="004", place="p", kind="result", statement="", values=values or {})
+    return list(FORMS[name].judge(claim, {}, rows))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from benchmarks.papers.measuring import UNNAMED, Bench
-from benchmarks.papers.trials.loss_trials import LONGEST_S, held_up
+from benchmarks.papers.measuring import UNNAMED, Workbench
+from benchmarks.papers.trials.loss_trials import LONGEST_S, find_hold_up
 from benchmarks.support.sources import Sources, SourcesChanged
 from benchmarks.wan.runs import RunLog
 
@@ -19,12 +19,12 @@ class Trial:
     """One that measures nothing."""
 
     name: str = "a trial"
-    sort: str = "pages"
+    source_part: str = "pages"
 
-    def conditions(self, _facts):
+    def conditions(self, _claims):
         return "of 1 s"
 
-    def measured(self, _yard):
+    def measure(self, _yard):
         return {"disturbed": None}
 
 
@@ -32,18 +32,18 @@ FIRST, SECOND = Trial(), Trial("another trial")
 
 
 def on(machine, log, sources=AS_THEY_ARE):
-    return Bench(facts={}, log=log, folder=log.path.parent, cut_s=1.0, machine=machine, sources=sources)
+    return Workbench(claims={}, log=log, folder=log.path.parent, cut_s=1.0, machine=machine, sources=sources)
 
 
 def test_rows_of_another_machine_are_a_record_that_names_it_and_are_made_again_here(tmp_path):
     log = RunLog(tmp_path / "rows")
     here, other = on(HERE, log), on(OTHER, log)
-    assert here.record([FIRST]) is None
+    assert here.find_record([FIRST]) is None
     other.measure([FIRST])
     assert here.rows([FIRST]) == {}
-    assert here.record([FIRST]).machine == OTHER
+    assert here.find_record([FIRST]).machine == OTHER
     here.measure([FIRST])
-    assert here.record([FIRST]).machine == HERE
+    assert here.find_record([FIRST]).machine == HERE
     assert {row["machine"] for row in RunLog(log.path).rows()} == {HERE, OTHER}
 
 
@@ -51,8 +51,8 @@ def test_rows_kept_before_they_had_a_machine_are_a_record_of_one_without_a_name(
     log = RunLog(tmp_path / "rows")
     bench = on(HERE, log)
     log.add(bench.current_key(FIRST).removesuffix(f"; {HERE}"), {"disturbed": None})
-    assert bench.rows([FIRST]) == {}
-    assert bench.record([FIRST]).machine == UNNAMED
+    assert bench.find_rows([FIRST]) == {}
+    assert bench.find_record([FIRST]).machine == UNNAMED
 
 
 def test_a_claim_is_judged_by_rows_of_one_machine_alone(tmp_path):
@@ -60,19 +60,19 @@ def test_a_claim_is_judged_by_rows_of_one_machine_alone(tmp_path):
     here, other = on(HERE, log), on(OTHER, log)
     here.measure([FIRST])
     other.measure([SECOND])
-    assert here.record([FIRST, SECOND]) is None
+    assert here.find_record([FIRST, SECOND]) is None
     other.measure([FIRST])
-    assert here.record([FIRST, SECOND]).machine == OTHER
+    assert here.find_record([FIRST, SECOND]).machine == OTHER
 
 
 def test_of_several_other_machines_the_one_that_measured_last_is_the_record(tmp_path):
     log = RunLog(tmp_path / "rows")
     for machine in ("b", "c", "a"):
         on(machine, log).measure([FIRST])
-    assert on(HERE, log).record([FIRST]).machine == "a"
+    assert on(HERE, log).find_record([FIRST]).machine == "a"
     on("b", log).measure([SECOND])
-    assert on(HERE, log).record([FIRST]).machine == "b"
-    assert on(HERE, RunLog(log.path)).record([FIRST]).machine == "b"
+    assert on(HERE, log).find_record([FIRST]).machine == "b"
+    assert on(HERE, RunLog(log.path)).find_record([FIRST]).machine == "b"
 
 
 def test_a_row_during_which_the_sources_changed_ends_the_command_and_is_not_kept(tmp_path):
@@ -85,4 +85,4 @@ def test_a_row_during_which_the_sources_changed_ends_the_command_and_is_not_kept
 
 @pytest.mark.parametrize(("lasted_s", "disturbed"), [(0.006, False), (LONGEST_S, False), (2 * LONGEST_S, True)])
 def test_a_loss_that_was_held_up_between_acknowledgements_is_made_again(lasted_s, disturbed):
-    assert (held_up(lasted_s) is not None) is disturbed
+    assert (find_hold_up(lasted_s) is not None) is disturbed
