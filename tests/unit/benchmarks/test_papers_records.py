@@ -40,7 +40,7 @@ def test_rows_of_another_machine_are_a_record_that_names_it_and_are_made_again_h
     here, other = on(HERE, log), on(OTHER, log)
     assert here.find_record([FIRST]) is None
     other.measure([FIRST])
-    assert here.rows([FIRST]) == {}
+    assert here.find_rows([FIRST]) == {}
     assert here.find_record([FIRST]).machine == OTHER
     here.measure([FIRST])
     assert here.find_record([FIRST]).machine == HERE
