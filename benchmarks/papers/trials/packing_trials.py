@@ -186,7 +186,8 @@ class _Client:
 def _probe_sizes(ground: _Client, *, upload: bool) -> list[TimedTransfer]:
     sizes = PROBE_BYTES * PROBE_REPEATS
     return [
-        TimedTransfer(size, ground.transfer(ground.file("random", size), "raw", upload=upload)["seconds"]) for size in sizes
+        TimedTransfer(size, ground.transfer(ground.file("random", size), "raw", upload=upload)["seconds"])
+        for size in sizes
     ]
 
 
