@@ -78,7 +78,7 @@ def _once(file: Path, setting: CodecSetting) -> Made:
     unpacker = Unpacker()
     begun_s = _cpu_s()
     for piece in pieces:
-        for block in unpacker.blocks(piece):
+        for block in unpacker.feed(piece):
             unpacker.plain(block)
     unpacker.end()
     unpack_cpu_s = _cpu_s() - begun_s

@@ -174,7 +174,7 @@ def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
     """As for a path that is known to carry so much."""
     what = f"{each.file.name} sampled for {mb_per_s:g} MB/s"
     row = kept.packed(what, partial(_sampled, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made)))
-    sample = FileSample.read(row["sample"], each.file.stat().st_size)
+    sample = FileSample.parse(row["sample"], each.file.stat().st_size)
     if sample is None:
         raise TransferFailed(f"{each.file.name}: a sample that makes no sense is kept: {row['sample']}")
     return Looked(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
@@ -182,7 +182,7 @@ def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
 
 def _sampled(file: Path, line_bps: float, settings: Sequence[CodecSetting]) -> Row:
     sample = sample_file(file, line_bps)
-    return {"sample": sample.told(), "tried": {str(each): try_setting(each, sample) for each in settings}}
+    return {"sample": sample.format(), "tried": {str(each): try_setting(each, sample) for each in settings}}
 
 
 def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:

@@ -79,7 +79,7 @@ def unpacked(data: bytes) -> None:
     """In two pieces, as it may come."""
     unpacker = Unpacker()
     for piece in _halves(data):
-        for block in unpacker.blocks(piece):
+        for block in unpacker.feed(piece):
             unpacker.plain(block)
     unpacker.end()
 

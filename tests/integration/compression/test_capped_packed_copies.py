@@ -94,7 +94,7 @@ def test_a_download_steps_down_and_loses_no_file(tmp_path: Path, status: int | N
         assert front.refused > 0
     assert report.failures == []
     assert {name: (tmp_path / "got" / name).read_bytes() for name in FILES} == FILES
-    assert report.permitted is not None
+    assert report.permitted_files is not None
 
 
 @pytest.mark.parametrize("status", [403, 503, None])

@@ -60,7 +60,7 @@ class Clock:
 
 def ask(connections: ConnectionPool, url: Url, method: str = "HEAD", *, all_of_it: bool = True) -> None:
     with connections.to(url, OPTIONS) as used:
-        used.over(used.heard(method, {}) if all_of_it else used.send_request(method, {}))
+        used.release(used.request_and_discard(method, {}) if all_of_it else used.send_request(method, {}))
 
 
 def test_many_files_go_over_as_many_connections_as_are_open_at_once(

@@ -191,14 +191,14 @@ def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
 ) -> None:
     source = tmp_path / "growing.csv"
     source.write_bytes(PLAIN)
-    sent = PackedFile._sent
+    sent = PackedFile._send_block
 
     def grown(self: PackedFile, made: Any) -> Iterator[bytes]:
         with source.open("ab") as opened:
             opened.write(b"more\n")
         return sent(self, made)
 
-    monkeypatch.setattr(PackedFile, "_sent", grown)
+    monkeypatch.setattr(PackedFile, "_send_block", grown)
     report = copied(str(source), f"{server.url}growing.csv", "gzip:1")
     assert "changed while it was packed" in report.failures[0][1]
     assert not (root / "growing.csv").exists()
@@ -208,7 +208,7 @@ def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
 def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_show(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: int
 ) -> None:
-    source, sent, left = root / f"changing-{changes}.csv", PackedFile._sent, [changes]
+    source, sent, left = root / f"changing-{changes}.csv", PackedFile._send_block, [changes]
     source.write_bytes(PLAIN)
 
     def changed(self: PackedFile, made: Any) -> Iterator[bytes]:
@@ -218,14 +218,14 @@ def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_
                 opened.write(b"%08d" % left[0])
         return sent(self, made)
 
-    monkeypatch.setattr(PackedFile, "_sent", changed)
+    monkeypatch.setattr(PackedFile, "_send_block", changed)
     target = tmp_path / "came.csv"
     report = copied(f"{server.url}{source.name}", str(target), "gzip:1")
     assert leftovers(tmp_path) == []
     if changes == 1:
         assert report.succeeded, report.failures
         assert report.moved_bytes == len(PLAIN), "what was given up is not counted"
-        assert len(report.begun_anew) == 1
+        assert len(report.restarted_files) == 1
         assert "1 file changed on the way" in report.notes()[0]
         assert target.read_bytes() == source.read_bytes()
     else:

@@ -32,7 +32,7 @@ def opened(tmp_path: Path, *, early: int, concurrency: int) -> tuple[int, int]:
         server = RoughServer({f"/{name}": gated(gate, plain(CONTENT)) for name in NAMES})
         async with server:
             sockets = EarlySockets(early)
-            await sockets.begin(Url.parse(server.url).origin)
+            await sockets.connect(Url.parse(server.url).origin)
             await until(lambda: server.open_now == early)
             engine = TransferEngine(plan(concurrency, 1, 1), replace(options(), early=sockets))
             task = asyncio.create_task(engine.run(jobs_for(server.url, NAMES, tmp_path)))
@@ -51,9 +51,9 @@ def test_their_handshake_times_the_path():
     async def story() -> float | None:
         async with RoughServer({}) as server:
             sockets, origin = EarlySockets(2), Url.parse(server.url).origin
-            await sockets.begin(origin)
-            seen = await sockets.handshake(origin)
-            assert await sockets.handshake(Url.parse("http://127.0.0.2:1/").origin) is None
+            await sockets.connect(origin)
+            seen = await sockets.wait_for_handshake(origin)
+            assert await sockets.wait_for_handshake(Url.parse("http://127.0.0.2:1/").origin) is None
             sockets.close()
         return None if seen is None else seen.min_rtt_s
 
@@ -67,8 +67,8 @@ def test_nobody_listening_times_no_path():
         async with RoughServer({}) as server:
             origin = Url.parse(server.url).origin
         sockets = EarlySockets(2)
-        await sockets.begin(origin)
-        seen = await sockets.handshake(origin)
+        await sockets.connect(origin)
+        seen = await sockets.wait_for_handshake(origin)
         sockets.close()
         return seen
 
@@ -87,7 +87,7 @@ def test_one_that_the_server_has_closed_meanwhile_is_not_taken():
         async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             sockets = EarlySockets(1)
-            await sockets.begin(Url.parse(f"http://127.0.0.1:{port}/").origin)
+            await sockets.connect(Url.parse(f"http://127.0.0.1:{port}/").origin)
             await closed.wait()
             return sockets.take(Url.parse(f"http://127.0.0.1:{port}/").origin) is None
 
@@ -98,11 +98,11 @@ def test_none_leads_to_a_server_that_was_not_listed_or_has_no_address():
     async def story() -> list[object]:
         sockets = EarlySockets(2)
         async with RoughServer({}) as server:
-            await sockets.begin(Url.parse(server.url).origin)
+            await sockets.connect(Url.parse(server.url).origin)
             elsewhere = sockets.take(Url.parse("http://127.0.0.2:1/").origin)
         sockets.close()
         nowhere = EarlySockets(2)
-        await nowhere.begin(Url.parse("http://no.such.host.invalid/").origin)
+        await nowhere.connect(Url.parse("http://no.such.host.invalid/").origin)
         return [elsewhere, nowhere.take(Url.parse("http://no.such.host.invalid/").origin)]
 
     assert asyncio.run(story()) == [None, None]

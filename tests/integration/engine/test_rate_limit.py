@@ -67,9 +67,9 @@ def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, m
     reads: list[int] = []
 
     class Counted(RateLimit):
-        def take(self, connection: RateLimited, moved_bytes: int) -> bool:
+        def count_moved(self, connection: RateLimited, moved_bytes: int) -> bool:
             reads.append(moved_bytes)
-            return super().take(connection, moved_bytes)
+            return super().count_moved(connection, moved_bytes)
 
     monkeypatch.setattr("tradewind_agent.engine.pool.RateLimit", Counted)
     with serving(files) as server:
@@ -149,11 +149,11 @@ def test_uploads_share_a_limit_alike(tmp_path: Path, monkeypatch: pytest.MonkeyP
     halves: list[dict[RateLimited, int]] = []
 
     class Counted(RateLimit):
-        def take(self, connection: RateLimited, moved_bytes: int) -> bool:
+        def count_moved(self, connection: RateLimited, moved_bytes: int) -> bool:
             moved[connection] = moved.get(connection, 0) + moved_bytes
             if not halves and sum(moved.values()) >= 3 * SIZE:
                 halves.append(dict(moved))
-            return super().take(connection, moved_bytes)
+            return super().count_moved(connection, moved_bytes)
 
     monkeypatch.setattr("tradewind_agent.engine.pool.RateLimit", Counted)
     files, copy = tmp_path / "files", tmp_path / "copy"

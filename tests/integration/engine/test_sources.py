@@ -142,7 +142,7 @@ def test_a_listing_tells_of_the_connections_that_it_was_asked_over(content: Path
     seen = []
     with nginx(content, work) as server:
         url = Url.parse(f"{server.url}small/")
-        asyncio.run(list_downloads([url], tmp_path, options(), seen=lambda *told: seen.append(told)))
+        asyncio.run(list_downloads([url], tmp_path, options(), on_connection=lambda *told: seen.append(told)))
     [(origin, info)] = seen
     assert origin == url.origin
     assert 0 < info.min_rtt_s < 1

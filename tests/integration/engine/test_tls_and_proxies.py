@@ -78,7 +78,8 @@ def test_https_goes_through_a_tunnel(
     async def story() -> HttpProxy:
         async with HttpProxy() as proxy:
             chosen = options(
-                tls=tls_context(ca_file=certificates.authority), proxies=Proxies.always(f"http://me:pw@{proxy.address}")
+                tls=tls_context(ca_file=certificates.authority),
+                proxies=Proxies.for_all_schemes(f"http://me:pw@{proxy.address}"),
             )
             jobs = (await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)).jobs
             assert (await TransferEngine(plan(2, 2, 2), chosen).run(jobs)).failures == ()
@@ -107,7 +108,7 @@ def test_http_is_asked_of_the_proxy_by_absolute_uri(tmp_path: Path):
 def test_a_tunnel_that_is_refused_fails_in_one_line(https_server: WebServer, tmp_path: Path):
     async def story() -> TransferResult:
         async with HttpProxy(refuse=True) as proxy:
-            chosen = options(proxies=Proxies.always(proxy.address))
+            chosen = options(proxies=Proxies.for_all_schemes(proxy.address))
             return await TransferEngine(plan(1), chosen).run(jobs_for(https_server.url, ["empty.bin"], tmp_path))
 
     (failure,) = asyncio.run(story()).failures

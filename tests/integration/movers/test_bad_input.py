@@ -164,7 +164,7 @@ IMPOSTORS = {
 
 
 @pytest.mark.parametrize("what", IMPOSTORS)
-@pytest.mark.parametrize("mover", [each for each in list_movers() if each.tuned], ids=lambda mover: mover.name)
+@pytest.mark.parametrize("mover", [each for each in list_movers() if each.is_tuned], ids=lambda mover: mover.name)
 def test_a_tool_that_cannot_be_used_is_told_in_one_line(tmp_path, mover, what):
     script, told = IMPOSTORS[what]
     folder = str(tmp_path / "none") if script is None else impostor(tmp_path / "bin", mover.programs[0], script)

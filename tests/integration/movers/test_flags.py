@@ -80,7 +80,7 @@ def test_curl_that_writes_to_standard_output_stays_serial(drive, slow, capfdbina
     line = ("curl", "-s", f"{slow.url}fast/f00", f"{slow.url}fast/f01")
     report, _ = drive.watched(drive.prepare(*line, service=recommending(6)), slow.port)
     assert capfdbinary.readouterr().out == (files / "f00").read_bytes() + (files / "f01").read_bytes()
-    assert report.in_force == Parameters(concurrency=1)
+    assert report.current_parameters == Parameters(concurrency=1)
     assert any("standard output" in note for note in report.notes)
 
 

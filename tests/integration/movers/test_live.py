@@ -32,7 +32,7 @@ def test_aria2_takes_more_files_at_once_while_it_runs(drive, slow, tmp_path):
     assert retuner.changed
     assert retuner.before == 2
     assert max(retuner.after) == 8
-    assert report.in_force.concurrency == 8
+    assert report.current_parameters.concurrency == 8
     assert report.result.files_done == FILES
     assert len(report.commands) == 1  # the same process
 
@@ -52,7 +52,7 @@ def test_aria2_opens_more_streams_of_files_that_wait(drive, slow, tmp_path):
     retuner = Retuner(whole(2, 4), counting(slow.port), until=2)
     report = drive.run(drive.prepare(*line, service=recommending(2)), retuner)
     assert retuner.changed
-    assert report.in_force == Parameters(concurrency=2, parallelism=4)
+    assert report.current_parameters == Parameters(concurrency=2, parallelism=4)
     assert report.result.files_done == FILES
 
 
@@ -71,7 +71,7 @@ def test_what_the_user_set_is_not_retuned(drive, slow, tmp_path):
     retuner = Retuner(whole(8, 4), counting(slow.port), until=2)
     report = drive.run(drive.prepare(*line, service=recommending(5)), retuner)
     assert retuner.changed is False
-    assert report.in_force == Parameters(concurrency=2, parallelism=1)
+    assert report.current_parameters == Parameters(concurrency=2, parallelism=1)
 
 
 def test_rclone_changes_between_runs_over_parts_of_its_list(drive, slow, tmp_path):

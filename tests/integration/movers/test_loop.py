@@ -93,7 +93,7 @@ def test_a_tool_begins_with_the_share_that_is_granted_and_follows_the_service(dr
     assert [beat["sequence"] for beat in beats] == list(range(len(beats)))
     assert (beats[0]["bytes_moved"], beats[0]["enquiry"]["mover"]) == (0, "aria2")
     assert beats[0]["remaining_files"] == FILES
-    assert report.in_force.concurrency == 6
+    assert report.current_parameters.concurrency == 6
     assert any("3 → 6 files at once: the path takes more" in line for line in said)
     assert {tick.verdict.by for tick in report.timeline[:-1]} == {DecidedBy.SERVICE}
     assert report.result.files_done == FILES
@@ -108,13 +108,13 @@ def test_without_a_service_this_host_tunes_the_tool_by_itself(drive, quick, tmp_
 
     def stop_when_tuned(run):
         process = tool_process()
-        if process is not None and run.in_force.concurrency > 1 and run.progress().bytes_moved:
+        if process is not None and run.current_parameters.concurrency > 1 and run.progress().bytes_moved:
             os.kill(process.pid, signal.SIGKILL)  # the rest would only take time
 
     report = run_wrap(prepared, on_tick=stop_when_tuned)
     assert {tick.verdict.by for tick in report.timeline} == {DecidedBy.AGENT}
     # each connection is held back: what is missed against the prediction makes it look for more of them
-    assert report.in_force.concurrency > 1
+    assert report.current_parameters.concurrency > 1
     moved = [tick.heartbeat.bytes_moved for tick in report.timeline]
     assert all(before <= after for before, after in pairwise(moved))
     assert moved[-1] > 0
@@ -154,7 +154,7 @@ def test_a_tool_that_cannot_change_begins_with_its_share_too(drive, slow, tmp_pa
 def test_a_cut_of_the_share_reaches_a_tool_that_is_not_to_be_tuned(drive, slow, tmp_path):
     service = sharing(4, cut=1)
     report = run_with(service, drive, aria2(slow, tmp_path), copy=replace(TICKING, tune=False))
-    assert report.in_force.concurrency == 1
+    assert report.current_parameters.concurrency == 1
     assert "chunks" not in {key for beat in service.sent("heartbeats") for key in beat if beat[key]}
 
 
@@ -172,7 +172,7 @@ def test_the_tools_own_flags_win_over_the_share_and_it_is_said(drive, slow, tmp_
     said = []
     line = ("aria2c", "-j6", *aria2(slow, tmp_path)[1:])
     report = run_with(sharing(2), drive, line, say=said.append)
-    assert report.in_force.concurrency == 6
+    assert report.current_parameters.concurrency == 6
     assert "the service grants 2 files at once; the tool's own flags set 6, and win" in said
 
 

@@ -137,7 +137,7 @@ def test_curl_with_flags_that_forbid_it_runs_once(drive, throttled, sources, tmp
 def test_a_tool_that_others_kill_after_its_restart_is_not_started_again(drive, throttled, tmp_path):
     def kill(run):
         process = tool_process()
-        if process is not None and run.in_force.concurrency == 10:
+        if process is not None and run.current_parameters.concurrency == 10:
             os.kill(process.pid, signal.SIGKILL)
 
     run = Run(drive, curl(throttled, tmp_path / "to"), throttled.port, act=kill)

@@ -129,7 +129,7 @@ def test_the_token_is_asked_of_every_request(root: Path):
             401,
             'Bearer realm="tradewind", Basic realm="tradewind"',
         )
-        basic = [Login("me", password).basic for password in ("s3cret", "other", "")]
+        basic = [Login("me", password).authorization for password in ("s3cret", "other", "")]
         for wrong in ("Bearer other", "Basic s3cret", "Basic é", "Bearer", "s3cret", "Bearer é", *basic[1:]):
             assert ask(server.port, "GET", "/small", Authorization=wrong).status == 401
         assert ask(server.port, "GET", "/small", Authorization=basic[0]).status == 200

@@ -220,18 +220,18 @@ def test_random_bytes_look_random_and_text_does_not() -> None:
     "figures", ["1e6;4e8;1e9", "1e-3;4e8;1e9", "1e14;4e8;1e9", "4;1;1e9", "4;4e8;1e15", "nan;4e8;1e9"]
 )
 def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) -> None:
-    assert FileSample.read(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
+    assert FileSample.parse(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
 
 
 @pytest.mark.parametrize("figures", ["999999;4e8;1e9", "0.0011;4e8;1e9", "4;1.1;999e12"])
 def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
-    sample = FileSample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
+    sample = FileSample.parse(f"x86-64/some/4;text;5.5;{figures}", 1000)
     assert sample is not None
     assert make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP})).probe is not None
 
 
 def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
-    told = FileSample.read("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
+    told = FileSample.parse("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
     assert told is not None
     sample = replace(told, blocks=(b"to be or not to be",))
     looked = ClassProbe(sample=sample, tried={ZSTD: Speeds(4.0, 1e9, 4e9), GZIP: Speeds(0.0, 1e9, 4e9)})
@@ -240,13 +240,13 @@ def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
 
 
 def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
-    assert FileSample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
-    sample = FileSample.read("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
+    assert FileSample.parse("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
+    sample = FileSample.parse("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
     assert sample is not None
     work = PackingTotals()
-    work.tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)
+    work.count_tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)
     assert observe_codecs(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000) == ()
-    work.tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
+    work.count_tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
     (seen,) = observe_codecs(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
     assert seen.codec is Codec.GZIP
 

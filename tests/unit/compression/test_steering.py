@@ -140,13 +140,13 @@ def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(
     zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with ThreadPoolExecutor(1) as pool, (tmp_path / "file").open("rb") as file:
         status = os.fstat(file.fileno())
-        packed = PackedFile(file.fileno(), status, zstd, adapt=False, pool=pool, looks=True, tells=True)
+        packed = PackedFile(file.fileno(), status, zstd, adapt=False, pool=pool, samples_late=True, sends_sample=True)
         reader = FrameReader()
         reader.feed(b"".join(packed.pieces()))
     assert done == [*["packed"] * (len(done) - 1), "sampled"]
     assert len(done) > 2
     assert packed.sample is not None
-    told = FileSample.read(reader.note, packed.work.plain_bytes)
+    told = FileSample.parse(reader.note, packed.work.plain_bytes)
     assert told is not None
     assert (told.content.kind, told.file_bytes) == (packed.sample.content.kind, 3_800_000)
 
@@ -158,12 +158,12 @@ def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
     zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
-        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, looks=True)
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, samples_late=True)
         monkeypatch.setattr(packed, "_look", lambda _: Future())  # nobody comes to it
         stream = b"".join(packed.pieces())
     reader = FrameReader()
     reader.feed(stream)
-    assert (len(reader.ended()), packed.sample) == (32, None)
+    assert (len(reader.finish()), packed.sample) == (32, None)
 
 
 def test_a_sample_that_cannot_be_taken_fails_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,12 +171,14 @@ def test_a_sample_that_cannot_be_taken_fails_nothing(tmp_path: Path, monkeypatch
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
     zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
-        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, looks=True, tells=True)
+        packed = PackedFile(
+            file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, samples_late=True, sends_sample=True
+        )
         stream = b"".join(packed.pieces())
     assert (packed.failure, packed.sample) == (None, None)
     reader = FrameReader()
     reader.feed(stream)
-    assert (reader.note, len(reader.ended())) == ("", 32)
+    assert (reader.note, len(reader.finish())) == ("", 32)
 
 
 def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

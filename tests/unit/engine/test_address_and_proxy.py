@@ -48,9 +48,9 @@ def test_credentials_stay_with_their_origin():
 @pytest.mark.parametrize("at", ["http://ann:pw@host/data/", "http://host:81/", "http://host/data/index.html?sort=1"])
 def test_what_is_below_is_what_joining_its_escaped_path_gives(at: str, name: str):
     url = Url.parse(at)
-    assert url.below(name) == url.join("./" + quote(name))
-    assert url.below(name, is_folder=True) == url.join("./" + quote(name) + "/")
-    assert url.below(name).name == name.rpartition("/")[2]
+    assert url.join_path(name) == url.join("./" + quote(name))
+    assert url.join_path(name, is_folder=True) == url.join("./" + quote(name) + "/")
+    assert url.join_path(name).name == name.rpartition("/")[2]
 
 
 def test_the_name_of_a_file():
@@ -82,17 +82,17 @@ PROXIES = Proxies.from_environment(
     ],
 )
 def test_which_hosts_are_reached_without_a_proxy(host: str, port: int, proxied: bool):
-    assert (PROXIES.leading_to(Origin("http", host, port)) is not None) is proxied
+    assert (PROXIES.find_proxy(Origin("http", host, port)) is not None) is proxied
 
 
 def test_each_scheme_has_its_proxy_and_capitals_do_not_count_for_http():
-    one = PROXIES.leading_to(Origin("http", "h", 80))
-    two = PROXIES.leading_to(Origin("https", "h", 443))
+    one = PROXIES.find_proxy(Origin("http", "h", 80))
+    two = PROXIES.find_proxy(Origin("https", "h", 443))
     assert one == Proxy(Origin("http", "one", 3128))
     assert two is not None
     assert two.headers() == {"Proxy-Authorization": "Basic bWU6cHc="}
-    assert Proxies.from_environment({"HTTP_PROXY": "evil:1"}).leading_to(Origin("http", "h", 80)) is None
-    assert Proxies.from_environment({"all_proxy": "p:1", "no_proxy": "*"}).leading_to(Origin("http", "h", 80)) is None
+    assert Proxies.from_environment({"HTTP_PROXY": "evil:1"}).find_proxy(Origin("http", "h", 80)) is None
+    assert Proxies.from_environment({"all_proxy": "p:1", "no_proxy": "*"}).find_proxy(Origin("http", "h", 80)) is None
 
 
 def test_a_proxy_behind_tls_is_refused_in_words():

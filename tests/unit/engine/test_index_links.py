@@ -92,7 +92,7 @@ def test_links_are_resolved_against_the_base_that_a_page_states():
 def test_bytes_of_a_name_that_are_no_utf8_are_requested_as_they_are_linked():
     (entry,) = html('<a href="%E9.txt">?.txt</a>').entries
     assert entry.name == "\udce9.txt"
-    assert URL.below(entry.name).target == "/data/%E9.txt"
+    assert URL.join_path(entry.name).target == "/data/%E9.txt"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_timer_is_not_late(selector, clock):
 
 def test_where_more_came_than_a_turn_could_take_the_next_one_is_at_once(selector, clock):
     selector.select(AGES_S)
-    selector.hurried = True
+    selector.is_hurried = True
     selector.select(0)
     selector.select(AGES_S)
     assert clock.slept_s == []
@@ -80,7 +80,7 @@ def test_where_more_came_than_a_turn_could_take_the_next_one_is_at_once(selector
 def test_it_waits_a_twentieth_of_the_round_trip_and_never_long(rtt_s, patience_s):
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
         loop = runner.get_loop()
-        loop.suit(rtt_s)
+        loop.adapt_to(rtt_s)
         assert loop.patience_s == pytest.approx(patience_s)
 
 
@@ -89,7 +89,7 @@ def test_what_comes_in_small_pieces_is_received_in_few_turns():
 
     async def received() -> tuple[int, bytes]:
         loop = asyncio.get_running_loop()
-        loop.suit(0.2)
+        loop.adapt_to(0.2)
         here, there = socket.socketpair()
         here.setblocking(False)
         turns, content = 0, b""

@@ -23,7 +23,7 @@ def test_a_set_holds_what_was_put_in_sorted_and_merged(spans: list[tuple[int, in
 @given(SPANS)
 def test_received_and_missing_make_the_file(spans: list[tuple[int, int]]):
     received = RangeSet(spans)
-    missing = received.missing_of(SIZE)
+    missing = received.find_missing(SIZE)
     assert members(missing) == set(range(SIZE)) - members(received)
     assert received.covers(SIZE) == (not missing)
 

@@ -58,14 +58,14 @@ class Greedy:
     def total_bytes(self):
         return sum(moved for _, moved in self.moved)
 
-    def go_on(self):
+    def resume(self):
         self.loop.call_soon(self.move)
 
     def move(self):
-        while not self.limit.exhausted:
-            nbytes = self.limit.share(self, self.block_bytes)
+        while not self.limit.is_exhausted:
+            nbytes = self.limit.compute_allowance(self, self.block_bytes)
             self.moved.append((self.loop.time(), nbytes))
-            if self.limit.take(self, nbytes):
+            if self.limit.count_moved(self, nbytes):
                 break
         self.limit.wait(self)
 
@@ -119,7 +119,7 @@ def test_a_part_that_is_not_used_is_the_next_ones():
     loop = TurnedLoop()
     limit = RateLimit(1e5, loop)
     idle, busy = Counting(), Greedy(limit, loop)
-    limit.take(busy, 10_000)
+    limit.count_moved(busy, 10_000)
     for each in (idle, busy):
         limit.wait(each)
     loop.turn_to(10.0, late())
@@ -140,16 +140,16 @@ def test_who_had_its_part_waits_though_there_is_more_for_others():
     loop = TurnedLoop()
     limit = RateLimit(1e6, loop)
     first, second = Counting(), Counting()
-    limit.take(first, 100_000)
+    limit.count_moved(first, 100_000)
     for each in (first, second):
         limit.wait(each)
     loop.turn_to(0.0501, late())
     assert (first.woken, second.woken) == (1, 1)
-    part = limit.share(first, 65_536)
+    part = limit.compute_allowance(first, 65_536)
     assert 24_000 < part < 26_000
-    assert not limit.take(first, part // 2)
-    assert limit.take(first, part - part // 2)
-    assert limit.share(second, 65_536) == part
+    assert not limit.count_moved(first, part // 2)
+    assert limit.count_moved(first, part - part // 2)
+    assert limit.compute_allowance(second, 65_536) == part
 
 
 def test_another_rate_holds_from_the_next_byte_on():
@@ -168,13 +168,13 @@ def test_another_rate_holds_from_the_next_byte_on():
 def test_parts_hold_only_while_bytes_are_short():
     loop, limit, greedy = begin(1e5, 50)
     loop.turn_to(1.0, late())
-    assert limit.share(greedy[0], 65536) <= 1e5 * BURST_S / 2
+    assert limit.compute_allowance(greedy[0], 65536) <= 1e5 * BURST_S / 2
     loop.now_s += 10.0
-    assert limit.share(greedy[0], 65536) == 1e5 * BURST_S
-    limit.take(greedy[0], 9_999)
+    assert limit.compute_allowance(greedy[0], 65536) == 1e5 * BURST_S
+    limit.count_moved(greedy[0], 9_999)
     limit.change(1e9)
     loop.now_s += 10.0
-    assert limit.share(greedy[0], 65536) == 65536
+    assert limit.compute_allowance(greedy[0], 65536) == 65536
 
 
 class Counting:
@@ -183,14 +183,14 @@ class Counting:
     def __init__(self):
         self.woken = 0
 
-    def go_on(self):
+    def resume(self):
         self.woken += 1
 
 
 def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
     loop = TurnedLoop()
     limit, waiting, gone = RateLimit(10.0, loop), Counting(), Counting()
-    limit.take(waiting, 1000)
+    limit.count_moved(waiting, 1000)
     for each in (waiting, gone):
         limit.wait(each)
     limit.forget(gone)
@@ -199,17 +199,17 @@ def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
     limit.change(None)
     loop.turn_to(1.0 + 1e-9, late())
     assert (waiting.woken, gone.woken) == (1, 0)
-    assert not limit.exhausted
-    assert limit.share(waiting, 123_456) == 123_456
+    assert not limit.is_exhausted
+    assert limit.compute_allowance(waiting, 123_456) == 123_456
 
 
 def test_bytes_moved_without_a_limit_are_no_debt_once_there_is_one():
     loop = TurnedLoop()
     limit = RateLimit(None, loop)
-    limit.take(Counting(), 10**12)
+    limit.count_moved(Counting(), 10**12)
     limit.change(1e6)
     loop.now_s = 1.0
-    assert not limit.exhausted
+    assert not limit.is_exhausted
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("inf"), float("nan")])

@@ -135,7 +135,7 @@ def test_only_what_names_one_version_is_a_validator(identity: FileIdentity, vali
 )
 def test_a_time_of_modification_is_strong_once_it_is_past(date: str | None, arrived: str, is_strong: bool):
     fields = {"last-modified": "Sat, 21 Nov 2026 03:58:33 GMT"} | ({"date": date} if date else {})
-    answered = FileIdentity.of_answer(fields, 1, now=datetime.fromisoformat(f"2026-11-21T{arrived}+00:00"))
+    answered = FileIdentity.from_answer(fields, 1, now=datetime.fromisoformat(f"2026-11-21T{arrived}+00:00"))
     assert answered.has_strong_time is is_strong
 
 
@@ -187,7 +187,7 @@ def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: st
     destination = tmp_path / "file"
     part = PartFile(destination, "http://a/file")
     part.write(0, b"0123456789")
-    part.leave(identity, RangeSet([(0, 9)]))
+    part.close_for_resume(identity, RangeSet([(0, 9)]))
     assert PartFile(destination, source).resume() is None
     assert list(tmp_path.iterdir()) == []
 
@@ -195,7 +195,7 @@ def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: st
 def test_a_part_of_one_path_and_strong_etag_is_gone_on_with_by_another_name_of_the_host(tmp_path: Path):
     part = PartFile(tmp_path / "file", "http://a/file")
     part.write(0, b"0123456789")
-    part.leave(IDENTITY, RangeSet([(0, 9)]))
+    part.close_for_resume(IDENTITY, RangeSet([(0, 9)]))
     assert PartFile(tmp_path / "file", "http://a:8080/file").resume() == (IDENTITY, RangeSet([(0, 9)]))
 
 
@@ -209,7 +209,7 @@ def test_runs_without_locks_have_parts_of_their_own(tmp_path: Path, monkeypatch:
     for part, content in ((one, b"one"), (other, b"two")):
         assert part.resume() is None
         part.write(0, content)
-    other.leave(IDENTITY, RangeSet([(0, 2)]))
+    other.close_for_resume(IDENTITY, RangeSet([(0, 2)]))
     one.complete(3, None)
     one.name()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"one"}

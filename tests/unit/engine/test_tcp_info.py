@@ -41,17 +41,17 @@ def test_a_closed_socket_tells_nothing():
 
 def test_totals_outlive_connections():
     sampler = PathSampler()
-    sampler.closed(TcpInfo(rtt_s=0.3, min_rtt_s=0.1, sent_bytes=100, retransmitted_bytes=5))
+    sampler.add_closed(TcpInfo(rtt_s=0.3, min_rtt_s=0.1, sent_bytes=100, retransmitted_bytes=5))
     live = [TcpInfo(rtt_s=0.2, min_rtt_s=0.15, sent_bytes=10, retransmitted_bytes=1), TcpInfo()]
-    seen = sampler.read_tcp_info(live, [0.5, 0.4], receiving=False)
+    seen = sampler.sample(live, [0.5, 0.4], receiving=False)
     assert (seen.rtt_s, seen.min_rtt_s) == (0.2, 0.1)
     assert (seen.sent_bytes, seen.retransmitted_bytes) == (110, 6)
     assert seen.min_first_byte_s == 0.4
-    assert sampler.read_tcp_info([], [], receiving=False).min_first_byte_s == 0.4
+    assert sampler.sample([], [], receiving=False).min_first_byte_s == 0.4
 
 
 def test_a_download_counts_what_arrives_and_what_is_estimated_to_be_lost():
     sampler = PathSampler()
-    sampler.closed(TcpInfo(sent_bytes=100, received_bytes=5000, lost_bytes=50))
-    seen = sampler.read_tcp_info([TcpInfo(sent_bytes=10, received_bytes=1000), TcpInfo()], [], receiving=True)
+    sampler.add_closed(TcpInfo(sent_bytes=100, received_bytes=5000, lost_bytes=50))
+    seen = sampler.sample([TcpInfo(sent_bytes=10, received_bytes=1000), TcpInfo()], [], receiving=True)
     assert (seen.sent_bytes, seen.retransmitted_bytes) == (6050, 50)

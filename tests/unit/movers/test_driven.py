@@ -18,7 +18,7 @@ class Tool:
     """A run that has come half-way, and whose setting changes when its next command begins."""
 
     def __init__(self, setting):
-        self.in_force, self.wanted = setting, None
+        self.current_parameters, self.wanted = setting, None
         self.done = ToolProgress(0, 10)
 
     def progress(self):
@@ -45,7 +45,7 @@ def test_before_the_beginning_a_plan_is_simply_replaced():
 
 def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
     tool, run = driven(), Tool(Parameters(concurrency=3))
-    tool.begun(run)
+    tool.note_started(run)
     run.done = ToolProgress(5000, 5)
     seen = tool.snapshot()
     assert [chunk.moved_bytes for chunk in seen.chunks] == [2000, 3000]
@@ -57,8 +57,8 @@ def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
 
 def test_a_plan_counts_as_in_force_only_when_the_tool_runs_with_it():
     tool, run = driven(), Tool(Parameters(concurrency=3))
-    tool.begun(run)
+    tool.note_started(run)
     tool.retune(plan(4, 2))
     assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [2, 1]
-    run.in_force = run.wanted
+    run.current_parameters = run.wanted
     assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [4, 2]

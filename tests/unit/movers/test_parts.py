@@ -113,7 +113,7 @@ def test_statistics_are_ours_and_messages_the_users(tmp_path):
     log.read()
     path.write_text(stats(1, 10) + line(object="f", msg="Failed to copy") + stats(2, 30)[:20])
     log.read()
-    assert (log.totals.bytes_moved, log.seen) == (10, True)
+    assert (log.totals.bytes_moved, log.has_statistics) == (10, True)
     assert told == [b"2026/05/01 12:00:00 ERROR : f: Failed to copy\n"]
     with path.open("a") as file:
         file.write(stats(2, 30)[20:])
@@ -138,7 +138,7 @@ def test_counts_that_nobody_can_have_moved_are_not_taken_in(tmp_path):
     (tmp_path / "log").write_text(line(msg="x", stats={"bytes": 9e99, "transfers": 1, "errors": 0}))
     log = RcloneLog(tmp_path / "log", told.append, as_json=False, stats_every_s=None)
     log.read()
-    assert not log.seen
+    assert not log.has_statistics
     assert len(told) == 1
 
 
@@ -174,11 +174,11 @@ def test_only_what_aria2_has_taken_is_in_force(refused, taken, tmp_path):
     run._rpc = Refusing(refused)
     wanted = [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=4))]
     assert run.retune(wanted)
-    assert run.in_force == taken
+    assert run.current_parameters == taken
     assert not run.retune(wanted)  # asked for again, and refused again
     run._rpc = Refusing(None)
     assert run.retune(wanted)
-    assert run.in_force == wanted[0].parameters
+    assert run.current_parameters == wanted[0].parameters
 
 
 def test_a_configuration_of_aria2_is_found_where_aria2_looks(tmp_path):

@@ -16,12 +16,12 @@ def task_in(environment, files=None):
 
 @pytest.mark.parametrize(("name", "split"), [("a b", True), ("a\nb", False), ("a\rb", False)])
 def test_a_name_of_two_lines_keeps_the_files_in_one_run(name, split):
-    assert task_in({}, (ListedFile(name, 1), ListedFile("c", 1))).changes_live is split
+    assert task_in({}, (ListedFile(name, 1), ListedFile("c", 1))).can_change_live is split
 
 
 @pytest.mark.parametrize("name", ["EXCLUDE", "FILTER", "INCLUDE", "MAX_SIZE", "EXCLUDE_FROM"])
 def test_filters_of_the_users_variables_keep_the_files_in_one_run(name):
-    assert not task_in({f"RCLONE_{name}": "1"}).changes_live
+    assert not task_in({f"RCLONE_{name}": "1"}).can_change_live
 
 
 def test_a_list_that_the_users_variables_would_not_hold_for_is_refused():

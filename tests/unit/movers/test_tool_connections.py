@@ -81,13 +81,13 @@ def kernel():
 @pytest.fixture
 def tool(kernel):
     found = ToolConnections(receiving=True, connections=kernel, clock_s=kernel.clock_s, cpu_s=kernel.cpu_s)
-    found.began(os.getpid(), own_port=9999)
+    found.note_started(os.getpid(), own_port=9999)
     return found
 
 
-def look(kernel, tool, at_s):
+def poll(kernel, tool, at_s):
     kernel.now_s = at_s
-    tool.look()
+    tool.poll()
 
 
 def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
@@ -101,13 +101,13 @@ def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
         kernel.connections[cookie] = EstablishedConnection(cookie, inode, port, 80, info)
 
     seen(1, 100_000, 100, 0)
-    look(kernel, tool, 1.0)
+    poll(kernel, tool, 1.0)
     seen(1, 200_000, 200, 5)  # five packets of a round trip overtook one
-    look(kernel, tool, 2.0)
+    poll(kernel, tool, 2.0)
     del kernel.connections[1]
     seen(2, 50_000, 50, 0)
     seen(3, 7, 1, 0, port=9999)  # our orders to the tool
-    look(kernel, tool, 3.0)
+    poll(kernel, tool, 3.0)
     path, open_ = tool.sample()
     assert (path.rtt_s, path.min_rtt_s, open_) == (0.05, 0.04, 1)
     assert path.retransmitted_bytes == 1000
@@ -116,7 +116,7 @@ def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
 
 def test_connections_of_others_are_left_out(kernel, tool):
     kernel.connections[1] = EstablishedConnection(1, 1, 1234, 80, TcpInfo(rtt_s=1.0, received_bytes=5))
-    look(kernel, tool, 1.0)
+    poll(kernel, tool, 1.0)
     path, open_ = tool.sample()
     assert (path.rtt_s, path.sent_bytes, open_) == (None, 0, 0)
 
@@ -126,7 +126,7 @@ def test_a_look_that_fails_tells_nothing_and_the_next_one_goes_on(kernel, tool):
         raise PermissionError
 
     tool._connections = refuse
-    look(kernel, tool, 1.0)
+    poll(kernel, tool, 1.0)
     assert tool.sample()[1] == 0
 
 
@@ -136,6 +136,6 @@ def test_looks_that_cost_much_become_rarer(kernel, tool, pair):
     seen = []
     for second in range(1, 12):
         kernel.connections[1] = EstablishedConnection(1, inode, 1234, 80, TcpInfo(received_bytes=second))
-        look(kernel, tool, float(second))
+        poll(kernel, tool, float(second))
         seen.append(tool.sample()[0].sent_bytes)
     assert seen == [1] * 5 + [6] * 5 + [11]

@@ -32,7 +32,7 @@ def test_ranges_are_the_set_of_their_positions(ranges: list[tuple[int, int]]):
 def test_a_file_is_covered_when_every_position_is_there(ranges: list[tuple[int, int]], total: int):
     positions = {position for first, last in ranges for position in range(first, last + 1)}
     inside = [(first, min(last, total - 1)) for first, last in ranges if first < total]
-    assert ByteRanges(inside).cover(total) is (set(range(total)) <= positions)
+    assert ByteRanges(inside).covers(total) is (set(range(total)) <= positions)
 
 
 @pytest.fixture
@@ -44,16 +44,16 @@ def path(tmp_path: Path) -> Path:
 def journal(path: Path) -> Iterator[Journal]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     journal = Journal(descriptor, total_bytes=1000, boot="boot-1", inode=7)
-    journal.begin(ByteRanges(), ByteRanges(), None)
+    journal.rewrite(ByteRanges(), ByteRanges(), None)
     yield journal
     journal.close()
 
 
 def test_within_one_boot_everything_written_counts(journal: Journal, path: Path):
-    journal.wrote(0, 99)
+    journal.note_written(0, 99)
     journal.synced([(0, 99)])
-    journal.wrote(200, 299)
-    journal.must_be("ab")
+    journal.note_written(200, 299)
+    journal.note_sha256("ab")
     state = read_journal(path.read_text(), boot="boot-1", inode=7)
     assert state is not None
     assert (state.total_bytes, state.received.as_lists(), state.sha256) == (1000, [[0, 99], [200, 299]], "ab")
@@ -61,22 +61,22 @@ def test_within_one_boot_everything_written_counts(journal: Journal, path: Path)
 
 @pytest.mark.parametrize("boot", ["boot-2", ""])
 def test_after_another_boot_only_what_was_synced_counts(journal: Journal, path: Path, boot: str):
-    journal.wrote(0, 99)
+    journal.note_written(0, 99)
     journal.synced([(0, 99)])
-    journal.wrote(200, 299)
+    journal.note_written(200, 299)
     state = read_journal(path.read_text(), boot=boot, inode=7)
     assert state is not None
     assert state.received.as_lists() == [[0, 99]]
 
 
 def test_a_journal_of_another_part_file_is_not_believed(journal: Journal, path: Path):
-    journal.wrote(0, 999)
+    journal.note_written(0, 999)
     assert read_journal(path.read_text(), boot="boot-1", inode=8) is None
 
 
 def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
-    journal.wrote(0, 99)
-    journal.wrote(100, 199)
+    journal.note_written(0, 99)
+    journal.note_written(100, 199)
     text = path.read_text()
     for cut in range(len(text)):
         state = read_journal(text[:cut], boot="boot-1", inode=7)
@@ -89,8 +89,8 @@ def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
 
 def test_writing_anew_keeps_what_is_known(journal: Journal, path: Path):
     for first in range(0, 1000, 2):
-        journal.wrote(first, first)
-    journal.begin(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")
+        journal.note_written(first, first)
+    journal.rewrite(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")
     state = read_journal(path.read_text(), boot="boot-1", inode=7)
     assert state is not None
     assert (state.received.as_lists(), state.sha256) == ([[0, 49]], "cd")

@@ -35,7 +35,7 @@ def advise_on_file(
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> tuple[AdviceAnswer, str]:
-    """The advice by ``codecs`` of both ends, and why it is not the service's where it is not.
+    """Return the advice by ``codecs`` of both ends, and why it is not the service's where it is not.
 
     ``packing_setup_s`` : what a packed transfer costs beside the line's set-up.
 
@@ -44,23 +44,23 @@ def advise_on_file(
     OSError : the file cannot be read.
     """
     sample = sample_file(file, line.rate_bps)
-    asked = make_advice_request(
+    request = make_advice_request(
         sample, line, codecs, packing_setup_s=packing_setup_s, objective=objective, sequential=sequential
     )
-    because = ""
+    reason = ""
 
-    def advised(made: Mapping[CodecSetting, Speeds]) -> AdviceAnswer:
-        nonlocal because
-        again = asked.model_copy(update={"samples": to_wire_samples(made)})
-        if because:
-            return advise_locally(again)
-        answer, because = request_advice(again, client)
+    def advised(measured: Mapping[CodecSetting, Speeds]) -> AdviceAnswer:
+        nonlocal reason
+        sampled_request = request.model_copy(update={"samples": to_wire_samples(measured)})
+        if reason:
+            return advise_locally(sampled_request)
+        answer, reason = request_advice(sampled_request, client)
         return answer
 
     for_throughput = objective is Objective.MAX_THROUGHPUT
     return advise_by_trial(
         advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput
-    ), because
+    ), reason
 
 
 def make_advice_request(
@@ -72,7 +72,7 @@ def make_advice_request(
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> AdviceRequest:
-    """What is asked of a sampled file."""
+    """Return what is asked of a sampled file."""
     return AdviceRequest(
         file_bytes=sample.file_bytes,
         bandwidth_bps=line.rate_bps,
@@ -88,36 +88,36 @@ def make_advice_request(
     )
 
 
-def to_wire_samples(made: Mapping[CodecSetting, Speeds]) -> tuple[WireSampled, ...]:
-    """What settings made of a sample, as it is told."""
+def to_wire_samples(measured: Mapping[CodecSetting, Speeds]) -> tuple[WireSampled, ...]:
+    """What settings measured of a sample, as it is told."""
     return tuple(
         WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.from_domain(speeds))
-        for setting, speeds in made.items()
+        for setting, speeds in measured.items()
     )
 
 
-def request_advice(asked: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswer, str]:
-    """The service's answer, else one of this host's own and why."""
-    because = "no service is configured"
+def request_advice(request: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswer, str]:
+    """Return the service's answer, else one of this host's own and why."""
+    reason = "no service is configured"
     if client is not None:
         try:
-            return client.compression.advise(asked), ""
+            return client.compression.advise(request), ""
         except AgentError as failure:
-            because = str(failure)
-    return advise_locally(asked), f"{because}; advice from the packaged measurements"
+            reason = str(failure)
+    return advise_locally(request), f"{reason}; advice from the packaged measurements"
 
 
-def advise_locally(asked: AdviceRequest) -> AdviceAnswer:
+def advise_locally(request: AdviceRequest) -> AdviceAnswer:
     """Advice without a service."""
     from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- for who needs it
 
-    advice = advise(asked.to_query(typical_probe(asked.kind)), load_packaged_history())
+    advice = advise(request.to_query(typical_probe(request.kind)), load_packaged_history())
     source = "a sample of the file and the packaged measurements"
-    return AdviceAnswer.from_domain(advice, sampled=asked.probe is not None, source=source)
+    return AdviceAnswer.from_domain(advice, sampled=request.probe is not None, source=source)
 
 
 def advise_on_class_locally(
-    asked: FileClassRequest, rates: ExpectedRates, history: "History | None" = None
+    request: FileClassRequest, rates: ExpectedRates, history: "History | None" = None
 ) -> AdviceAnswer:
     """Advice on a sort of files without a service.
 
@@ -125,5 +125,5 @@ def advise_on_class_locally(
     """
     from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415
 
-    advice = advise(asked.to_query(typical_probe(asked.kind), rates), history or load_packaged_history())
+    advice = advise(request.to_query(typical_probe(request.kind), rates), history or load_packaged_history())
     return AdviceAnswer.from_domain(advice, sampled=True, source="a sample of the files and the packaged measurements")

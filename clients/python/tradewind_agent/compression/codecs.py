@@ -31,7 +31,7 @@ class CodecMissing(AgentError):
 
 
 def available_codecs() -> frozenset[Codec]:
-    """What this host can pack and unpack."""
+    """Return what this host can pack and unpack."""
     found = set(Codec)
     for codec, library in ((Codec.LZ4, "lz4"), (Codec.BROTLI, "brotli")):
         if find_spec(library) is None:
@@ -41,9 +41,12 @@ def available_codecs() -> frozenset[Codec]:
     return frozenset(found)
 
 
-def common_codecs(theirs: str) -> frozenset[Codec]:
-    """Those of this host that the other end has told, with commas between them; unknown names are passed over."""
-    return available_codecs() & frozenset(Codec(name) for name in theirs.split(",") if name in set(Codec))
+def common_codecs(names: str) -> frozenset[Codec]:
+    """Return those of this host that the other end has told, with commas between them.
+
+    Unknown names are passed over.
+    """
+    return available_codecs() & frozenset(Codec(name) for name in names.split(",") if name in set(Codec))
 
 
 def require_codec(codec: Codec) -> None:
@@ -75,11 +78,11 @@ def pack(block: bytes, setting: CodecSetting) -> bytes:
 
 
 def unpack(packed: bytes, codec: Codec, plain_bytes: int) -> bytes:
-    """The block of ``plain_bytes`` bytes that ``packed`` was made of.
+    """Return the block of ``plain_bytes`` bytes that ``packed`` was made of.
 
     Raises
     ------
-    CannotUnpack : it is damaged, or has another length.
+    UnpackFailed : it is damaged, or has another length.
     """
     try:
         block = _UNPACKERS[codec](packed, plain_bytes)
@@ -189,31 +192,33 @@ def _unlzop(packed: bytes, plain_bytes: int) -> bytes:
 
 
 def _run_lzop(options: list[str], data: bytes, most_bytes: int) -> bytes:
-    """What lzop makes of ``data``; it is ended once it has made more than ``most_bytes``."""
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as said:
+    """Return what lzop makes of ``data``; it is ended once it has made more than ``most_bytes``."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors_file:
         source.write(data)
         source.seek(0)
-        with subprocess.Popen(["lzop", *options, "-c"], stdin=source, stdout=subprocess.PIPE, stderr=said) as ran:
-            assert ran.stdout is not None
-            in_time = threading.Timer(_LZOP_TIMEOUT_S, ran.kill)
-            in_time.start()
+        with subprocess.Popen(
+            ["lzop", *options, "-c"], stdin=source, stdout=subprocess.PIPE, stderr=errors_file
+        ) as process:
+            assert process.stdout is not None
+            timeout = threading.Timer(_LZOP_TIMEOUT_S, process.kill)
+            timeout.start()
             try:
-                made = ran.stdout.read(most_bytes + 1)
-                if len(made) > most_bytes:
-                    ran.kill()
+                output = process.stdout.read(most_bytes + 1)
+                if len(output) > most_bytes:
+                    process.kill()
                     raise UnpackFailed("a block of lzop is longer than announced")
-                code = ran.wait()
+                code = process.wait()
             finally:
-                in_time.cancel()
+                timeout.cancel()
         if code:
-            said.seek(0)
-            lines = said.read().decode("utf-8", "replace").strip().splitlines()
+            errors_file.seek(0)
+            lines = errors_file.read().decode("utf-8", "replace").strip().splitlines()
             raise UnpackFailed(f"lzop failed: {lines[-1] if lines else f'exit code {code}'}")
-    return made
+    return output
 
 
 def _require_finished(block: bytes, ended: bool) -> bytes:
-    """``block`` of a stream that has ended: one cut short, or longer than announced, has not."""
+    """Return ``block`` of a stream that has ended: one cut short, or longer than announced, has not."""
     if not ended:
         raise UnpackFailed("a packed block is damaged: cut short, or longer than announced")
     return block

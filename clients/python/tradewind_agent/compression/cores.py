@@ -10,5 +10,5 @@ FILES_A_CORE = 4
 
 
 def usable_cores() -> int:
-    """Those that this process is permitted to run on."""
+    """Return those that this process is permitted to run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

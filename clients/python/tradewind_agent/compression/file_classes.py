@@ -63,7 +63,7 @@ class ClassProbe:
 
 
 def classify_files(listing: Listing) -> Sequence[FileClass]:
-    """The largest sorts of files, the largest first; empty files belong to none."""
+    """Return the largest sorts of files, the largest first; empty files belong to none."""
     found: dict[tuple[str, int], list[int]] = {}
     for position, (job, size) in enumerate(zip(listing.jobs, listing.sizes_bytes, strict=True)):
         if size:
@@ -91,7 +91,7 @@ def probe_classes(
     connections: ConnectionPool,
     line_bps: float | None = None,
 ) -> Sequence[ClassProbe | None]:
-    """Each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
+    """Return each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
 
     Of what is wrong the transfer itself will tell. ``line_bps`` : that the path has free, where that is known.
     """
@@ -107,11 +107,11 @@ def probe_classes(
 
 
 def _request_codecs(destination: Url, options: EngineOptions, connections: ConnectionPool) -> frozenset[Codec]:
-    """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
+    """Return the codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
         with connections.to(destination, options) as used:
-            answer = used.heard("OPTIONS", {})
-            used.over(answer)
+            answer = used.request_and_discard("OPTIONS", {})
+            used.release(answer)
     except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
@@ -119,7 +119,7 @@ def _request_codecs(destination: Url, options: EngineOptions, connections: Conne
 
 
 def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) -> FileSample | None:
-    """A few files that are here, drawn by lot: the one that packs as well as half of them."""
+    """Return a few files that are here, drawn by lot: the one that packs as well as half of them."""
     lot = SystemRandom().sample(files.positions, min(len(files.positions), LOCAL_SAMPLES_PER_CLASS))
     samples = []
     for position in lot:
@@ -148,8 +148,8 @@ def _probe_at_server(
         fields[LINE_HEADER] = f"{line_bps:.6g}"
     try:
         with connections.to(job.source, options) as used:
-            answer = used.heard("HEAD", fields)
-            used.over(answer)
+            answer = used.request_and_discard("HEAD", fields)
+            used.release(answer)
         if answer.status != _OK:
             return None
         if get_coding(answer) in WEB_CODINGS:
@@ -160,9 +160,9 @@ def _probe_at_server(
 
 
 def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
-    """What a server says of a sample, as far as it makes sense."""
+    """Return what a server says of a sample, as far as it makes sense."""
     told = fields.get(SAMPLE_HEADER)
-    sample = None if told is None else FileSample.read(told, size_bytes)
+    sample = None if told is None else FileSample.parse(told, size_bytes)
     codecs = common_codecs(fields.get(CODECS_HEADER, ""))
     if sample is None or not codecs:
         return None

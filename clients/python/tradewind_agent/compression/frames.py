@@ -39,19 +39,19 @@ class Block:
 
 def encode_block(block: Block) -> bytes:
     codec, level = (_RAW, 0) if block.setting is None else (_NUMBER[block.setting.codec], block.setting.level)
-    took = min(round(block.pack_s * _MICROSECONDS), _MOST_MICROSECONDS)
-    return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc, took) + block.packed
+    microseconds = min(round(block.pack_s * _MICROSECONDS), _MOST_MICROSECONDS)
+    return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc, microseconds) + block.packed
 
 
 def encode_end(sha256: bytes, note: str = "") -> bytes:
-    told = note.encode()[:_MOST_NOTE_BYTES]
-    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES + len(told), 0, 0) + sha256 + told
+    encoded = note.encode()[:_MOST_NOTE_BYTES]
+    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES + len(encoded), 0, 0) + sha256 + encoded
 
 
 def encode_failure(reason: str) -> bytes:
-    """What a sender ends with that cannot go on."""
-    told = reason.encode()[:_MOST_REASON_BYTES]
-    return _HEAD.pack(_FAILED, 0, 0, len(told), 0, 0) + told
+    """Return what a sender ends with that cannot go on."""
+    encoded = reason.encode()[:_MOST_REASON_BYTES]
+    return _HEAD.pack(_FAILED, 0, 0, len(encoded), 0, 0) + encoded
 
 
 class FrameReader:
@@ -69,11 +69,11 @@ class FrameReader:
         self.note = ""
 
     def feed(self, data: bytes) -> Sequence[Block]:
-        """The blocks that are complete with ``data``.
+        """Return the blocks that are complete with ``data``.
 
         Raises
         ------
-        CannotUnpack : this is no such stream, or goes on behind its end.
+        UnpackFailed : this is no such stream, or goes on behind its end.
         """
         self._buffer += data
         blocks = []
@@ -83,12 +83,12 @@ class FrameReader:
             raise UnpackFailed("the packed stream goes on behind its end")
         return blocks
 
-    def ended(self) -> bytes:
-        """The digest of all plain bytes.
+    def finish(self) -> bytes:
+        """Return the digest of all plain bytes.
 
         Raises
         ------
-        CannotUnpack : the stream was cut.
+        UnpackFailed : the stream was cut.
         """
         if self.sha256 is None:
             raise UnpackFailed("the packed stream was cut before its end")
@@ -97,19 +97,19 @@ class FrameReader:
     def _next(self) -> Block | None:
         if self.sha256 is not None or len(self._buffer) < _HEAD.size:
             return None
-        number, level, plain_bytes, packed_bytes, plain_crc, took = _HEAD.unpack_from(self._buffer)
+        number, level, plain_bytes, packed_bytes, plain_crc, microseconds = _HEAD.unpack_from(self._buffer)
         setting = _check_head(number, level, plain_bytes, packed_bytes)
-        whole_bytes = _HEAD.size + packed_bytes
-        if len(self._buffer) < whole_bytes:
+        frame_bytes = _HEAD.size + packed_bytes
+        if len(self._buffer) < frame_bytes:
             return None
-        packed = bytes(memoryview(self._buffer)[_HEAD.size : whole_bytes])
-        del self._buffer[:whole_bytes]
+        packed = bytes(memoryview(self._buffer)[_HEAD.size : frame_bytes])
+        del self._buffer[:frame_bytes]
         if number == _FAILED:
             raise UnpackFailed(f"the sender gave up: {packed.decode('utf-8', 'replace')}")
         if number == _END:
             self.sha256, self.note = packed[:_DIGEST_BYTES], packed[_DIGEST_BYTES:].decode("utf-8", "replace")
             return None
-        return Block(setting, plain_bytes, plain_crc, packed, took / _MICROSECONDS)
+        return Block(setting, plain_bytes, plain_crc, packed, microseconds / _MICROSECONDS)
 
 
 def _check_head(number: int, level: int, plain_bytes: int, packed_bytes: int) -> CodecSetting | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def observe_codecs(
     work: PackingTotals, sample: FileSample, transfer_id: UUID, name: str, *, fetched: bytes = b""
 ) -> "Sequence[WireObservation]":
-    """What each setting made of the blocks that it was tried on; none where too little was packed to tell.
+    """Return what each setting made of the blocks that it was tried on; none where too little was packed to tell.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def _to_wire(identity: UUID, sample: FileSample, setting: CodecSetting, speeds: 
     )
 
 
-def observe_samples(looked: "Sequence[ClassProbe]", transfer_id: UUID) -> "Sequence[WireObservation]":
-    """What settings made of samples, each as a file of its own size."""
+def observe_samples(probes: "Sequence[ClassProbe]", transfer_id: UUID) -> "Sequence[WireObservation]":
+    """Return what settings made of samples, each as a file of its own size."""
     return tuple(
         _to_wire(uuid5(transfer_id, f"sample {number} {setting}"), sample, setting, speeds)
-        for number, each in enumerate(looked)
+        for number, each in enumerate(probes)
         if each.sample is not None
         for sample in (replace(each.sample, file_bytes=each.sample.sampled_bytes),)
         for setting, speeds in each.tried.items()

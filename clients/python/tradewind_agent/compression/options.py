@@ -25,8 +25,8 @@ class PackedOutcome:
     skipped: bool = False
 
     @property
-    def tells(self) -> bool:
-        """Whether something can be learned of codecs by it."""
+    def has_observations(self) -> bool:
+        """Return whether something can be learned of codecs by it."""
         efforts = self.work.efforts.values()
         return self.sample is not None and any(each.plain_bytes >= OBSERVED_FROM_BYTES for each in efforts)
 
@@ -46,18 +46,18 @@ class PackingOptions:
     and ``pool``; ``line_bps`` : of all together.
     """
 
-    wish: PackingMode
+    mode: PackingMode
     line_bps: float | None = None
     advised: FileAdvice | None = None
     at_once: int = 1
     pool: ThreadPoolExecutor | None = None
 
     def codecs(self) -> frozenset[Codec] | None:
-        """Those of both ends, where they were found out before."""
+        """Return those of both ends, where they were found out before."""
         return (self.advised.codecs if self.advised is not None else None) or None
 
-    def packed(self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec]) -> PackedFile:
-        """An open file as a packed stream; ``codecs`` : of both ends.
+    def open_packed_file(self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec]) -> PackedFile:
+        """Return an open file as a packed stream; ``codecs`` : of both ends.
 
         Raises
         ------
@@ -65,18 +65,18 @@ class PackingOptions:
         CodecMissing
         """
         sample = self.known_sample(status.st_size)
-        if sample is None and self.wish.adapts:
+        if sample is None and self.mode.is_adaptive:
             sample = sample_descriptor(descriptor, self.line_bps)
-        advice = self.advised.answer if self.wish.adapts and self.advised is not None else None
+        advice = self.advised.answer if self.mode.is_adaptive and self.advised is not None else None
         return PackedFile(
             descriptor,
             status,
-            plan_steering(self.wish, sample, self.line_bps, codecs, advice=advice),
-            adapt=self.wish.adapts,
+            plan_steering(self.mode, sample, self.line_bps, codecs, advice=advice),
+            adapt=self.mode.is_adaptive,
             pool=self.pool,
             at_once=self.at_once,
             sample=sample,
-            looks=sample is None and not self.wish.as_is,
+            samples_late=sample is None and not self.mode.is_raw,
         )
 
     def known_sample(self, file_bytes: int) -> FileSample | None:

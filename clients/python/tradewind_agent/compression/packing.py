@@ -63,7 +63,7 @@ class SettingTotals:
 
     @property
     def compress_bps(self) -> float:
-        """Plain bits a second of one core."""
+        """Return the plain bits a second of one core."""
         return BITS_PER_BYTE * self.plain_bytes / max(self.pack_s, SHORTEST_S)
 
     @property
@@ -84,11 +84,11 @@ class PackingTotals:
     used: dict[CodecSetting | None, int] = field(default_factory=dict)
     efforts: dict[CodecSetting, SettingTotals] = field(default_factory=dict)
 
-    def sent(self, setting: CodecSetting | None, plain_bytes: int) -> None:
+    def count_sent(self, setting: CodecSetting | None, plain_bytes: int) -> None:
         self.plain_bytes += plain_bytes
         self.used[setting] = self.used.get(setting, 0) + plain_bytes
 
-    def tried(
+    def count_tried(
         self, setting: CodecSetting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
     ) -> None:
         effort = self.efforts.setdefault(setting, SettingTotals())
@@ -137,8 +137,8 @@ class PackedFile:
         pool: ThreadPoolExecutor | None = None,
         at_once: int = 1,
         sample: FileSample | None = None,
-        looks: bool = False,
-        tells: bool = False,
+        samples_late: bool = False,
+        sends_sample: bool = False,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._descriptor, self._status, self._first = descriptor, status, first
@@ -146,14 +146,17 @@ class PackedFile:
         self._pool, self._files_at_once = pool, at_once
         self._workers = usable_cores()
         self._clock_s = clock_s
-        self._asked_s: float | None = None
+        self._resumed_s: float | None = None
         self.work = PackingTotals()
-        self.sample, self._tells = sample, tells
-        self._looks = looks and status.st_size - first >= OBSERVED_FROM_BYTES
+        self.sample, self._sends_sample = sample, sends_sample
+        self._samples_late = samples_late and status.st_size - first >= OBSERVED_FROM_BYTES
         self.failure: FileFault | None = None
 
     def pieces(self) -> Generator[bytes]:
-        """Encoded blocks, then the end; a file that cannot be read or changes ends with the reason, see `failure`."""
+        """Yield the encoded blocks, then the end.
+
+        A file that cannot be read or changes ends with the reason, see `failure`.
+        """
         try:
             yield from self._pieces()
         except FileFault as fault:
@@ -166,32 +169,37 @@ class PackedFile:
     def _pieces(self) -> Generator[bytes]:
         digest = sha256()
         with self._threads() as pool:
-            ahead: deque[Future[_PackedBlock]] = deque()
+            queue: deque[Future[_PackedBlock]] = deque()
             looking: Future[FileSample | None] | None = None
             try:
-                for plain, told_s in self._read(digest.update):
-                    if ahead and self._is_for_one_core():
-                        wait(ahead)  # the next is packed while this one is sent
-                    ahead.append(pool.submit(self._pack, plain, told_s, self.steering.setting))
-                    if len(ahead) > self._at_once():
-                        yield from self._sent(ahead.popleft().result())
-                if self._looks:
+                for plain, hashing_s in self._read(digest.update):
+                    if queue and self._is_for_one_core():
+                        wait(queue)  # the next is packed while this one is sent
+                    queue.append(pool.submit(self._pack, plain, hashing_s, self.steering.setting))
+                    if len(queue) > self._at_once():
+                        yield from self._send_block(queue.popleft().result())
+                if self._samples_late:
                     looking = self._look(pool)
-                while ahead:
-                    yield from self._sent(ahead.popleft().result())
+                while queue:
+                    yield from self._send_block(queue.popleft().result())
                 if looking is not None and not self._is_given_up(looking):
                     self.sample = looking.result()
             finally:
-                for each in (*ahead, looking):
+                for each in (*queue, looking):
                     if each is not None:
                         each.cancel()
-        begun, ended = self._status, os.fstat(self._descriptor)
-        if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
+        started, finished = self._status, os.fstat(self._descriptor)
+        if (started.st_size, started.st_mtime_ns) != (finished.st_size, finished.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
-        yield encode_end(digest.digest(), self.sample.told() if self.sample is not None and self._tells else "")
+        yield encode_end(
+            digest.digest(), self.sample.format() if self.sample is not None and self._sends_sample else ""
+        )
 
     def _is_given_up(self, looking: "Future[FileSample | None]") -> bool:
-        """Where other files' blocks are before it for long: this one's stream is not to wait for a history's sake."""
+        """Return where other files' blocks are before it for long.
+
+        This one's stream is not to wait for a history's sake.
+        """
         wait([looking], timeout=MAX_LOOK_WAIT_S)
         return looking.cancel()
 
@@ -207,18 +215,18 @@ class PackedFile:
             return nullcontext(self._pool)
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
-    def _read(self, told: Callable[[bytes], None]) -> Iterator[tuple[bytes, float]]:
-        """Each block, told, and what telling took, s."""
+    def _read(self, on_block: Callable[[bytes], None]) -> Iterator[tuple[bytes, float]]:
+        """Yield each block, told, and what telling took, s."""
         file_bytes, offset = self._status.st_size, self._first
         while offset < file_bytes:
-            wanted_bytes = min(self._block_bytes(), file_bytes - offset)
-            plain = os.pread(self._descriptor, wanted_bytes, offset)
-            if len(plain) < wanted_bytes:
+            requested_bytes = min(self._block_bytes(), file_bytes - offset)
+            plain = os.pread(self._descriptor, requested_bytes, offset)
+            if len(plain) < requested_bytes:
                 raise FileFault("it became shorter while it was packed", retryable=False)
-            begun_s = self._clock_s()
-            told(plain)
-            offset += wanted_bytes
-            yield plain, self._clock_s() - begun_s
+            started_s = self._clock_s()
+            on_block(plain)
+            offset += requested_bytes
+            yield plain, self._clock_s() - started_s
 
     def _block_bytes(self) -> int:
         """As large as the file's size makes them, unless one core would be busy with it for too long."""
@@ -236,65 +244,68 @@ class PackedFile:
         return None if expected is None else expected.compress_bps / cores
 
     def _at_once(self) -> int:
-        """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""
+        """Return the blocks ahead of the one that is sent.
+
+        As many as cores may pack, one where the codec is for one core.
+        """
         return 1 if self._is_for_one_core() else max(self._workers // self._files_at_once, 1)
 
     def _is_for_one_core(self) -> bool:
         setting = self.steering.setting
         return setting is not None and not CODEC_LEVELS[setting.codec].is_parallel
 
-    def _pack(self, plain: bytes, told_s: float, setting: CodecSetting | None) -> _PackedBlock:
-        begun_s = self._clock_s() - told_s
+    def _pack(self, plain: bytes, hashing_s: float, setting: CodecSetting | None) -> _PackedBlock:
+        started_s = self._clock_s() - hashing_s
         raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
-            return self._looked_at(raw)
+            return self._probe_raw_block(raw)
         packed = _pack_block(plain, setting)
-        took_s = self._clock_s() - begun_s
+        took_s = self._clock_s() - started_s
         if len(packed) >= len(plain):
             return _PackedBlock(raw, setting, 1.0, took_s)
         block = Block(setting, raw.plain_bytes, raw.plain_crc, packed, took_s)
         return _PackedBlock(block, setting, len(plain) / len(packed), took_s)
 
-    def _looked_at(self, raw: Block) -> _PackedBlock:
-        """A block that goes as it is, a little from its middle packed to see whether it should."""
+    def _probe_raw_block(self, raw: Block) -> _PackedBlock:
+        """Return a block that goes as it is, a little from its middle packed to see whether it should."""
         trial = self.steering.trial if self._adapt else None
         if trial is None:
             return _PackedBlock(raw)
-        looked_bytes = max(raw.plain_bytes // LOOK_SHARE, LEAST_LOOK_BYTES)
-        first = max((raw.plain_bytes - looked_bytes) // 2, 0)
-        little = raw.packed[first : first + looked_bytes]
+        probed_bytes = max(raw.plain_bytes // LOOK_SHARE, LEAST_LOOK_BYTES)
+        first = max((raw.plain_bytes - probed_bytes) // 2, 0)
+        little = raw.packed[first : first + probed_bytes]
         return _PackedBlock(raw, trial, max(len(little) / len(_pack_block(little, trial)), 1.0))
 
-    def _sent(self, made: _PackedBlock) -> Iterator[bytes]:
+    def _send_block(self, made: _PackedBlock) -> Iterator[bytes]:
         """One block; how long the caller keeps it is how long the path takes for it."""
         block = made.block
         piece = encode_block(block)
-        begun_s = self._clock_s()
+        started_s = self._clock_s()
         yield piece
-        asked_s = self._clock_s()
-        waited_s = None if self._asked_s is None else asked_s - self._asked_s
-        self._asked_s = asked_s
-        self.work.sent(block.setting, block.plain_bytes)
+        resumed_s = self._clock_s()
+        waited_s = None if self._resumed_s is None else resumed_s - self._resumed_s
+        self._resumed_s = resumed_s
+        self.work.count_sent(block.setting, block.plain_bytes)
         self.work.packed_bytes += len(piece)
         if made.tried is not None and made.pack_s > 0:
             packed_bytes = block.plain_bytes / made.ratio
-            self.work.tried(made.tried, block.plain_bytes, packed_bytes, pack_s=made.pack_s)
+            self.work.count_tried(made.tried, block.plain_bytes, packed_bytes, pack_s=made.pack_s)
             if block.setting is not None:
                 self.work.efforts[block.setting].last = block
         if self._adapt:
-            self.steering = self.steering.update(self._seen(made, len(piece), asked_s - begun_s, waited_s))
+            self.steering = self.steering.update(self._make_feedback(made, len(piece), resumed_s - started_s, waited_s))
 
-    def _seen(self, made: _PackedBlock, piece_bytes: int, kept_s: float, waited_s: float | None) -> PackedBlock:
-        """``kept_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
+    def _make_feedback(self, made: _PackedBlock, piece_bytes: int, sending_s: float, waited_s: float | None) -> PackedBlock:
+        """``sending_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
         bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
-        idle = kept_s < LEAST_SEEN_S and waited_s is not None and kept_s < IDLE_SHARE * waited_s
+        idle = sending_s < LEAST_SEEN_S and waited_s is not None and sending_s < IDLE_SHARE * waited_s
         is_parallel = made.tried is not None and CODEC_LEVELS[made.tried.codec].is_parallel
         bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if is_parallel else 1)
         return PackedBlock(
             setting=made.tried,
             ratio=made.ratio,
             compress_bps=bits / made.pack_s if made.pack_s > 0 else None,
-            line_bps=bits_of_all / kept_s if kept_s >= LEAST_SEEN_S else None,
+            line_bps=bits_of_all / sending_s if sending_s >= LEAST_SEEN_S else None,
             idle_at_bps=bits_of_all / waited_s if idle and waited_s is not None else None,
         )
 

@@ -64,7 +64,7 @@ class PackingChoice:
     notes: tuple[str, ...]
 
     def part(self, *, packed: bool) -> Listing | None:
-        """The files that are packed, or the others; ``None`` where there are none."""
+        """Return the files that are packed, or the others; ``None`` where there are none."""
         whole = self.prepared.listing
         positions = [position for position, job in enumerate(whole.jobs) if (job in self.advised) is packed]
         if not positions:
@@ -92,8 +92,8 @@ def choose_packing(
     the packaged measurements.
     """
     classes = classify_files(listing)
-    looked_at = probe_classes(classes, listing, options.engine, connections, _stated_bps(options))
-    found = zip(classes, looked_at, strict=True)
+    probes = probe_classes(classes, listing, options.engine, connections, _stated_bps(options))
+    found = zip(classes, probes, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_add_trials(*each, options, history) for each in seen if each[1].sample is not None]
     asking = _AdvisingClient(client, listing, sampled)
@@ -127,19 +127,19 @@ def _add_trials(
     """With what a sample that was taken here tells of the settings that may be the best; a server has tried them."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
-    told_bps = _stated_bps(options)
-    line_bps = DEFAULT_LINE_BPS if told_bps is None else told_bps
+    stated_bps = _stated_bps(options)
+    line_bps = DEFAULT_LINE_BPS if stated_bps is None else stated_bps
     tried = try_worthwhile_settings(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
     return files, replace(looked, tried=tried)
 
 
 def _stated_bps(options: CopyOptions) -> float | None:
-    """What the user says that the path has free."""
+    """Return what the user says that the path has free."""
     return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - min(options.load or 0.0, LOAD_MAX))
 
 
 def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client | None") -> PackingChoice:
-    """All files by one codec, as the user wants it: as many at once as the recommendation has streams."""
+    """Return all files by one codec, as the user wants it: as many at once as the recommendation has streams."""
     prepared = prepare_listed(listing, options=options, client=client)
     return PackingChoice(
         prepared=prepared,
@@ -210,7 +210,7 @@ def _advise_locally(
 
 
 def _get_expected_bps(prepared: PreparedCopy) -> float | None:
-    """What the recommended setting is expected to reach; the path's rate where nothing is predicted."""
+    """Return what the recommended setting is expected to reach; the path's rate where nothing is predicted."""
     predicted, bandwidth_bps = prepared.plan.predicted, prepared.path.bandwidth_bps
     if predicted is None:
         return bandwidth_bps
@@ -225,7 +225,7 @@ def _compute_max_at_once(files: int, direction: Direction) -> int:
 
 
 def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
-    """Packed files at once: as many as the recommendation has streams, where cores allow it."""
+    """Return the packed files at once: as many as the recommendation has streams, where cores allow it."""
     wanted = options.by_hand.concurrency or max(prepared.plan.parameters.streams, LEAST_AT_ONCE)
     most = options.limits.concurrency or wanted
     return max(min(wanted, most, _compute_max_at_once(files, prepared.listing.direction)), 1)
@@ -234,7 +234,7 @@ def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOpti
 def _count_rationales(
     sampled: Sequence[tuple[FileClass, ClassProbe]], answers: Sequence[AdviceAnswer]
 ) -> Mapping[str, int]:
-    """Why files go as they are, and how many for each reason."""
+    """Return why files go as they are, and how many for each reason."""
     files: Counter[str] = Counter()
     for (each, _), answer in zip(sampled, answers, strict=True):
         if answer.best.codec is None:
@@ -243,7 +243,7 @@ def _count_rationales(
 
 
 def _describe_choice(listing: Listing, advised: Mapping[Job, FileAdvice], why_plain: Mapping[str, int]) -> str:
-    """What was decided, in a line."""
+    """Return what was decided, in a line."""
     sizes = [size for job, size in zip(listing.jobs, listing.sizes_bytes, strict=True) if job in advised]
     packed_bytes, others = sum(sizes), len(listing.jobs) - len(sizes)
     packed = f"{format_count(len(sizes), 'file')} ({format_bytes(packed_bytes)}) packed on their way"

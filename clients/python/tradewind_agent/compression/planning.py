@@ -38,29 +38,29 @@ class FileAdvice:
 
 
 def format_expectations(advice: "AdviceAnswer") -> str:
-    """What is expected of codecs, the best first, as a field of a message."""
+    """Return what is expected of codecs, the best first, as a field of a message."""
     return format_speeds(dict(each.expected for each in advice.options[:MAX_EXPECTATIONS] if each.expected is not None))
 
 
 def format_speeds(speeds: Mapping[CodecSetting, Speeds]) -> str:
-    return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in its)}" for setting, its in speeds.items())
+    return ";".join(f"{setting}={','.join(f'{value:.6g}' for value in its)}" for setting, its in speeds.items())
 
 
-def parse_speeds(told: str) -> Mapping[CodecSetting, Speeds]:
-    """What `format_speeds` has told.
+def parse_speeds(text: str) -> Mapping[CodecSetting, Speeds]:
+    """What `format_speeds` has text.
 
     Raises
     ------
     InvalidValue : it makes no sense.
     """
     found = {}
-    for each in filter(None, told.split(";")[:MAX_EXPECTATIONS]):
-        name, _, figures = each.partition("=")
+    for each in filter(None, text.split(";")[:MAX_EXPECTATIONS]):
+        name, _, values = each.partition("=")
         try:
-            ratio, compress_bps, decompress_bps = map(float, figures.split(","))
+            ratio, compress_bps, decompress_bps = map(float, values.split(","))
         except ValueError:
             raise InvalidValue("speeds", f"{each[:80]!r} is no codec with ratio and speeds") from None
-        if not all(0 < figure < LARGEST_SPEED for figure in (ratio, compress_bps, decompress_bps)):
+        if not all(0 < value < LARGEST_SPEED for value in (ratio, compress_bps, decompress_bps)):
             raise InvalidValue("speeds", "ratios and speeds must be above 0 and finite")
         found[parse_setting(name)] = Speeds(ratio, compress_bps, decompress_bps)
     return found
@@ -68,14 +68,14 @@ def parse_speeds(told: str) -> Mapping[CodecSetting, Speeds]:
 
 @dataclass(frozen=True, slots=True)
 class PackingMode:
-    """``setting`` : by hand; ``None`` lets it be chosen and changed on the way, unless all is to go ``as_is``."""
+    """``setting`` : by hand; ``None`` lets it be chosen and changed on the way, unless all is to go ``is_raw``."""
 
     setting: CodecSetting | None
-    as_is: bool = False
+    is_raw: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """``auto``, ``raw``, or a codec with or without a level.
+        """Return ``auto``, ``raw``, or a codec with or without a level.
 
         Raises
         ------
@@ -88,15 +88,15 @@ class PackingMode:
 
     @classmethod
     def raw(cls) -> Self:
-        """Blocks as they are: to compare."""
-        return cls(None, as_is=True)
+        """Return the blocks as they are: to compare."""
+        return cls(None, is_raw=True)
 
     @property
-    def adapts(self) -> bool:
-        return self.setting is None and not self.as_is
+    def is_adaptive(self) -> bool:
+        return self.setting is None and not self.is_raw
 
     def __str__(self) -> str:
-        if self.as_is:
+        if self.is_raw:
             return RAW
         return AUTO if self.setting is None else str(self.setting)
 
@@ -108,7 +108,7 @@ def make_case(sample: FileSample) -> CompressionCase:
 
 
 def plan_steering(
-    wish: PackingMode,
+    mode: PackingMode,
     sample: FileSample | None,
     line_bps: float | None,
     codecs: frozenset[Codec],
@@ -116,14 +116,14 @@ def plan_steering(
     advice: "AdviceAnswer | None" = None,
     told: Mapping[CodecSetting, Speeds] | None = None,
 ) -> Steering:
-    """The setting to begin with, and what the others are expected to make of the content.
+    """Return the setting to begin with, and what the others are expected to make of the content.
 
     Parameters
     ----------
-    sample : of the file; ``None`` where it is ``told`` what to expect, or by hand.
+    sample : of the file; ``None`` where ``expected`` is given, or the setting is by hand.
     codecs : that both ends have.
     advice : of the service, where it was asked: its expectations are what steering begins with.
-    told : the same as the other end was given them, the one to begin with first.
+    expected : what the other end was told to expect of each setting, the one to start with first.
 
     Raises
     ------
@@ -131,13 +131,13 @@ def plan_steering(
     """
     from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- built when it is needed
 
-    if wish.as_is:
+    if mode.is_raw:
         return Steering(expected={}, line_bps=line_bps, setting=None)
-    if wish.setting is not None:
-        if wish.setting.codec not in codecs:
-            raise CodecMissing(f"one end has no {wish.setting.codec}; both have {', '.join(sorted(codecs)) or 'none'}")
-        return Steering(expected={}, line_bps=line_bps, setting=wish.setting)
-    expected = {setting: speeds for setting, speeds in (told or {}).items() if setting.codec in codecs}
+    if mode.setting is not None:
+        if mode.setting.codec not in codecs:
+            raise CodecMissing(f"one end has no {mode.setting.codec}; both have {', '.join(sorted(codecs)) or 'none'}")
+        return Steering(expected={}, line_bps=line_bps, setting=mode.setting)
+    expected = {setting: speeds for setting, speeds in (expected or {}).items() if setting.codec in codecs}
     if expected:
         return Steering(expected=expected, line_bps=line_bps, setting=next(iter(expected)))
     assert sample is not None
@@ -150,11 +150,11 @@ def plan_steering(
             content=sample.content,
         )
         advised = advise(question, load_packaged_history())
-        begin, hardly_packs = advised.best.setting, advised.incompressible
+        start, hardly_packs = advised.best.setting, advised.incompressible
         expected = {each.setting: each.speeds for each in advised.options if each.setting and each.speeds}
     else:
         best, hardly_packs = advice.best, advice.incompressible
-        begin = None if best.codec is None or best.level is None else CodecSetting(best.codec, best.level)
+        start = None if best.codec is None or best.level is None else CodecSetting(best.codec, best.level)
         expected = dict(each.expected for each in advice.options if each.expected is not None)
     if hardly_packs or not expected:
         # What was looked at may be the one part without order: the rest is expected to be as usual once it packs.
@@ -165,4 +165,4 @@ def plan_steering(
             if (found := load_packaged_history().expected(setting, usual)) is not None
         }
     exponent = 0.0 if hardly_packs else 1.0
-    return Steering(expected=expected, line_bps=line_bps, setting=begin, ratio_exponent=exponent)
+    return Steering(expected=expected, line_bps=line_bps, setting=start, ratio_exponent=exponent)

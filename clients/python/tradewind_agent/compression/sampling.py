@@ -66,20 +66,20 @@ class FileSample:
 
     @property
     def sampled_bytes(self) -> int:
-        """Those that settings are tried on, here or elsewhere."""
+        """Return those that settings are tried on, here or elsewhere."""
         return min(self.file_bytes, SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES)
 
-    def told(self) -> str:
+    def format(self) -> str:
         """For the other end, as a field of a message."""
-        figures = (self.content.entropy_bits_per_byte, *self.probe)
-        return ";".join([self.cpu_class, self.content.kind, *(f"{figure:.6g}" for figure in figures)])
+        values = (self.content.entropy_bits_per_byte, *self.probe)
+        return ";".join([self.cpu_class, self.content.kind, *(f"{value:.6g}" for value in values)])
 
     @classmethod
-    def read(cls, told: str, file_bytes: int) -> "FileSample | None":
+    def parse(cls, text: str, file_bytes: int) -> "FileSample | None":
         """One that the other end has told; ``None`` where that makes no sense."""
         try:
-            machine, kind, *figures = told.split(";")
-            entropy, ratio, compress_bps, decompress_bps = map(float, figures)
+            machine, kind, *values = text.split(";")
+            entropy, ratio, compress_bps, decompress_bps = map(float, values)
             content, probe = Content(Kind(kind), entropy), Speeds(ratio, compress_bps, decompress_bps)
         except ValueError:
             return None
@@ -92,7 +92,7 @@ Places = Callable[[], Sequence[float]]
 
 
 def pick_random_places() -> Sequence[float]:
-    """Where in each part of a file to look, so that a file that deceived a sample once does not every time."""
+    """Return where in each part of a file to look, so that a file that deceived a sample once does not every time."""
     lot = SystemRandom()
     return [lot.random() for _ in range(SAMPLE_BLOCKS - 1)]
 
@@ -119,7 +119,7 @@ def sample_descriptor(
     clock_s: Callable[[], float] = time.perf_counter,
     places: Places = pick_random_places,
 ) -> FileSample:
-    """The same of an open file."""
+    """Return the same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
     blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
     probe = measure_setting(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
@@ -137,7 +137,7 @@ def sample_descriptor(
 
 
 def choose_pieces(file_bytes: int, look_bytes: float) -> Sequence[tuple[int, int]]:
-    """Offsets and sizes of so much of a file, evenly spread; none where it is no more than what is tried.
+    """Return the offsets and sizes of so much of a file, evenly spread; none where it is no more than what is tried.
 
     That a file of programs packs unevenly is most of what a sample errs by: of 12 MB of them the ratio of six blocks
     had a spread of 0.09 to 0.18 in its logarithm. By how much another codec's differs hardly depends on where in a file
@@ -165,17 +165,17 @@ def measure_setting(
     *,
     repeats: int = REPEATS,
 ) -> Speeds:
-    """What ``setting`` makes of blocks one after the other, with the sums that each end takes of plain bytes."""
+    """Return what ``setting`` makes of blocks one after the other, with the sums that each end takes of plain bytes."""
     load_codec(setting.codec)
     plain = b"".join(blocks)
     compress_s = decompress_s = float("inf")
     for _ in range(repeats):
-        begun_s = clock_s()
+        started_s = clock_s()
         _compute_sums(plain)
         packed = pack(plain, setting)
         between_s = clock_s()
         _compute_sums(unpack(packed, setting.codec, len(plain)))
-        compress_s = min(compress_s, between_s - begun_s)
+        compress_s = min(compress_s, between_s - started_s)
         decompress_s = min(decompress_s, clock_s() - between_s)
     bits = BITS_PER_BYTE * len(plain)
     return Speeds(
@@ -190,7 +190,7 @@ def _compute_sums(plain: bytes) -> None:
 
 
 def read_cpu_class() -> str:
-    """How histories call this machine: architecture, model, cores that this process may use."""
+    """Return how histories call this machine: architecture, model, cores that this process may use."""
     return f"{_to_word(platform.machine())}/{_to_word(_read_cpu_model())}/{usable_cores()}"
 
 

@@ -20,13 +20,15 @@ class Compression:
         self._calls = calls
 
     def advise(self, request: AdviceRequest) -> AdviceAnswer:
-        """Codec, level and mode for a file on a path; the raw transfer where that is better."""
+        """Return the codec, level and mode for a file on a path; the raw transfer where that is better."""
         return self._calls.call("POST", "/v1/compression/advise", TypeAdapter(AdviceAnswer), body=request)
 
     def recommend(self, request: FullRecommendRequest) -> FullRecommendResponse:
         """As `Client.recommend`, with advice on codecs where it is asked for."""
         return self._calls.call("POST", "/v1/recommend", TypeAdapter(FullRecommendResponse), body=request)
 
-    def add_observations(self, told: NewObservations) -> ObservationsReceipt:
+    def add_observations(self, observations: NewObservations) -> ObservationsReceipt:
         """Tell what codecs made of files that were transferred. Twice is once."""
-        return self._calls.call("POST", "/v1/compression/observations", TypeAdapter(ObservationsReceipt), body=told)
+        return self._calls.call(
+            "POST", "/v1/compression/observations", TypeAdapter(ObservationsReceipt), body=observations
+        )

@@ -61,8 +61,8 @@ def try_worthwhile_settings(
     found: dict[CodecSetting, Speeds] = {}
     spent_s = 0.0
 
-    def advised(made: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
-        samples = [CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in made.items()]
+    def advised(measured: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
+        samples = [CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in measured.items()]
         return advise(replace(question, samples=samples), known)
 
     def is_soon_tried(advice: CodecAdvice, setting: CodecSetting) -> bool:
@@ -73,9 +73,9 @@ def try_worthwhile_settings(
 
     def tried(setting: CodecSetting) -> Speeds:
         nonlocal spent_s
-        begun_s = clock_s()
+        started_s = clock_s()
         found[setting] = try_setting(setting, sample, clock_s)
-        spent_s += clock_s() - begun_s
+        spent_s += clock_s() - started_s
         return found[setting]
 
     advise_by_trial(advised, tried, is_soon_tried)
@@ -83,6 +83,6 @@ def try_worthwhile_settings(
 
 
 def _estimate_trial_s(sample: FileSample, expected: Speeds, cores: int) -> float:
-    """How long a sample is packed and unpacked for, on the one core that it needs."""
+    """Return how long a sample is packed and unpacked for, on the one core that it needs."""
     bits = BITS_PER_BYTE * sum(map(len, sample.blocks))
     return bits * cores / expected.compress_bps + bits / expected.decompress_bps

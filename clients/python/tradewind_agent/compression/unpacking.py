@@ -18,24 +18,24 @@ class Unpacker:
         self.plain_bytes = 0
         self.unpack_s = 0.0
 
-    def blocks(self, data: bytes) -> Sequence[Block]:
-        """The blocks that are complete with ``data``, each to be given to `plain` in turn.
+    def feed(self, data: bytes) -> Sequence[Block]:
+        """Return the blocks that are complete with ``data``, each to be given to `plain` in turn.
 
         Raises
         ------
-        CannotUnpack : the stream is damaged.
+        UnpackFailed : the stream is damaged.
         """
         return self._reader.feed(data)
 
     def plain(self, block: Block) -> bytes:
-        """The plain bytes of a block.
+        """Return the plain bytes of a block.
 
         Raises
         ------
-        CannotUnpack : it is damaged.
+        UnpackFailed : it is damaged.
         CodecMissing : its codec is not on this host.
         """
-        begun_s = time.perf_counter()
+        started_s = time.perf_counter()
         if block.setting is None:
             plain = block.packed
         else:
@@ -46,21 +46,21 @@ class Unpacker:
         self._digest.update(plain)
         self.plain_bytes += len(plain)
         if block.setting is not None:
-            self.unpack_s += time.perf_counter() - begun_s
+            self.unpack_s += time.perf_counter() - started_s
         return plain
 
     @property
     def note(self) -> str:
-        """What the sender tells of the file, once the stream is over."""
+        """Return what the sender tells of the file, once the stream is over."""
         return self._reader.note
 
     def end(self) -> str:
-        """The digest of all plain bytes, in hex, once the stream is over.
+        """Return the digest of all plain bytes, in hex, once the stream is over.
 
         Raises
         ------
-        CannotUnpack : it was cut, or what came out is not what went in.
+        UnpackFailed : it was cut, or what came out is not what went in.
         """
-        if self._reader.ended() != self._digest.digest():
+        if self._reader.finish() != self._digest.digest():
             raise UnpackFailed("what was unpacked is not what was packed: the sums differ")
         return self._digest.hexdigest()

@@ -19,19 +19,19 @@ _HEAD_BYTES, _BLOCK_HEAD_BYTES, _RUN_LENGTH_BLOCK = 18, 3, 1
 
 
 def format_web_codings() -> str:
-    """Codings of web servers that this host can undo."""
+    """Return the codings of web servers that this host can undo."""
     from importlib.util import find_spec  # noqa: PLC0415
 
     return ", ".join(each for each in WEB_CODINGS if each != "br" or find_spec("brotli") is not None)
 
 
 def unpack_web_coding(packed: Iterator[bytes], coding: str) -> Iterator[bytes]:
-    """The plain bytes of a stream that comes in pieces.
+    """Yield the plain bytes of a stream that comes in pieces.
 
     Raises
     ------
     MalformedResponse : a coding that was not asked for.
-    CannotUnpack : it is damaged, cut, or goes on behind its end as a second stream would.
+    UnpackFailed : it is damaged, cut, or goes on behind its end as a second stream would.
     """
     unpack = _UNPACKERS.get(coding)
     if unpack is None:
@@ -43,15 +43,15 @@ def _gunzip(packed: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         for data in packed:
-            _check_goes_on("gzip", ended=unpacker.eof)
+            _require_unfinished("gzip", is_finished=unpacker.eof)
             rest = data
             while plain := unpacker.decompress(rest, STEP_BYTES):
                 yield plain
                 rest = unpacker.unconsumed_tail
-            _check_goes_on("gzip", ended=bool(unpacker.unused_data))
+            _require_unfinished("gzip", is_finished=bool(unpacker.unused_data))
     except zlib.error as error:
         raise _make_damage("gzip", error) from error
-    _check_ended("gzip", ended=unpacker.eof)
+    _require_finished("gzip", is_finished=unpacker.eof)
 
 
 def _unzstd(packed: Iterator[bytes]) -> Iterator[bytes]:
@@ -60,37 +60,40 @@ def _unzstd(packed: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
     try:
         for block in _split_zstd_blocks(packed):
-            _check_goes_on("zstd", ended=unpacker.eof)
+            _require_unfinished("zstd", is_finished=unpacker.eof)
             if plain := unpacker.decompress(block):
                 yield plain
-            _check_goes_on("zstd", ended=bool(unpacker.unused_data))
+            _require_unfinished("zstd", is_finished=bool(unpacker.unused_data))
     except zstandard.ZstdError as error:
         raise _make_damage("zstd", error) from error
-    _check_ended("zstd", ended=unpacker.eof)
+    _require_finished("zstd", is_finished=unpacker.eof)
 
 
 def _split_zstd_blocks(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """A stream of zstd block by block: its library unpacks all that it is given, and a block has 128 KiB at most."""
+    """Yield a stream of zstd block by block.
+
+    Its library unpacks all that it is given, and a block has 128 KiB at most.
+    """
     import zstandard  # noqa: PLC0415
 
-    held, is_begun = bytearray(), False
+    pending, has_started = bytearray(), False
     for data in packed:
-        held += data
-        if not is_begun and len(held) >= _HEAD_BYTES:
-            head_bytes = zstandard.frame_header_size(bytes(held[:_HEAD_BYTES]))
-            yield bytes(held[:head_bytes])
-            del held[:head_bytes]
-            is_begun = True
-        while is_begun and len(held) >= _BLOCK_HEAD_BYTES:
-            head = int.from_bytes(held[:_BLOCK_HEAD_BYTES], "little")
+        pending += data
+        if not has_started and len(pending) >= _HEAD_BYTES:
+            head_bytes = zstandard.frame_header_size(bytes(pending[:_HEAD_BYTES]))
+            yield bytes(pending[:head_bytes])
+            del pending[:head_bytes]
+            has_started = True
+        while has_started and len(pending) >= _BLOCK_HEAD_BYTES:
+            head = int.from_bytes(pending[:_BLOCK_HEAD_BYTES], "little")
             content_bytes = 1 if head >> 1 & 3 == _RUN_LENGTH_BLOCK else head >> 3
             block_bytes = _BLOCK_HEAD_BYTES + content_bytes
-            if len(held) < block_bytes:
+            if len(pending) < block_bytes:
                 break
-            yield bytes(held[:block_bytes])
-            del held[:block_bytes]
-    if held:  # its check sum, or what is less than a block
-        yield bytes(held)
+            yield bytes(pending[:block_bytes])
+            del pending[:block_bytes]
+    if pending:  # its check sum, or what is less than a block
+        yield bytes(pending)
 
 
 def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
@@ -99,14 +102,14 @@ def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = brotli.Decompressor()
     try:
         for data in packed:
-            _check_goes_on("br", ended=unpacker.is_finished())
+            _require_unfinished("br", is_finished=unpacker.is_finished())
             rest = data
             while not unpacker.is_finished() and (plain := unpacker.process(rest, output_buffer_limit=STEP_BYTES)):
                 yield plain
                 rest = b""
     except brotli.error as error:
         raise _make_damage("br", error) from error
-    _check_ended("br", ended=unpacker.is_finished())
+    _require_finished("br", is_finished=unpacker.is_finished())
 
 
 _UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
@@ -117,13 +120,13 @@ _UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
 }
 
 
-def _check_goes_on(coding: str, *, ended: bool) -> None:
-    if ended:
+def _require_unfinished(coding: str, *, is_finished: bool) -> None:
+    if is_finished:
         raise UnpackFailed(f"the {coding} of the server goes on behind its end")
 
 
-def _check_ended(coding: str, *, ended: bool) -> None:
-    if not ended:
+def _require_finished(coding: str, *, is_finished: bool) -> None:
+    if not is_finished:
         raise UnpackFailed(f"the {coding} of the server was cut")
 
 

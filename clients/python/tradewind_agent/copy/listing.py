@@ -115,7 +115,7 @@ class _Target:
 
 def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
     """Return the listing with the omissions that the user has accepted set apart."""
-    accepted = tuple(omission for omission in listing.left_out if rules.accept(omission))
+    accepted = tuple(omission for omission in listing.left_out if rules.is_accepted(omission))
     left_out = tuple(omission for omission in listing.left_out if omission not in accepted)
     return replace(listing, left_out=left_out, accepted=accepted)
 
@@ -183,7 +183,7 @@ async def _list_downloads(
         sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
-        rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
+        rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
 
@@ -193,11 +193,11 @@ async def _connect_early(urls: Sequence[Url], manifest: str | None, options: Eng
     several = manifest is not None or len(urls) > 1 or not urls[0].name
     if options.early is None or not several or len({url.origin for url in urls}) != 1:
         return
-    if options.proxies.leading_to(urls[0].origin) is None:
+    if options.proxies.find_proxy(urls[0].origin) is None:
         known = None if options.origins is None else options.origins.read(urls[0].origin, options.credentials)
         if known is not None:
             options.early.most = min(options.early.most, known.count)
-        await options.early.begin(urls[0].origin)
+        await options.early.connect(urls[0].origin)
 
 
 async def _time_handshake(
@@ -207,7 +207,7 @@ async def _time_handshake(
     if options.early is None or remote in round_trips.least_s:
         return
     await connecting
-    info = await options.early.handshake(remote)
+    info = await options.early.wait_for_handshake(remote)
     if info is not None:
         round_trips.see(remote, info)
 
@@ -226,7 +226,7 @@ async def _jobs(
             urls,
             target.path,
             options,
-            seen=round_trips.see,
+            on_connection=round_trips.see,
             on_folders=on_folders,
             into_folder=target.is_folder,
         )
@@ -307,7 +307,7 @@ async def _query_size(
     """Return the size of a file by HEAD, bytes; ``None`` on failure: the transfer itself reports what is wrong."""
     try:
         async with gate:
-            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", seen=seen)
+            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=seen)
     except FileFault:
         return None
     return answer.stated_bytes

@@ -37,14 +37,14 @@ class Movement:
     """The result of a run of the engine.
 
     ``loaded_rtt_s`` : round trip while data moved; ``None`` without a sample, as in a short transfer.
-    ``chunk_ended_s`` : when each chunk's last file finished, since the start; for an unfinished chunk the end.
+    ``chunk_finished_s`` : when each chunk's last file finished, since the start; for an unfinished chunk the end.
     """
 
     result: TransferResult
     last: Snapshot
     loaded_rtt_s: float | None
     started_at: datetime
-    chunk_ended_s: Mapping[ChunkKind, float]
+    chunk_finished_s: Mapping[ChunkKind, float]
     metered: MeterResult | None
     other_end: OtherEndReading | None
     cancelled: bool
@@ -181,8 +181,8 @@ async def _run_engine(
         last=last,
         loaded_rtt_s=loaded.rtt_s,
         started_at=started_at,
-        chunk_ended_s={
-            chunk.chunk: last.elapsed_s if chunk.ended_s is None else chunk.ended_s for chunk in last.chunks
+        chunk_finished_s={
+            chunk.chunk: last.elapsed_s if chunk.finished_s is None else chunk.finished_s for chunk in last.chunks
         },
         metered=metered,
         other_end=None,

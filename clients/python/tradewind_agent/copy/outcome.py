@@ -59,7 +59,7 @@ def summarize_chunks(
 def _summarize_chunk(
     plan: ChunkPlan, seen: ChunkSnapshot, sizes_bytes: Sequence[int], movement: Movement
 ) -> MovedChunk:
-    ended_s = movement.chunk_ended_s[plan.chunk]
+    finished_s = movement.chunk_finished_s[plan.chunk]
     status = Status.CANCELLED if movement.cancelled else Status.FAILED
     return MovedChunk(
         chunk=plan.chunk,
@@ -68,13 +68,13 @@ def _summarize_chunk(
         ),
         parameters=_used_parameters(plan.parameters, seen.parameters),
         started_at=movement.started_at,
-        ended_at=movement.started_at + timedelta(seconds=ended_s),
+        ended_at=movement.started_at + timedelta(seconds=finished_s),
         outcome=TransferOutcome(
             status=status if seen.remaining_files or seen.files_failed else Status.SUCCEEDED,
             bytes_moved=seen.moved_bytes,
             files_done=seen.files_done,
             files_failed=seen.files_failed,
-            throughput_bps=_rate_bps(seen.moved_bytes, ended_s),
+            throughput_bps=_rate_bps(seen.moved_bytes, finished_s),
         ),
     )
 

@@ -237,7 +237,7 @@ def _measure_rtt_s(listing: Listing, options: EngineOptions) -> float | None:
     """
     if listing.rtt_s is not None:
         return listing.rtt_s
-    if options.proxies.leading_to(listing.remote) is not None:
+    if options.proxies.find_proxy(listing.remote) is not None:
         return None
     return measure_connect_s(listing.remote.host, listing.remote.port)
 

@@ -39,7 +39,7 @@ def build_tuning(
         planned,
         listing.sizes_bytes,
         options,
-        sees_path=options.engine.proxies.leading_to(listing.remote) is None,
+        sees_path=options.engine.proxies.find_proxy(listing.remote) is None,
         service=service,
         live=live,
         say=say,

@@ -18,7 +18,7 @@ class ChunkDemand:
 
 
 def limit_demands(demands: Sequence[ChunkDemand], permitted: int) -> list[ChunkDemand]:
-    """Demands cut to the connections that the origins permit, those with most bytes a channel first."""
+    """Return the demands cut to the connections that the origins permit, those with most bytes a channel first."""
     cut = [replace(demand, concurrency=0, parallelism=min(demand.parallelism, permitted)) for demand in demands]
     left = permitted
     while True:
@@ -35,7 +35,7 @@ def limit_demands(demands: Sequence[ChunkDemand], permitted: int) -> list[ChunkD
 
 
 def deal_channels(demands: Sequence[ChunkDemand]) -> list[int]:
-    """Channels for each chunk, in the order given; together never more streams than planned, Σ cc · p.
+    """Return the channels for each chunk, in the order given; together never more streams than planned, Σ cc · p.
 
     A chunk never has more channels than files. The streams this frees go, a channel at a time, to the chunk with the
     most bytes a channel that still has files waiting (Promc's redistribution; algorithms: channels are dealt again

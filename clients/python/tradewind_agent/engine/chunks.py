@@ -25,9 +25,9 @@ class WorkQueue:
 
     def add(self, file: FileTransfer, *, first: bool = False) -> None:
         """Queue a file once; ``first`` for one that has been begun."""
-        if file.placed:
+        if file.is_placed:
             return
-        file.placed = True
+        file.is_placed = True
         files = self._by_origin.setdefault(file.url.origin, deque())
         if first:
             files.appendleft(file)
@@ -35,20 +35,23 @@ class WorkQueue:
             files.append(file)
 
     def pop(self, pipeline: RequestPipeline) -> FileTransfer | None:
-        """The next file for a pipeline: of its own origin if there is one, else of the origin with most files."""
+        """Return the next file for a pipeline.
+
+        Of its own origin if there is one, else of the origin with most files.
+        """
         own = pipeline.origin
-        files = self._by_origin.get(own) if own is not None and pipeline.serves(own) else None
+        files = self._by_origin.get(own) if own is not None and pipeline.can_serve(own) else None
         if not files and not pipeline.outstanding:
-            served = (files for origin, files in self._by_origin.items() if files and pipeline.serves(origin))
+            served = (files for origin, files in self._by_origin.items() if files and pipeline.can_serve(origin))
             files = max(served, key=len, default=None)
         if not files:
             return None
         file = files.popleft()
-        file.placed = False
+        file.is_placed = False
         return file
 
     def origins(self) -> set[Origin]:
-        """Origins that files wait for."""
+        """Return the origins that files wait for."""
         return {origin for origin, files in self._by_origin.items() if files}
 
     def drain(self) -> Iterator[FileTransfer]:
@@ -56,7 +59,7 @@ class WorkQueue:
         for files in self._by_origin.values():
             while files:
                 file = files.popleft()
-                file.placed = False
+                file.is_placed = False
                 yield file
 
 
@@ -85,16 +88,16 @@ class Channel:
         return not self._files and not any(pipeline.outstanding for pipeline in self.pipelines)
 
     def next_exchange(self, pipeline: RequestPipeline) -> FileExchange | None:
-        """A range of the channel's own file, else the beginning of the next one in the queue."""
+        """Return a range of the channel's own file, else the beginning of the next one in the queue."""
         for _ in range(len(self._files)):
             file = self._files[0]
-            if not pipeline.serves(file.url.origin):
+            if not pipeline.can_serve(file.url.origin):
                 break
             if (exchange := self._take(file, pipeline)) is not None:
                 return exchange
         while (waiting := self.chunk.queue.pop(pipeline)) is not None:
             self._files.append(waiting)
-            waiting.placed = True
+            waiting.is_placed = True
             if (exchange := self._take(waiting, pipeline)) is not None:
                 return exchange
         return None
@@ -103,14 +106,14 @@ class Channel:
         exchange = file.take(self.chunk.parallelism, pipeline.range_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
             self._files.remove(file)
-            file.placed = False
+            file.is_placed = False
         return exchange
 
-    def hand_back(self) -> None:
+    def return_files(self) -> None:
         """Return files whose bytes are not all dealt, for another channel to go on with."""
         while self._files:
             file = self._files.pop()
-            file.placed = False
+            file.is_placed = False
             self.chunk.queue.add(file, first=True)
 
 
@@ -134,11 +137,11 @@ class TransferChunk:
         self.files_done = 0
         self.files_skipped = 0
         self.files_failed = 0
-        self.ended_s: float | None = None
+        self.finished_s: float | None = None
         self.most_streams: int | None = None
-        self.follow(plan)
+        self.apply_plan(plan)
 
-    def follow(self, plan: ChunkPlan) -> None:
+    def apply_plan(self, plan: ChunkPlan) -> None:
         """Take over the settings of a plan; unknown ones count as untuned (one)."""
         self.kind = plan.chunk
         self.max_file_bytes = plan.max_file_bytes
@@ -151,23 +154,23 @@ class TransferChunk:
 
     @property
     def parallelism(self) -> int:
-        """Streams a file: as planned, within what the origins permit."""
+        """Return the streams a file: as planned, within what the origins permit."""
         planned = self._planned_parallelism
         return planned if self.most_streams is None else min(planned, self.most_streams)
 
     def holds(self, size_bytes: int | None) -> bool:
-        """Whether a file of this size belongs here, asked from the smallest chunk on."""
+        """Return whether a file of this size belongs here, asked from the smallest chunk on."""
         return self.max_file_bytes is None or (size_bytes is not None and size_bytes <= self.max_file_bytes)
 
     @property
     def pipelines(self) -> Iterator[RequestPipeline]:
         return (pipeline for channel in self.channels for pipeline in channel.pipelines)
 
-    def dismiss(self) -> None:
+    def abandon(self) -> None:
         """The plan has no such chunk any more: hand back what its channels hold and take no more."""
         self.concurrency = 0
         for channel in self.channels:
-            channel.hand_back()
+            channel.return_files()
 
     def add(self, file: FileTransfer, *, queued: bool = True) -> None:
         """Take a file in; one that is in flight elsewhere is not ``queued``."""
@@ -187,33 +190,33 @@ class TransferChunk:
         return sum(file.remaining_bytes for file in self.files)
 
     def demand(self) -> ChunkDemand:
-        """What to deal channels by; bytes by a running count, this is asked after every file."""
-        return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._bytes_to_come)
+        """Return what to deal channels by; bytes by a running count, this is asked after every file."""
+        return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._estimate_remaining_bytes)
 
     @property
     def bytes_per_pipeline(self) -> float:
-        """An even part of what is left, by the running count."""
-        return self._bytes_to_come / max(len(self.channels) * self.parallelism, 1)
+        """Return an even part of what is left, by the running count."""
+        return self._estimate_remaining_bytes / max(len(self.channels) * self.parallelism, 1)
 
     @property
-    def _bytes_to_come(self) -> int:
+    def _estimate_remaining_bytes(self) -> int:
         return max(self.planned_bytes - self.moved_bytes, 0)
 
     def snapshot(self) -> ChunkSnapshot:
         return ChunkSnapshot(
             chunk=self.kind,
-            parameters=self.parameters_in_force(),
+            parameters=self.get_current_parameters(),
             moved_bytes=self.moved_bytes,
             remaining_bytes=self.remaining_bytes,
             remaining_files=len(self.files),
             files_done=self.files_done,
             files_skipped=self.files_skipped,
             files_failed=self.files_failed,
-            ended_s=self.ended_s if not self.files else None,
+            finished_s=self.finished_s if not self.files else None,
         )
 
-    def parameters_in_force(self) -> Parameters:
-        """What runs now, channels of finished chunks included."""
+    def get_current_parameters(self) -> Parameters:
+        """Return what runs now, channels of finished chunks included."""
         return Parameters(
             concurrency=max(len(self.channels), 1),
             parallelism=self.parallelism,

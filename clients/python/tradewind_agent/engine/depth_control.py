@@ -40,7 +40,7 @@ class DepthControl:
         self._is_draining = False
 
     def has_room(self, outstanding: int, window: int, traits: OriginTraits, connection: Connection | None) -> bool:
-        """Whether one more request may follow the ``outstanding`` ones."""
+        """Return whether one more request may follow the ``outstanding`` ones."""
         if self._is_draining or outstanding >= window:
             return False
         if connection is None:
@@ -50,9 +50,9 @@ class DepthControl:
         return True
 
     def may_follow(self, outstanding: int, traits: OriginTraits, connection: Connection | None) -> bool:
-        """Whether so many in flight are proved, or part of a trial; if not, the connection drains for a deeper trial.
+        """Return whether so many requests in flight are proved, or part of a trial; else drain for a deeper trial.
 
-        To be called where nothing but the proof stands against one more.
+        Call it only where nothing but the missing proof prevents one more request.
         """
         is_trying = connection is None or (self._trial is not None and (self._trial.is_open or self._trial.is_running))
         self._is_draining = not is_trying and outstanding >= traits.proved_depth
@@ -74,7 +74,7 @@ class DepthControl:
             self._trial = self._open_trial(connection, traits, window, round_trip_s)
         trial = self._trial
         if trial is not None and trial.is_open:
-            if trial.takes(exchange):
+            if trial.can_take(exchange):
                 connection.send(trial.add(exchange))
             else:
                 trial.close()
@@ -88,7 +88,7 @@ class DepthControl:
             connection.send(CheckedExchange(exchange) if window > 1 else exchange)
 
     def take_held(self) -> FileExchange | None:
-        """The connection is idle: the request that has waited for this."""
+        """Return the connection is idle: the request that has waited for this."""
         self._is_draining = False
         held, self.held = self.held, None
         return held
@@ -102,7 +102,7 @@ class DepthControl:
     def _open_trial(
         self, connection: Connection, traits: OriginTraits, window: int, round_trip_s: float
     ) -> PipelineTrial | None:
-        """A trial of a deeper pipeline than is proved, where one is wanted."""
+        """Return a trial of a deeper pipeline than is proved, where one is wanted."""
         if window <= traits.proved_depth:
             return None
 

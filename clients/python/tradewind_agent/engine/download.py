@@ -33,7 +33,7 @@ class FileDownload(LocalFirst):
         super().__init__(job, host)
         self._reads: set[RangeRead] = set()
         self._publishing = False
-        self._sole: RangeRead | None = None  # carries the whole file, where ranges do not work
+        self._sole_read: RangeRead | None = None  # carries the whole file, where ranges do not work
         self._most_received_bytes = 0
         self._unsynced_bytes = 0
 
@@ -45,14 +45,14 @@ class FileDownload(LocalFirst):
 
     @property
     def remaining_bytes(self) -> int:
-        if self.over:
+        if self.is_over:
             return 0
         arrived = self._received.total_bytes + sum(read.moved_bytes for read in self._reads)
         return max((self.size_bytes or 0) - arrived, 0)
 
     @property
     def has_undealt(self) -> bool:
-        if self.over or self.waiting or self._publishing or self._comparing or self._sole is not None:
+        if self.is_over or self.is_waiting or self._publishing or self._comparing or self._sole_read is not None:
             return False
         return bool(self._undealt) or not self._opened or not self._reads
 
@@ -62,36 +62,36 @@ class FileDownload(LocalFirst):
         if not self.has_undealt:
             return None
         if self._local is not None:
-            return None if self._reads else self._ask(0, 0, peek=True)
+            return None if self._reads else self._make_read(0, 0, peek=True)
         size = self._version.size_bytes
         if self._version.in_one_answer or not self.traits.ranges:
-            return None if self._reads else self._ask_in_one(size)
+            return None if self._reads else self._make_single_read(size)
         if size is None:
-            return None if self._reads else self._ask(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
+            return None if self._reads else self._make_read(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
         if not self._undealt:
             # An empty file has no range that could be missing, also after an answer with bytes that it must not have.
-            return None if self._reads or size else self._ask(0, -1)
-        return self._ask(*self._undealt.take(self.next_length(self._undealt, streams, most_bytes)))
+            return None if self._reads or size else self._make_read(0, -1)
+        return self._make_read(*self._undealt.take(self.choose_range_length(self._undealt, streams, most_bytes)))
 
-    def _ask_in_one(self, size_bytes: int | None) -> RangeRead:
+    def _make_single_read(self, size_bytes: int | None) -> RangeRead:
         """Ask for all that is missing at once, behind what has come where its version can be named."""
         last = None if size_bytes is None else size_bytes - 1
         if last is None or self._version.validator is None or not self.traits.ranges or not self._undealt:
-            return self._ask(0, last, ranged=False)
+            return self._make_read(0, last, ranged=False)
         first, self._undealt = next(iter(self._undealt)).first, RangeSet()
-        return self._ask(first, last)
+        return self._make_read(first, last)
 
-    def _ask(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
+    def _make_read(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
-        is_whole = first == 0 and last is not None and self._version.size_bytes == last + 1 and not self._received
-        if ranged and self.traits.ranges and not is_whole:
+        is_full = first == 0 and last is not None and self._version.size_bytes == last + 1 and not self._received
+        if ranged and self.traits.ranges and not is_full:
             headers["Range"] = f"bytes={first}-{last}"
             if self._received and self._version.validator is not None and not peek:
                 headers["If-Range"] = self._version.validator
         if self.host.options.checksum and self._version.sha256 is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
         request = self.request("GET", headers)
-        expected = ExpectedFile(last + 1) if is_whole and last is not None and not peek else None
+        expected = ExpectedFile(last + 1) if is_full and last is not None and not peek else None
         read = RangeRead(
             self,
             self.url.origin,
@@ -110,12 +110,12 @@ class FileDownload(LocalFirst):
     # What comes back.
 
     def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
-        if self.over or read.generation != self._generation:
+        if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
         if head.status == _OK:
-            return self._judge_whole(read, head)
+            return self._judge_full_answer(read, head)
         if head.status in REDIRECTS:
             return partial(self.redirect, head)
         if head.status == _RANGE_NOT_SATISFIABLE and read.ranged:
@@ -124,11 +124,11 @@ class FileDownload(LocalFirst):
 
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range
-        if got is None or (last_bytes := read.answered_by(got)) is None:
+        if got is None or (last_bytes := read.match_answer(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
         last, total = last_bytes
         was_unknown = self._version.size_bytes is None
-        answered = self._learn(head, total)
+        answered = self._learn_version(head, total)
         if read.peek:
             return self._compare_local
         if not self._match_parts(answered, is_all=read.first == 0 and last == total - 1):
@@ -136,7 +136,7 @@ class FileDownload(LocalFirst):
         asked_last, read.last = read.last, last
         self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
         if self._undealt:
-            self.host.available(self)
+            self.host.make_available(self)
         return None
 
     def _match_parts(self, answered: FileIdentity, *, is_all: bool) -> bool:
@@ -148,50 +148,50 @@ class FileDownload(LocalFirst):
                 raise MalformedResponse("a part where the whole file was asked for")
             self._version.in_one_answer = True
             self._forget(answered)
-            self.host.available(self)
+            self.host.make_available(self)
             return False
         self._version.validator = answered.validator
         return True
 
-    def _judge_whole(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
+    def _judge_full_answer(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
-        answered = self._learn(head, total, is_whole=not read.peek)
+        answered = self._learn_version(head, total, is_full=not read.peek)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
         if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False
         if read.peek:
             return self._compare_local
-        if self._sole is not None:
+        if self._sole_read is not None:
             raise UnwantedAnswer("the whole file is on its way already")
-        self._take_whole(read, answered)
+        self._accept_full_answer(read, answered)
         read.least_bytes = self.job.least_bytes if head.until_close else 0
         return None
 
-    def _take_whole(self, read: RangeRead, answered: FileIdentity) -> None:
+    def _accept_full_answer(self, read: RangeRead, answered: FileIdentity) -> None:
         """Have this answer bring the whole file: what other answers bring is wanted no more."""
         if self._version.validator is None or answered.validator != self._version.validator:
             self._received = RangeSet()
         self._generation += 1
         read.generation = self._generation
         self._reads = {read}
-        self._sole, self._undealt = read, RangeSet()
+        self._sole_read, self._undealt = read, RangeSet()
         self._version.validator = answered.validator
         read.first = read.position = 0
         read.last = None
-        if (due_bytes := self._version.due_bytes) is not None:
-            read.last, self._version.size_bytes = due_bytes - 1, due_bytes
+        if (required_bytes := self._version.required_bytes) is not None:
+            read.last, self._version.size_bytes = required_bytes - 1, required_bytes
 
-    def _learn(self, head: ResponseHead, size_bytes: int | None, *, is_whole: bool = False) -> FileIdentity:
+    def _learn_version(self, head: ResponseHead, size_bytes: int | None, *, is_full: bool = False) -> FileIdentity:
         """Note size and version that the server tells, and return them; another version starts the file afresh."""
-        if (objection := self._version.objection(head, size_bytes)) is not None:
-            self.give_up(objection)
+        if (find_objection := self._version.find_objection(head, size_bytes)) is not None:
+            self.give_up(find_objection)
             raise UnwantedAnswer("not the file that was wanted")
-        answered = FileIdentity.of_answer(head.headers, size_bytes)
-        is_other = self._version.is_other(answered, is_whole=is_whole)
-        if is_other and not (is_whole and self._version.in_one_answer):
+        answered = FileIdentity.from_answer(head.headers, size_bytes)
+        is_different = self._version.is_different(answered, is_full=is_full)
+        if is_different and not (is_full and self._version.in_one_answer):
             self._restart(answered)
             raise UnwantedAnswer("another version of the file than before")
-        self._version.learn(answered, head, is_other=is_other)
+        self._version.learn(answered, head, is_different=is_different)
         return answered
 
     def _restart(self, answered: FileIdentity) -> None:
@@ -211,7 +211,7 @@ class FileDownload(LocalFirst):
             self.host.stop(error)
         self._received, self._undealt = RangeSet(), RangeSet()
         self._reads.clear()
-        self._sole = self._local = None
+        self._sole_read = self._local = None
         if answered.size_bytes is not None:
             self._undealt.add(0, answered.size_bytes - 1)
 
@@ -233,7 +233,7 @@ class FileDownload(LocalFirst):
     # Bytes.
 
     def store(self, read: RangeRead, data: memoryview | bytes) -> None:
-        if self.over or read.generation != self._generation:
+        if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
         try:
             self._part.write(read.position, data)
@@ -245,7 +245,7 @@ class FileDownload(LocalFirst):
             raise UnwantedAnswer("cannot be stored") from fault
         read.position += len(data)
         self._unsynced_bytes += len(data)
-        self.host.moved(self, len(data))
+        self.host.note_moved(self, len(data))
 
     def read_complete(self, read: RangeRead) -> None:
         if read not in self._reads:
@@ -258,7 +258,7 @@ class FileDownload(LocalFirst):
         if read.last is None:
             self._version.size_bytes = read.position
         self._settle_read(read)
-        if self._is_all_received and not self._publishing and not self.over:
+        if self._is_all_received and not self._publishing and not self.is_over:
             self._publish()
 
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
@@ -268,7 +268,7 @@ class FileDownload(LocalFirst):
         if fault is not None:
             self.fault(fault)
         if self.has_undealt:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def read_refused(self, read: RangeRead, settle: OnAnswerEnd) -> None:
         if read in self._reads:
@@ -278,8 +278,8 @@ class FileDownload(LocalFirst):
     def _settle_read(self, read: RangeRead) -> None:
         """Keep what a read brought and hand back the rest to be dealt again."""
         self._reads.discard(read)
-        if read is self._sole:
-            self._sole = None
+        if read is self._sole_read:
+            self._sole_read = None
         if not read.peek:
             self._received.add(read.first, read.position - 1)
         if self._version.validator is None and not self._is_all_received:
@@ -288,24 +288,24 @@ class FileDownload(LocalFirst):
             self._undealt = self._missing()
         if self._received.total_bytes > self._most_received_bytes:
             self._most_received_bytes = self._received.total_bytes
-            self.progressed()
+            self.note_progress()
 
     def _missing(self) -> RangeSet:
-        """What nobody has received or been asked for."""
+        """Return what nobody has received or been asked for."""
         assert self._version.size_bytes is not None
-        spoken_for = RangeSet(self._received)
+        taken = RangeSet(self._received)
         for read in self._reads:
             if not read.peek and read.last is not None:
-                spoken_for.add(read.first, read.last)
-        return spoken_for.missing_of(self._version.size_bytes)
+                taken.add(read.first, read.last)
+        return taken.find_missing(self._version.size_bytes)
 
     # Safely on disk.
 
     def checkpoint(self) -> None:
-        if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.over:
+        if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.is_over:
             return
         self._unsynced_bytes = 0
-        self.host.in_background(partial(self._part.checkpoint, self._version.as_answered, self._arrived()))
+        self.host.in_background(partial(self._part.checkpoint, self._version.answered_identity, self._arrived()))
 
     def _arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
@@ -323,8 +323,8 @@ class FileDownload(LocalFirst):
         elif error is not None:
             self.give_up(str(error))
         else:
-            self.over = True
-            self.host.done(self)
+            self.is_over = True
+            self.host.note_done(self)
 
-    def closing(self) -> Callable[[], None]:
-        return partial(self._part.leave, self._version.as_answered, self._arrived())
+    def make_closer(self) -> Callable[[], None]:
+        return partial(self._part.close_for_resume, self._version.answered_identity, self._arrived())

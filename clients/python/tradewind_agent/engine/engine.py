@@ -45,7 +45,7 @@ class TransferEngine:
         self._stopped: AgentError | None = None
         self._receiving = True
         self._started_at = 0.0
-        self._ended_at: float | None = None
+        self._finished_at: float | None = None
         self._finished: asyncio.Future[None] | None = None
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
@@ -70,10 +70,10 @@ class TransferEngine:
         self._publisher = Publisher(self.run_blocking, durable=self.options.durable)
         with ThreadPoolExecutor(_STORAGE_THREADS, "tradewind-storage") as self._threads:
             try:
-                self._begin(jobs)
+                self._start(jobs)
                 await self._finished
             finally:
-                self._ended_at = self._loop.time()
+                self._finished_at = self._loop.time()
                 await self._shut()
         return self._result()
 
@@ -88,12 +88,12 @@ class TransferEngine:
         followed = []
         for each in _require_valid_plan(plan):
             chunk = known.pop(each.chunk, None) or TransferChunk(each)
-            chunk.follow(each)
+            chunk.apply_plan(each)
             followed.append(chunk)
         for dismissed in known.values():
-            dismissed.dismiss()
+            dismissed.abandon()
         self._chunks = [*followed, *known.values()]
-        self._sort_again()
+        self._reassign_files()
         if self._running:
             self._pool.chunks = self._chunks
             self._pool.deal_soon()
@@ -110,7 +110,7 @@ class TransferEngine:
             self._pool.rate_limit.change(rate_bytes_per_s)
 
     def snapshot(self) -> Snapshot:
-        """Counters and path as they are now; before the start everything is zero."""
+        """Return the counters and path as they are now; before the start everything is zero."""
         return Snapshot(
             elapsed_s=self._elapsed_s(),
             chunks=tuple(chunk.snapshot() for chunk in self._chunks),
@@ -120,7 +120,7 @@ class TransferEngine:
         )
 
     def path(self) -> PathSample:
-        """The path as the open connections see it now."""
+        """Return the path as the open connections see it now."""
         connections = self._connections()
         sampler = self._pool.sampler if self._started else PathSampler()
         return sampler.sample(
@@ -145,47 +145,47 @@ class TransferEngine:
     def count_connections_in_use(self, origin: Origin) -> int:
         return self._pool.count_connections_in_use(origin)
 
-    def test_alone(self, file: FileTransfer) -> None:
-        self._pool.test_alone(file)
+    def retry_alone(self, file: FileTransfer) -> None:
+        self._pool.retry_alone(file)
 
-    def available(self, file: FileTransfer) -> None:
-        if self._running and not file.over:
+    def make_available(self, file: FileTransfer) -> None:
+        if self._running and not file.is_over:
             self._files[file].queue.add(file, first=True)
             self._pool.deal_soon()
 
-    def available_later(self, file: FileTransfer, delay_s: float) -> None:
+    def make_available_later(self, file: FileTransfer, delay_s: float) -> None:
         if self._running:
             self._timers[file] = self._loop.call_later(delay_s, self._wake, file)
 
     def _wake(self, file: FileTransfer) -> None:
         del self._timers[file]
-        file.waiting = False
-        self.available(file)
+        file.is_waiting = False
+        self.make_available(file)
 
-    def moved(self, file: FileTransfer, nbytes: int) -> None:
+    def note_moved(self, file: FileTransfer, nbytes: int) -> None:
         self._files[file].moved_bytes += nbytes
         if self._receiving:
             file.count_progress(nbytes)
 
-    def done(self, file: FileTransfer, *, skipped: bool = False) -> None:
+    def note_done(self, file: FileTransfer, *, skipped: bool = False) -> None:
         chunk = self._files[file]
         chunk.files_done += not skipped
         chunk.files_skipped += skipped
         if not skipped:
             file.note_served()
-        self._leave(file)
+        self._remove_file(file)
 
-    def failed(self, file: FileTransfer, reason: str) -> None:
+    def note_failure(self, file: FileTransfer, reason: str) -> None:
         self._files[file].files_failed += 1
         self._failures.append(FileFailure(str(file.job), reason))
-        self._leave(file)
+        self._remove_file(file)
 
-    def _leave(self, file: FileTransfer) -> None:
+    def _remove_file(self, file: FileTransfer) -> None:
         """A file is over: perhaps its chunk has channels to spare now."""
         chunk = self._files[file]
         chunk.files.discard(file)
         if not chunk.files:
-            chunk.ended_s = self._elapsed_s()
+            chunk.finished_s = self._elapsed_s()
         if not self._running:
             return
         if not any(chunk.files for chunk in self._chunks):
@@ -208,13 +208,13 @@ class TransferEngine:
     def run_blocking(self, work: Callable[[], Outcome]) -> asyncio.Future[Outcome]:
         return self._loop.run_in_executor(self._threads, work)
 
-    def publish(self, publication: Publication, told: OnPublished) -> None:
-        self._publisher.publish(publication, told)
+    def publish(self, publication: Publication, on_published: OnPublished) -> None:
+        self._publisher.publish(publication, on_published)
 
     def in_background(self, work: Callable[[], object]) -> None:
-        self.run_blocking(work).add_done_callback(self._look_at)
+        self.run_blocking(work).add_done_callback(self._handle_outcome)
 
-    def _look_at(self, outcome: asyncio.Future[object]) -> None:
+    def _handle_outcome(self, outcome: asyncio.Future[object]) -> None:
         error = None if outcome.cancelled() else outcome.exception()
         if isinstance(error, StorageFailed):
             self.stop(error)
@@ -232,14 +232,14 @@ class TransferEngine:
     def _elapsed_s(self) -> float:
         if not self._started:
             return 0.0
-        return (self._ended_at if self._ended_at is not None else self._loop.time()) - self._started_at
+        return (self._finished_at if self._finished_at is not None else self._loop.time()) - self._started_at
 
-    def _begin(self, jobs: Iterable[Job]) -> None:
+    def _start(self, jobs: Iterable[Job]) -> None:
         """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
-        files = [self._transfer_of(job) for job in _require_distinct(jobs)]
+        files = [self._make_transfer(job) for job in _require_distinct(jobs)]
         self._receiving = not any(isinstance(file, FileUpload) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
-            chunk = self._home_of(file)
+            chunk = self._find_chunk(file)
             self._files[file] = chunk
             chunk.add(file)
         self._pool.chunks = self._chunks
@@ -251,19 +251,19 @@ class TransferEngine:
         if self.options.early is not None:
             self._loop.call_later(MAX_UNUSED_S, self.options.early.close)
 
-    def _transfer_of(self, job: Job) -> FileTransfer:
+    def _make_transfer(self, job: Job) -> FileTransfer:
         return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)
 
-    def _home_of(self, file: FileTransfer) -> TransferChunk:
+    def _find_chunk(self, file: FileTransfer) -> TransferChunk:
         serving = [chunk for chunk in self._chunks if chunk.concurrency]
         return next((chunk for chunk in serving if chunk.holds(file.size_bytes)), serving[-1])
 
-    def _sort_again(self) -> None:
+    def _reassign_files(self) -> None:
         """Move files that wait in a queue to the chunk of the new plan, and all files of a dismissed one."""
         for chunk in self._chunks:
             waiting = set(chunk.queue.drain())
             for file in waiting if chunk.concurrency else tuple(chunk.files):
-                home = self._home_of(file)
+                home = self._find_chunk(file)
                 chunk.remove(file)
                 home.add(file, queued=file in waiting)
                 self._files[file] = home
@@ -285,7 +285,7 @@ class TransferEngine:
         self._publisher.close()
         await self._pool.shut()
         self._pool.remember_limits()
-        left = [self.run_blocking(file.closing()) for chunk in self._chunks for file in chunk.files]
+        left = [self.run_blocking(file.make_closer()) for chunk in self._chunks for file in chunk.files]
         outcomes = await asyncio.gather(*left, return_exceptions=True)
         for error in outcomes:
             if isinstance(error, AgentError):
@@ -304,7 +304,7 @@ class TransferEngine:
 
 
 def _require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
-    """The jobs as they are, as long as no two write to the same place."""
+    """Yield the jobs as they are, as long as no two write to the same place."""
     seen: set[str] = set()
     for job in jobs:
         if (place := str(job.destination)) in seen:  # of a path it is kept, which a hash of its parts is not

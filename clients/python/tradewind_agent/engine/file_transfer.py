@@ -54,11 +54,11 @@ class FileExchange(PipelinedExchange, Protocol):
 
     @property
     def expected_bytes(self) -> int:
-        """File bytes still to come or to go with this request; 0 where unknown."""
+        """Return the file bytes still to come or to go with this request; 0 where unknown."""
 
     @property
     def moved_bytes(self) -> int:
-        """File bytes that came or went so far."""
+        """Return the file bytes that came or went so far."""
 
 
 class TransferHost(Protocol):
@@ -71,21 +71,21 @@ class TransferHost(Protocol):
     def limits_of(self, origin: Origin) -> OriginLimits: ...
 
     def count_connections_in_use(self, origin: Origin) -> int:
-        """Connections that carry requests to ``origin`` now, or are being made for them."""
+        """Return the connections that carry requests to ``origin`` now, or are being made for them."""
 
-    def test_alone(self, file: "FileTransfer") -> None:
+    def retry_alone(self, file: "FileTransfer") -> None:
         """Request ``file`` once more when nothing else is asked of its origin."""
 
-    def available(self, file: "FileTransfer") -> None:
+    def make_available(self, file: "FileTransfer") -> None:
         """Bytes of ``file`` can be dealt (again)."""
 
-    def available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
+    def make_available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
 
-    def moved(self, file: "FileTransfer", nbytes: int) -> None: ...
+    def note_moved(self, file: "FileTransfer", nbytes: int) -> None: ...
 
-    def done(self, file: "FileTransfer", *, skipped: bool = False) -> None: ...
+    def note_done(self, file: "FileTransfer", *, skipped: bool = False) -> None: ...
 
-    def failed(self, file: "FileTransfer", reason: str) -> None: ...
+    def note_failure(self, file: "FileTransfer", reason: str) -> None: ...
 
     def stop(self, error: AgentError) -> None:
         """Nothing can go on: end the whole transfer."""
@@ -93,8 +93,8 @@ class TransferHost(Protocol):
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run in a thread what may wait for the disk; whoever calls looks at the outcome."""
 
-    def publish(self, publication: Publication, told: OnPublished) -> None:
-        """Give a complete file its name, in a thread; ``told`` hears how that went."""
+    def publish(self, publication: Publication, on_published: OnPublished) -> None:
+        """Give a complete file its name, in a thread; ``on_published`` hears how that went."""
 
     def in_background(self, work: Callable[[], object]) -> None:
         """The same where only a disk that fails matters: it stops the transfer."""
@@ -116,9 +116,9 @@ class FileTransfer(ABC):
         self.job = job
         self.url = url
         self.host = host
-        self.over = False
-        self.waiting = False
-        self.placed = False
+        self.is_over = False
+        self.is_waiting = False
+        self.is_placed = False
         self._tries = 0
         self._redirects = 0
         self._progressed = False
@@ -129,26 +129,29 @@ class FileTransfer(ABC):
 
     @abstractmethod
     def take(self, streams: int, most_bytes: int) -> FileExchange | None:
-        """The next request, of at most ``most_bytes`` where the file can be split over ``streams``; or nothing now."""
+        """Return the next request, of at most ``most_bytes`` where the file can be split over ``streams``.
+
+        Or nothing now.
+        """
 
     @property
     @abstractmethod
     def has_undealt(self) -> bool:
-        """Whether `take` may have something."""
+        """Return whether `take` may have something."""
 
     @property
     @abstractmethod
     def size_bytes(self) -> int | None:
-        """Size as far as it is known, rounded or not."""
+        """Return the size as far as it is known, rounded or not."""
 
     @property
     @abstractmethod
     def remaining_bytes(self) -> int:
-        """Bytes still to be moved, as far as known."""
+        """Return the bytes still to be moved, as far as known."""
 
     @abstractmethod
-    def closing(self) -> Callable[[], None]:
-        """What lets go of local resources, keeping what another run can resume; to be run in a thread."""
+    def make_closer(self) -> Callable[[], None]:
+        """Return what lets go of local resources, keeping what another run can resume; to be run in a thread."""
 
     @abstractmethod
     def checkpoint(self) -> None:
@@ -163,16 +166,16 @@ class FileTransfer(ABC):
         return self.host.traits_of(self.url.origin)
 
     def request(self, method: str, headers: Mapping[str, str]) -> RequestHead:
-        """A request to where the file is now."""
+        """Return a request to where the file is now."""
         return make_request_head(method, self.url, self.host.options, headers)
 
-    def next_length(self, undealt: RangeSet, streams: int, most_bytes: int) -> int:
-        """Length of the next range to deal."""
+    def choose_range_length(self, undealt: RangeSet, streams: int, most_bytes: int) -> int:
+        """Return the length of the next range to deal."""
         if self._even_share[0] != streams:
             self._even_share = (streams, -(-undealt.total_bytes // streams))
         return compute_range_length(undealt.total_bytes, self._even_share[1], streams, most_bytes)
 
-    def progressed(self) -> None:
+    def note_progress(self) -> None:
         """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
         self._progressed = True
         self.note_served()
@@ -191,7 +194,7 @@ class FileTransfer(ABC):
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
         """Deal with an error status, which means this file or the load of the origin."""
         fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
-        if head.status not in LOAD_STATUSES or sent is None or self.over:
+        if head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
         elif limits.was_alone(sent):
             if head.status != TOO_MANY_REQUESTS:
@@ -205,15 +208,15 @@ class FileTransfer(ABC):
             )
             if self._refusals <= _MOST_REFUSALS or head.status not in AMBIGUOUS_STATUSES:
                 limits.note_refused_file(self, sent, self.host.count_connections_in_use(self.url.origin), head.status)
-            if is_suspect and not self.waiting:
-                self.waiting = True
-                self.host.test_alone(self)
+            if is_suspect and not self.is_waiting:
+                self.is_waiting = True
+                self.host.retry_alone(self)
             else:
                 fault.retryable = True
                 self.fault(fault)
 
     def _is_refused_under_load(self, fault: FileFault) -> bool:
-        """Whether others got some of their bytes since this file was refused last."""
+        """Return whether others got some of their bytes since this file was refused last."""
         by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_refusal(fault)
         others = self.limits.progress - self.progress
         is_served, self._others_progress = others > self._others_progress, others
@@ -221,12 +224,12 @@ class FileTransfer(ABC):
 
     @property
     def _is_refused_alone(self) -> bool:
-        """Whether it was refused often enough while nothing else was asked of its origin."""
+        """Return whether it was refused often enough while nothing else was asked of its origin."""
         return self._refusals_alone >= _MOST_REFUSALS
 
     def fault(self, fault: FileFault) -> None:
         """Try again later, or give the file up. Faults that meet while it waits anyway are one and the same."""
-        if self.over or self.waiting:
+        if self.is_over or self.is_waiting:
             return
         if self._progressed:
             self._tries, self._progressed = 0, False
@@ -238,12 +241,12 @@ class FileTransfer(ABC):
             self._extra_tries += 1
             is_rate = isinstance(fault, RefusedByServer) and fault.status == TOO_MANY_REQUESTS
             if self._extra_tries > _MOST_EXTRA_TRIES and not is_rate:
-                self.waiting, self._extra_tries = True, 0
-                self.host.test_alone(self)
+                self.is_waiting, self._extra_tries = True, 0
+                self.host.retry_alone(self)
                 return
         if fault.retryable and self._tries < policy.most_tries:
-            self.waiting = True
-            self.host.available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
+            self.is_waiting = True
+            self.host.make_available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
             return
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
 
@@ -262,18 +265,18 @@ class FileTransfer(ABC):
             self.give_up(str(FolderFound()))
             return
         self.url = place
-        self.host.available(self)
+        self.host.make_available(self)
 
     def give_up(self, reason: str) -> None:
         """Fail; what there is of it can be resumed by another run."""
-        if not self.over:
-            self.over = True
-            self.host.failed(self, reason)
-            self.host.in_background(self.closing())
+        if not self.is_over:
+            self.is_over = True
+            self.host.note_failure(self, reason)
+            self.host.in_background(self.make_closer())
 
 
 def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
-    """Length of the next range of a file.
+    """Return the length of the next range of a file.
 
     A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
     ``most_bytes`` that shrink towards its end, so that all streams finish together (guided self-scheduling).
@@ -284,12 +287,12 @@ def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most
 
 
 def is_load_refusal(fault: FileFault) -> bool:
-    """Whether a server may refuse in this way because it has too much to do."""
+    """Return whether a server may refuse in this way because it has too much to do."""
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
 
 
 def make_refusal(head: ResponseHead) -> RefusedByServer:
-    """The fault that an error status stands for."""
+    """Return the fault that an error status stands for."""
     # Files are asked for by GET, which no server of files lacks: what is not allowed is to put them there.
     advice = "; it takes no uploads: start serve-files with --writable" if head.status == _NOT_ALLOWED else ""
     return RefusedByServer(

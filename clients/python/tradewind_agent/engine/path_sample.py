@@ -34,7 +34,7 @@ class PathSampler:
         self._min_first_byte_s: float | None = None
         self._closed: dict[bool, tuple[int, int]] = dict.fromkeys((False, True), (0, 0))
 
-    def closed(self, info: TcpInfo) -> None:
+    def add_closed(self, info: TcpInfo) -> None:
         """Keep the totals of a connection that is gone."""
         self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
         for receiving, (carried, again) in self._closed.items():
@@ -64,7 +64,7 @@ def _read_rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
 
 
 def _count_carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
-    """Bytes in the direction of the payload, and those of them sent twice."""
+    """Return the bytes in the direction of the payload, and those of them sent twice."""
     if receiving:
         lost_bytes = info.lost_bytes or 0
         return (info.received_bytes or 0) + lost_bytes, lost_bytes

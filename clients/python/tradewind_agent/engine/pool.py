@@ -61,19 +61,22 @@ class ChannelPool:
     def remember_limits(self) -> None:
         """Note for the next run what this one has learned."""
         if self.options.origins is not None:
-            found = {origin: each for origin, limits in self._limits.items() if (each := limits.to_remember())}
+            found = {origin: each for origin, limits in self._limits.items() if (each := limits.get_known_limit())}
             if found:
                 self.options.origins.write(found, self.options.credentials)
 
     @property
     def permitted(self) -> dict[Origin, int]:
-        """Connections at once, of the origins that have refused more."""
+        """Return the connections at once, of the origins that have refused more."""
         found = ((origin, limits.permitted) for origin, limits in self._limits.items())
         return {origin: permitted for origin, permitted in found if permitted is not None}
 
     @property
     def most_streams(self) -> int | None:
-        """Connections that the origins with work permit together; ``None`` where one of them has no limit."""
+        """Return the connections that the origins with work permit together.
+
+        ``None`` where one of them has no limit.
+        """
         permitted = self.permitted
         if not permitted:
             return None
@@ -86,13 +89,13 @@ class ChannelPool:
 
     def admits(self, origin: Origin, pipeline: RequestPipeline) -> bool:
         limits = self.limits_of(origin)
-        if limits.is_held or (origin in self._tests and self._tests[origin].bars_others):
+        if limits.is_held or (origin in self._tests and self._tests[origin].blocks_others):
             return False
         if (permitted := limits.permitted) is None:
             return True
         others = [other for other in self.pipelines if other is not pipeline and other.origin == origin]
         busy = sum(other.is_busy for other in others)
-        idle = [other for other in others if other.connected and not other.is_busy]
+        idle = [other for other in others if other.is_connected and not other.is_busy]
         while idle and busy + len(idle) >= permitted:
             idle.pop().retire()
         return busy < permitted
@@ -104,7 +107,7 @@ class ChannelPool:
     def note_refused_connection(self, pipeline: RequestPipeline, sent: SendContext) -> None:
         assert pipeline.origin is not None
         works = any(
-            other.connected and other.has_served and other.origin == pipeline.origin
+            other.is_connected and other.has_served and other.origin == pipeline.origin
             for other in self.pipelines
             if other is not pipeline
         )
@@ -116,7 +119,7 @@ class ChannelPool:
         self.limits_of(origin).hold(wait_s)
         self._loop.call_later(wait_s, self.deal_soon)
 
-    def test_alone(self, file: FileTransfer) -> None:
+    def retry_alone(self, file: FileTransfer) -> None:
         origin = file.url.origin
         if origin not in self._tests:
             self._tests[origin] = SoloTests(self, origin, self.limits_of(origin), self._has_work)
@@ -144,7 +147,7 @@ class ChannelPool:
         dealt = deal_channels(demands)
         for chunk, count in zip(self.chunks, dealt, strict=True):
             self._shrink(chunk, count)
-        free = sorted(self._retiring, key=lambda pipeline: (pipeline.outstanding, not pipeline.connected))
+        free = sorted(self._retiring, key=lambda pipeline: (pipeline.outstanding, not pipeline.is_connected))
         spares = iter(free)
         for chunk, count in zip(self.chunks, dealt, strict=True):
             self._grow(chunk, count, spares)
@@ -157,7 +160,7 @@ class ChannelPool:
         if surplus > 0:
             for channel in sorted(chunk.channels, key=lambda channel: not channel.is_idle)[:surplus]:
                 chunk.channels.remove(channel)
-                channel.hand_back()
+                channel.return_files()
                 self._free(channel, 0)
         for channel in chunk.channels:
             self._free(channel, chunk.parallelism)
@@ -224,10 +227,10 @@ class ChannelPool:
         exchange = pipeline.channel.next_exchange(pipeline)
         if exchange is None:
             return False
-        pipeline.give(exchange)
+        pipeline.assign(exchange)
         return True
 
-    def ready(self, pipeline: RequestPipeline) -> None:
+    def note_ready(self, pipeline: RequestPipeline) -> None:
         if self._limits and (self._tests or self.permitted) and not pipeline.outstanding:
             self.deal_soon()  # another pipeline may have waited for this one
         if pipeline.channel is None:
@@ -247,8 +250,8 @@ class ChannelPool:
             )
         )
 
-    def closed(self, last_info: TcpInfo) -> None:
-        self.sampler.closed(last_info)
+    def note_closed(self, last_info: TcpInfo) -> None:
+        self.sampler.add_closed(last_info)
 
     async def shut(self) -> None:
         """Close every connection and wait until they are."""

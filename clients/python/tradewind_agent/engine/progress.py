@@ -12,7 +12,7 @@ class ChunkSnapshot:
     """One chunk.
 
     ``parameters`` : those in force, channels dealt from finished chunks included.
-    ``ended_s`` : when its last file was over, since the start; ``None`` while files are left or if it never had any.
+    ``finished_s`` : when its last file was over, since the start; ``None`` while files are left or if it never had any.
     """
 
     chunk: ChunkKind
@@ -23,7 +23,7 @@ class ChunkSnapshot:
     files_done: int
     files_skipped: int
     files_failed: int
-    ended_s: float | None
+    finished_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,10 +82,10 @@ class RangeRead:
     def expected_bytes(self) -> int:
         return self.last + 1 - self.position if self.last is not None else 0
 
-    def answered_by(self, got: ContentRange) -> tuple[int, int] | None:
-        """Last byte and total size of an answer with part of the file; ``None`` if it is not the part asked for.
+    def match_answer(self, got: ContentRange) -> tuple[int, int] | None:
+        """Return the last byte and total size of a partial answer; ``None`` if it is not the requested part.
 
-        The server may send less than was asked for, from the same start.
+        The server may send fewer bytes than requested, from the same start.
         """
         if got.first != self.first or got.last is None or got.total is None or self.last is None:
             return None

@@ -17,14 +17,14 @@ from tradewind_agent.engine.origin.limits import LOAD_STATUSES, SendContext
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import FileFault
 
-_AHEAD_BYTES = 8 * 1024 * 1024
+_MAX_REQUESTED_BYTES = 8 * 1024 * 1024
 """No request is sent ahead while this much is still to come on the connection: it covers 1 Gbit/s at 60 ms, and what
 is not yet asked for can still be dealt to a faster pipeline."""
 
-_LEAST_AHEAD_BYTES = 256 * 1024
+_MIN_REQUESTED_BYTES = 256 * 1024
 """As the work runs out less is sent ahead, but at least this much: it covers 35 Mbit/s at 60 ms on each connection."""
 
-_AHEAD_SHARE = 0.5
+_REQUESTED_SHARE = 0.5
 """Of its even part of what is left that a connection asks for at once. The rest goes to whoever is done first, so that
 none is left with many files when the others have nothing more to do (guided self-scheduling)."""
 
@@ -85,7 +85,7 @@ class PipelineHost(Protocol):
 
     def traits_of(self, origin: Origin) -> OriginTraits: ...
 
-    def ready(self, pipeline: "RequestPipeline") -> None:
+    def note_ready(self, pipeline: "RequestPipeline") -> None:
         """Give the pipeline more work, or retire it: it has room, or nothing left to do."""
 
     def deal_soon(self) -> None:
@@ -94,7 +94,7 @@ class PipelineHost(Protocol):
     def crash(self, error: BaseException) -> None:
         """End the transfer with a defect instead of waiting for ever."""
 
-    def closed(self, last_info: TcpInfo) -> None:
+    def note_closed(self, last_info: TcpInfo) -> None:
         """Note that a connection is gone."""
 
 
@@ -116,32 +116,32 @@ class RequestPipeline:
         self._loop = asyncio.get_running_loop()
         self._outstanding: deque[FileExchange] = deque()
         self._dialling: asyncio.Task[Connection] | None = None
-        self._resting: asyncio.TimerHandle | None = None
+        self._back_off_timer: asyncio.TimerHandle | None = None
         self._failures = 0
-        self._cautious = False
+        self._is_cautious = False
         self._depth = DepthControl(host.deal_soon)
         self._rate_bytes_per_s: float | None = None
         self._round_trip_s = 0.0
         self._idle_since = self._loop.time()
-        self._shut = False
+        self._is_shut = False
 
     @property
     def outstanding(self) -> int:
-        """Requests dealt to this pipeline and not answered in full."""
+        """Return the requests dealt to this pipeline and not answered in full."""
         return len(self._outstanding)
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has requests in flight or connects for one."""
+        """Return whether it has requests in flight or connects for one."""
         return bool(self._outstanding) or self._dialling is not None
 
     @property
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         return self.connection is not None and self.connection.is_open
 
     def has_room(self) -> bool:
-        """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
-        if self.channel is None or self._resting is not None or self._shut or self._depth.held is not None:
+        """Return whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
+        if self.channel is None or self._back_off_timer is not None or self._is_shut or self._depth.held is not None:
             return False
         if not self._outstanding:
             return self.connection is None or self.connection.is_open
@@ -150,15 +150,15 @@ class RequestPipeline:
         count, window = len(self._outstanding), self._window(self.channel)
         return (
             self._depth.has_room(count, window, self._traits, self.connection)
-            and self._may_ask_ahead(self._outstanding[-1], self.channel)
+            and self._may_request_more(self._outstanding[-1], self.channel)
             and self._depth.may_follow(count, self._traits, self.connection)
         )
 
-    def _may_ask_ahead(self, last: FileExchange, channel: ExchangeSource) -> bool:
-        if self._cautious or last.request.method == "HEAD":
+    def _may_request_more(self, last: FileExchange, channel: ExchangeSource) -> bool:
+        if self._is_cautious or last.request.method == "HEAD":
             return False  # where the answer to HEAD ends is only known when nothing follows it
-        ahead_bytes = _AHEAD_SHARE * channel.bytes_per_pipeline
-        most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
+        allowed_bytes = _REQUESTED_SHARE * channel.bytes_per_pipeline
+        most_bytes = min(max(allowed_bytes, _MIN_REQUESTED_BYTES), _MAX_REQUESTED_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
     def _window(self, channel: ExchangeSource) -> int:
@@ -172,18 +172,18 @@ class RequestPipeline:
 
     @property
     def range_bytes(self) -> int:
-        """How much to ask for at once, from the rate and round trip seen so far."""
+        """Return how much to ask for at once, from the rate and round trip seen so far."""
         if self._rate_bytes_per_s is None:
             return _FIRST_RANGE_BYTES
         lasting_s = max(_RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
         return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
 
-    def serves(self, origin: Origin) -> bool:
-        """Whether work for ``origin`` can be dealt now: it permits that, and nothing is in flight to another."""
+    def can_serve(self, origin: Origin) -> bool:
+        """Return whether work for ``origin`` can be dealt now: it permits that, and nothing is in flight to another."""
         return (not self._outstanding or self.origin == origin) and self._host.admits(origin, self)
 
-    def give(self, exchange: FileExchange) -> None:
-        """Deal one request to this pipeline; `has_room` and `serves` must hold."""
+    def assign(self, exchange: FileExchange) -> None:
+        """Deal one request to this pipeline; `has_room` and `can_serve` must hold."""
         if not self._outstanding:
             self._idle_since = self._loop.time()
         self._outstanding.append(exchange)
@@ -197,7 +197,7 @@ class RequestPipeline:
             self._dialling.add_done_callback(self._dialled)
 
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
-        window = 1 if self._cautious or self.channel is None else self._window(self.channel)
+        window = 1 if self._is_cautious or self.channel is None else self._window(self.channel)
         before = self._outstanding[-2] if len(self._outstanding) > 1 else None
         self._depth.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
 
@@ -206,7 +206,7 @@ class RequestPipeline:
         if task.cancelled():
             self._lose(None)
         elif (error := task.exception()) is not None:
-            self._rest()
+            self._back_off()
             if not isinstance(error, FileFault):
                 self._host.crash(error)
                 return
@@ -235,34 +235,34 @@ class RequestPipeline:
         lost, self._outstanding = self._outstanding, deque()
         for position, exchange in enumerate(lost):
             exchange.on_lost(fault if position == 0 else None)
-        self._host.ready(self)
+        self._host.note_ready(self)
 
-    def _rest(self, asked_s: float | None = None) -> None:
+    def _back_off(self, requested_s: float | None = None) -> None:
         """Take no work for a while, longer each time: the server is away or has too much to do."""
-        if self._resting is not None:
+        if self._back_off_timer is not None:
             return
         self._failures += 1
-        wait_s = self._host.options.retry.wait_s(self._failures, self._host.options.rng, asked_s)
-        self._resting = self._loop.call_later(wait_s, self._wake)
+        wait_s = self._host.options.retry.wait_s(self._failures, self._host.options.rng, requested_s)
+        self._back_off_timer = self._loop.call_later(wait_s, self._wake)
 
     def _wake(self) -> None:
-        self._resting = None
-        self._host.ready(self)
+        self._back_off_timer = None
+        self._host.note_ready(self)
 
     # Called by the connection.
 
     def on_answered(self, connection: Connection, head: ResponseHead) -> None:
         exchange = self._outstanding.popleft()
-        self._cautious = False
+        self._is_cautious = False
         now = self._loop.time()
         self._measure(exchange.moved_bytes, now - self._idle_since)
         self._idle_since = now
         if head.status in LOAD_STATUSES:
-            self._cautious = True
+            self._is_cautious = True
             if wait_s := parse_retry_after(head.headers):
                 self._host.hold(exchange.origin, wait_s)
         if head.status in _BUSY:
-            self._rest(parse_retry_after(head.headers))
+            self._back_off(parse_retry_after(head.headers))
         elif head.status not in LOAD_STATUSES:
             self._failures = 0
             self.has_served = True
@@ -273,25 +273,25 @@ class RequestPipeline:
         if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
             self._send(connection, held)
         if connection.is_open:
-            self._host.ready(self)
+            self._host.note_ready(self)
 
     def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
-        self._host.closed(last_info)
+        self._host.note_closed(last_info)
         if connection is not self.connection:
             return  # left behind for another origin
         self.connection = None
-        if connection.was_refused and not self._shut:
+        if connection.was_refused and not self._is_shut:
             self._note_refused_connection()
         # A server that closes with requests unread resets the connection, at the cost of the last bytes that it sent
         # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
-        self._cautious = bool(self._outstanding)
+        self._is_cautious = bool(self._outstanding)
         self._outstanding.clear()
         self._depth.reset()
         if connection.pipelining_failed and self.origin is not None:
             self._host.traits_of(self.origin).pipelining = False
-        if not connection.answered and not self._shut:
-            self._rest()
-        self._host.ready(self)
+        if not connection.answered and not self._is_shut:
+            self._back_off()
+        self._host.note_ready(self)
 
     def _measure(self, moved_bytes: int, duration_s: float) -> None:
         if moved_bytes >= _FIRST_RANGE_BYTES // 4 and duration_s > 0:
@@ -299,9 +299,9 @@ class RequestPipeline:
 
     def retire(self) -> None:
         """Close the idle connection, and stop waiting for another try."""
-        if self._resting is not None:
-            self._resting.cancel()
-            self._resting = None
+        if self._back_off_timer is not None:
+            self._back_off_timer.cancel()
+            self._back_off_timer = None
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()
@@ -321,10 +321,10 @@ class RequestPipeline:
 
     async def shut(self) -> None:
         """Close whatever is open; exchanges in flight are told."""
-        self._shut = True
+        self._is_shut = True
         self.channel = None
-        if self._resting is not None:
-            self._resting.cancel()
+        if self._back_off_timer is not None:
+            self._back_off_timer.cancel()
         if self._dialling is not None:
             self._dialling.cancel()
             with suppress(FileFault, asyncio.CancelledError):

@@ -46,14 +46,14 @@ class FileUpload(FileTransfer):
 
     @property
     def remaining_bytes(self) -> int:
-        if self.over:
+        if self.is_over:
             return 0
         under_way = sum(exchange.moved_bytes for exchange in self._in_flight)
         return max(self.job.size_bytes - self._received.total_bytes - under_way, 0)
 
     @property
     def has_undealt(self) -> bool:
-        if self.over or self.waiting or self._preparing:
+        if self.is_over or self.is_waiting or self._preparing:
             return False
         return bool(self._undealt) or not self._in_flight
 
@@ -62,13 +62,13 @@ class FileUpload(FileTransfer):
             return None
         if not self.has_undealt:
             return None
-        length = self.next_length(self._undealt, streams, most_bytes)
+        length = self.choose_range_length(self._undealt, streams, most_bytes)
         if self._in_parts is None:
             self._in_parts = self._must_ask = length < self.job.size_bytes
         if self._must_ask:
             return None if self._in_flight else self._ask_received()
         if not self._in_parts:
-            return None if self._in_flight else self._put_whole()
+            return None if self._in_flight else self._put_full_file()
         if not self._undealt:
             # Everything was confirmed, but not that the file is complete: a part sent again makes the receiver say so.
             return None if self._in_flight else self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
@@ -105,11 +105,11 @@ class FileUpload(FileTransfer):
             told = explain_os_error(error) if isinstance(error, OSError) else error
             self.give_up(f"cannot read {self.job.source}: {told}")
         else:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def _read_at(self, position: int, length: int) -> bytes:
-        """Bytes for a request under way; the announced length can no longer be taken back."""
-        if self.over or self._fd is None:
+        """Return the bytes for a request under way; the announced length can no longer be taken back."""
+        if self.is_over or self._fd is None:
             raise FileFault("not to be sent any more")
         try:
             block = os.pread(self._fd, length, position)
@@ -122,7 +122,7 @@ class FileUpload(FileTransfer):
         if not self._is_as_listed(os.fstat(self._fd)):
             self.give_up(f"{self.job.source} changed while it was sent; copy it again when it is at rest")
             raise FileFault("the source changed")
-        self.host.moved(self, len(block))
+        self.host.note_moved(self, len(block))
         return block
 
     def _is_as_listed(self, found: os.stat_result) -> bool:
@@ -133,7 +133,7 @@ class FileUpload(FileTransfer):
     def _ask_received(self) -> UploadExchange:
         return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)
 
-    def _put_whole(self) -> UploadExchange:
+    def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
         body = FileSlice(self._read_at, 0, self.job.size_bytes - 1)
         return self._send("PUT", {"Content-Length": str(self.job.size_bytes)}, body)
@@ -149,8 +149,8 @@ class FileUpload(FileTransfer):
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:
             headers["Tradewind-Sha256"] = self._digest
-        is_whole = body is not None and not self._in_parts
-        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body, is_whole=is_whole)
+        is_full = body is not None and not self._in_parts
+        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body, is_full=is_full)
         self._in_flight.add(exchange)
         return exchange
 
@@ -158,7 +158,7 @@ class FileUpload(FileTransfer):
 
     def answered(self, exchange: UploadExchange, head: ResponseHead) -> None:
         self._in_flight.discard(exchange)
-        if self.over:
+        if self.is_over:
             return
         if head.status in REDIRECTS:
             self._undealt = self._missing()
@@ -188,13 +188,13 @@ class FileUpload(FileTransfer):
         else:
             self._in_parts = False
         self._undealt = self._missing()
-        self.host.available(self)
+        self.host.make_available(self)
 
     def _confirm(self, sent: FileSlice) -> None:
         self._received.add(sent.first, sent.last)
-        self.progressed()
+        self.note_progress()
         if self.has_undealt:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def _stored(self, sent: FileSlice) -> None:
         """The server says that it has it all, which is only believed of a file that was sent in full."""
@@ -205,13 +205,13 @@ class FileUpload(FileTransfer):
             self.give_up("the server took a part for the whole file; it does not know uploads in parts")
 
     def _done(self, *, skipped: bool = False) -> None:
-        self.over = True
+        self.is_over = True
         self._close()
-        self.host.done(self, skipped=skipped)
+        self.host.note_done(self, skipped=skipped)
 
     def lost(self, exchange: UploadExchange, fault: FileFault | None) -> None:
         self._in_flight.discard(exchange)
-        if self.over:
+        if self.is_over:
             return
         self._undealt = self._missing()
         if self._in_parts and exchange.moved_bytes:
@@ -219,20 +219,20 @@ class FileUpload(FileTransfer):
         if fault is not None:
             self.fault(fault)
         if self.has_undealt:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def _missing(self) -> RangeSet:
-        """What is neither confirmed nor on its way."""
-        spoken_for = RangeSet(self._received)
+        """Return what is neither confirmed nor on its way."""
+        taken = RangeSet(self._received)
         for exchange in self._in_flight:
             if exchange.sent is not None:
-                spoken_for.add(exchange.sent.first, exchange.sent.last)
-        return spoken_for.missing_of(self.job.size_bytes)
+                taken.add(exchange.sent.first, exchange.sent.last)
+        return taken.find_missing(self.job.size_bytes)
 
     def checkpoint(self) -> None:
         """The receiver keeps the journal."""
 
-    def closing(self) -> Callable[[], None]:
+    def make_closer(self) -> Callable[[], None]:
         return self._close
 
     def _close(self) -> None:

@@ -69,14 +69,14 @@ class UploadExchange:
     payload: Payload | None
 
     def __init__(
-        self, file: SendingFile, origin: Origin, request: RequestHead, sent: FileSlice | None, *, is_whole: bool
+        self, file: SendingFile, origin: Origin, request: RequestHead, sent: FileSlice | None, *, is_full: bool
     ) -> None:
         self.file = file
         self.origin = origin
         self.request = request
         self.sent = sent
         self.payload = sent
-        self.expected_answer: ExpectedAnswer | None = ExpectedStored() if is_whole else None
+        self.expected_answer: ExpectedAnswer | None = ExpectedStored() if is_full else None
         self.send_context: SendContext | None = None
         self._head: ResponseHead | None = None
         self._answer_bytes = 0

@@ -14,7 +14,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """The parts of ``text``, which may be a path or nothing; of nonsense (``http://[::1``) the scheme alone."""
+    """Return the parts of ``text``, which may be a path or nothing; of nonsense (``http://[::1``) the scheme alone."""
     try:
         parts = urlsplit(text)
         return Address(parts.scheme, parts.hostname, parts.port, parts.path)

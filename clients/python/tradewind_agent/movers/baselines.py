@@ -47,31 +47,31 @@ class Baseline:
     port: int
     oldest: tuple[int, ...] = (0,)
     version_words: tuple[str, ...] = ()
-    tuned: bool = False
+    is_tuned: bool = False
 
     @property
     def programs(self) -> tuple[str, ...]:
         return (self.name,)
 
     def task(self, line: CommandLine) -> "BaselineTask":
-        """Sources and a destination; otherwise as ``Mover.task``."""
-        given = parse(line.arguments, self.grammar)
-        if not given.places:
+        """Return the sources and a destination; otherwise as ``Mover.task``."""
+        words = parse(line.arguments, self.grammar)
+        if not words.places:
             raise InvalidValue(self.name, "is wrapped with a source and a destination")
-        return BaselineTask(self.name, line, given, self.port)
+        return BaselineTask(self.name, line, words, self.port)
 
 
 class BaselineTask:
     """One command line of a tool that is only measured."""
 
     by_hand = UNKNOWN_PARAMETERS
-    changes_live = False
+    can_change_live = False
     live = "nothing"
     notes: tuple[str, ...] = ()
 
-    def __init__(self, tool: str, line: CommandLine, given: ParsedWords, port: int) -> None:
-        self.tool, self.line, self.own_options = tool, line, given.options
-        places = _list_sftp_places(given) if tool == "sftp" else given.places
+    def __init__(self, tool: str, line: CommandLine, words: ParsedWords, port: int) -> None:
+        self.tool, self.line, self.own_options = tool, line, words.options
+        places = _list_sftp_places(words) if tool == "sftp" else words.places
         *sources, destination = places if len(places) > 1 else (*places, ".")
         self.sources = [Path(each) for each in sources if _parse_host(each) is None]
         self.destination = Path(destination) if _parse_host(destination) is None else None
@@ -80,7 +80,7 @@ class BaselineTask:
             source=source,
             destination=_parse_host(destination),
             protocol=_find_protocol(places),
-            port=given.count("P") or given.count("port") or port,
+            port=words.count("P") or words.count("port") or port,
         )
 
     @property
@@ -100,31 +100,31 @@ class BaselineTask:
 class BaselineRun:
     """One run; its bytes are those of the files it has written here, or has read here and sent without complaint."""
 
-    over = False
+    is_over = False
 
-    in_force = UNKNOWN_PARAMETERS
+    current_parameters = UNKNOWN_PARAMETERS
 
     def __init__(self, task: BaselineTask, rate_bps: float | None) -> None:
         self._task = task
         self._rate = make_rate_option(task.tool, rate_bps, task.own_options)
         self._local = LocalEnd(task.destination) if task.destination is not None else None
-        self._begun = False
+        self._has_started = False
         self._code: int | None = None
 
     def next_command(self) -> Command | None:
-        if self._begun:
+        if self._has_started:
             return None
-        self._begun = True
+        self._has_started = True
         line = self._task.line
         return Command((line.program, *self._rate, *line.arguments))
 
-    def started(self, _pid: int, /) -> None:
+    def note_started(self, _pid: int, /) -> None:
         """Its process is of no use here."""
 
-    def tick(self) -> None:
+    def poll(self) -> None:
         """It is not asked anything while it runs."""
 
-    def ended(self, code: int, /) -> int:
+    def note_finished(self, code: int, /) -> int:
         self._code = code
         return code
 
@@ -153,18 +153,18 @@ def list_baselines() -> tuple[Baseline, ...]:
     )
 
 
-def _list_sftp_places(given: ParsedWords) -> tuple[str, ...]:
-    """Sources and a destination: sftp's first place is its server, and what a batch puts there is sent."""
-    server, *rest = given.places
+def _list_sftp_places(words: ParsedWords) -> tuple[str, ...]:
+    """Return the sources and a destination: sftp's first place is its server, and what a batch puts there is sent."""
+    server, *rest = words.places
     if _parse_host(server) is None:
         server = f"{server}:"
-    batch = given.last("b")
+    batch = words.last("b")
     sent = [] if batch is None or rest else _list_batch_uploads(Path(batch))
     return (*sent, server) if sent else (server, *rest)
 
 
 def _list_batch_uploads(batch: Path) -> list[str]:
-    """Local files that a batch file of sftp uploads (sftp(1), put)."""
+    """Return the local files that a batch file of sftp uploads (sftp(1), put)."""
     try:
         lines = [shlex.split(line, comments=True) for line in batch.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
@@ -178,7 +178,10 @@ def _is_put(words: Sequence[str]) -> bool:
 
 
 def _parse_host(place: str) -> str | None:
-    """Host of ``user@host:path`` or an address; ``None`` for a local path, whose colon follows a slash if any."""
+    """Return the host of ``user@host:path`` or an address.
+
+    ``None`` for a local path, whose colon follows a slash if any.
+    """
     if "://" in place:
         return parse_address(place).host
     remote = _REMOTE.match(place)

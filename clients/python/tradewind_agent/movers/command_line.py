@@ -36,12 +36,12 @@ class ParsedWords:
     places: tuple[str, ...]
 
     def last(self, name: str) -> str | None:
-        """The value that counts where an option is given more than once; ``None`` where it is not."""
+        """Return the value that counts where an option is given more than once; ``None`` where it is not."""
         values = self.options.get(name)
         return values[-1] if values else None
 
     def count(self, name: str) -> int | None:
-        """A whole number that an option says; ``None`` where it is not given, or says none."""
+        """Return a whole number that an option says; ``None`` where it is not given, or says none."""
         text = self.last(name)
         return int(text) if text is not None and text.isdecimal() else None
 
@@ -55,13 +55,13 @@ class CommandLine:
     environment: Mapping[str, str]
 
     def with_options(self, ours: Sequence[str]) -> tuple[str, ...]:
-        """All words, ``ours`` behind the user's options but before a ``--``."""
+        """Return all words, ``ours`` behind the user's options but before a ``--``."""
         end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
         return (self.program, *self.arguments[:end], *ours, *self.arguments[end:])
 
 
 def parse_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
-    """What ``--help`` lists, a line an option: ``-o, --output <file>``, ``--retries int``, ``-d, --dir=DIR``.
+    """Return what ``--help`` lists, a line an option: ``-o, --output <file>``, ``--retries int``, ``-d, --dir=DIR``.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def parse_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
 
 
 def read_words(words: Sequence[str], grammar: Grammar) -> Iterator[CommandWord]:
-    """Options and places of ``words``, in their order, which do not include the program itself."""
+    """Yield the options and places of ``words``, in their order, which do not include the program itself."""
     at = 0
     while at < len(words):
         word, here = words[at], at
@@ -95,23 +95,23 @@ def read_words(words: Sequence[str], grammar: Grammar) -> Iterator[CommandWord]:
             yield CommandWord(here, name, value)
 
 
-def collect_words(all_said: Iterable[CommandWord]) -> ParsedWords:
-    """Options by their names, and the places."""
+def collect_words(all_words: Iterable[CommandWord]) -> ParsedWords:
+    """Return the options by their names, and the places."""
     options: dict[str, list[str]] = {}
     places: list[str] = []
-    for said in all_said:
-        values = places if said.name is None else options.setdefault(said.name, [])
-        values.append(said.value or "")
+    for word in all_words:
+        values = places if word.name is None else options.setdefault(word.name, [])
+        values.append(word.value or "")
     return ParsedWords({name: tuple(values) for name, values in options.items()}, tuple(places))
 
 
 def parse(words: Sequence[str], grammar: Grammar) -> ParsedWords:
-    """Options and places of ``words``, which do not include the program itself."""
+    """Return the options and places of ``words``, which do not include the program itself."""
     return collect_words(read_words(words, grammar))
 
 
 def _split_options(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
-    """Long names in one word, each with the value that the word itself holds."""
+    """Return the long names in one word, each with the value that the word itself holds."""
     if grammar.single_dash or word.startswith("--"):
         name, equals, value = word.lstrip("-").partition("=")
         return [(grammar.names.get(name, name), value if equals else None)]
@@ -125,10 +125,13 @@ def _split_options(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
 
 
 def remove_options(words: Sequence[str], grammar: Grammar, names: Iterable[str]) -> tuple[str, ...]:
-    """The options among ``words``, in their order and by their long names, but for those of ``names``; no places."""
-    left_out, kept = frozenset(names), list[str]()
-    for said in read_words(words, grammar):
-        if said.name is not None and said.name not in left_out:
-            dashes = "-" if grammar.single_dash or len(said.name) == 1 else "--"
-            kept += [f"{dashes}{said.name}"] if said.value is None else [f"{dashes}{said.name}", said.value]
-    return tuple(kept)
+    """Return the options among ``words``, in their order and by their long names, but for those of ``names``.
+
+    No places.
+    """
+    left_out, options = frozenset(names), list[str]()
+    for word in read_words(words, grammar):
+        if word.name is not None and word.name not in left_out:
+            dashes = "-" if grammar.single_dash or len(word.name) == 1 else "--"
+            options += [f"{dashes}{word.name}"] if word.value is None else [f"{dashes}{word.name}", word.value]
+    return tuple(options)

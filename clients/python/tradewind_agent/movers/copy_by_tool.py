@@ -31,8 +31,8 @@ _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
 
 def list_copy_movers() -> tuple[str, ...]:
-    """Names that a copy may be done by, our own engine's last."""
-    return (*(mover.name for mover in list_movers() if mover.tuned), MOVER)
+    """Return the names that a copy may be done by, our own engine's last."""
+    return (*(mover.name for mover in list_movers() if mover.is_tuned), MOVER)
 
 
 def prepare_copy_by(
@@ -45,7 +45,7 @@ def prepare_copy_by(
     client: Client | None = None,
     manifest: str | None = None,
 ) -> PreparedWrap:
-    """What ``name`` would do to copy all but the last of ``places`` to the last.
+    """Return what ``name`` would do to copy all but the last of ``places`` to the last.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def prepare_copy_by(
     ToolUnusable : the tool is missing or too old.
     FileFault : a device, pipe or folder stands where a file should go.
     """
-    mover = next((each for each in list_movers() if each.tuned and each.name == name), None)
+    mover = next((each for each in list_movers() if each.is_tuned and each.name == name), None)
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
     installed = find_installed(mover, mover.programs[0], environment)
@@ -125,12 +125,12 @@ def _make_aria2_arguments(jobs: Sequence[DownloadJob], folder: Path, root: Path)
 
 
 def _find_root(jobs: Sequence[DownloadJob], destination: Path) -> Path:
-    """The folder that is filled: the parent of the destination where that is the one file's own name."""
+    """Return the folder that is filled: the parent of the destination where that is the one file's own name."""
     return destination.parent if [job.destination for job in jobs] == [destination] else destination
 
 
 def _find_common_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, list[str]]:
-    """The address that all files are below, and the paths that they have there as well as below ``root``."""
+    """Return the address that all files are below, and the paths that they have there as well as below ``root``."""
     paths = [job.destination.relative_to(root).as_posix() for job in jobs]
     bases = set()
     for job, path in zip(jobs, paths, strict=True):

@@ -11,14 +11,14 @@ from tradewind_agent.session.planning import setting_for_all
 
 
 def make_flags(
-    tool: str, parameters: Parameters, by_hand: Parameters, given: ParsedWords, grammar: Grammar
+    tool: str, parameters: Parameters, by_hand: Parameters, words: ParsedWords, grammar: Grammar
 ) -> tuple[str, ...]:
-    """Flags for ``parameters`` but for those that the user set, or whose option the user's own command line has."""
+    """Return the flags for ``parameters``, without those that the user set or whose option the user's line has."""
     taken = by_hand.known().keys()
     return tuple(
         word
         for flag in flags_for_tool(tool, parameters).flags
-        if flag.parameter not in taken and not parse(flag.words, grammar).options.keys() & given.options.keys()
+        if flag.parameter not in taken and not parse(flag.words, grammar).options.keys() & words.options.keys()
         for word in flag.words
     )
 
@@ -29,10 +29,10 @@ def find_inexpressible(tool: str, parameters: Parameters) -> tuple[str, ...]:
 
 
 def override(parameters: Parameters, fixed: Parameters) -> Parameters:
-    """``parameters``, with what is known of ``fixed`` in its place."""
+    """Return ``parameters``, with what is known of ``fixed`` in its place."""
     return replace(parameters, **fixed.known())  # type: ignore[arg-type]  # keys are field names
 
 
 def choose_single_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:
-    """The one setting that a tool can have for all files, the user's own values in their place."""
+    """Return the one setting that a tool can have for all files, the user's own values in their place."""
     return override(setting_for_all(chunks), fixed)

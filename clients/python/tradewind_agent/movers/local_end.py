@@ -9,7 +9,7 @@ CLOCK_STEP_NS = 10_000_000
 
 
 def count_bytes_written(file: Path, *, since_ns: int) -> int:
-    """Bytes there are of a file that was written since a time; 0 of one that was not, or is not there."""
+    """Return the bytes there are of a file that was written since a time; 0 of one that was not, or is not there."""
     try:
         seen = file.stat()
     except OSError:
@@ -32,7 +32,7 @@ class LocalEnd:
         }
 
     def written(self) -> list[int]:
-        """Bytes that each file now has that is new or changed; of a sparse one what is there already."""
+        """Return the bytes that each file now has that is new or changed; of a sparse one what is there already."""
         return [
             _count_allocated_bytes(stat)
             for file, stat in self._files()

@@ -27,7 +27,7 @@ class TransferEnds:
 
     @property
     def remote(self) -> str | None:
-        """The host that is not this one; of two remote ends the source."""
+        """Return the host that is not this one; of two remote ends the source."""
         return self.source or self.destination
 
     @property
@@ -39,10 +39,10 @@ class TransferEnds:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Sizes of the files to move, bytes, one each; judged from a sample of them where not ``exact``."""
+    """Sizes of the files to move, bytes, one each; judged from a sample of them where not ``is_exact``."""
 
     sizes_bytes: tuple[int, ...]
-    exact: bool
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,37 +98,37 @@ class Command:
 class ToolRun(Protocol):
     """A command line under way, as one or several starts of its tool.
 
-    ``tick`` and ``ended`` are called by one thread, ``progress`` and ``retune`` by any.
+    ``poll`` and ``note_finished`` are called by one thread, ``progress`` and ``retune`` by any.
     """
 
     @property
-    def in_force(self) -> Parameters:
-        """Settings under which it runs, unknown where the tool decides."""
+    def current_parameters(self) -> Parameters:
+        """Return the settings under which it runs, unknown where the tool decides."""
 
     def next_command(self) -> Command | None:
-        """What to start now; ``None`` when all is done."""
+        """Return what to start now; ``None`` when all is done."""
 
-    def started(self, pid: int, /) -> None:
+    def note_started(self, pid: int, /) -> None:
         """The command runs as process ``pid``."""
 
     @property
-    def over(self) -> bool:
-        """Whether all is moved, or has failed, though the tool has not ended yet."""
+    def is_over(self) -> bool:
+        """Return whether all is moved, or has failed, though the tool has not ended yet."""
 
-    def tick(self) -> None:
+    def poll(self) -> None:
         """Look at what the tool says; called some times a second while it runs, and after it has ended."""
 
-    def ended(self, code: int, /) -> int:
-        """The last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
+    def note_finished(self, code: int, /) -> int:
+        """Return the last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
 
     def progress(self) -> ToolProgress:
-        """How far it has come."""
+        """Return how far it has come."""
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         """Go on with other settings; false where nothing changes or the tool cannot."""
 
     def result(self) -> ToolResult | None:
-        """What came of it; ``None`` where the tool does not tell."""
+        """Return what came of it; ``None`` where the tool does not tell."""
 
 
 class ToolTask(Protocol):
@@ -142,36 +142,36 @@ class ToolTask(Protocol):
 
     @property
     def by_hand(self) -> Parameters:
-        """Parameters that the user's own flags set: they win."""
+        """Return the parameters that the user's own flags set: they win."""
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
-        """Values of each option that the user has set, on the command line or in another of the tool's ways."""
+        """Return the values of each option that the user has set, by the command line or the tool's configuration."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Local folders and files that it reads and writes."""
+        """Return the local folders and files that it reads and writes."""
 
     @property
-    def changes_live(self) -> bool:
-        """Whether anything can change while it runs; ``live`` says how."""
+    def can_change_live(self) -> bool:
+        """Return whether anything can change while it runs; ``live`` says how."""
 
     @property
     def live(self) -> str:
-        """What can change while it runs, in a phrase."""
+        """Return what can change while it runs, in a phrase."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of what is not done for this command line."""
+        """Return what the user should know of what is not done for this command line."""
 
     def workload(self) -> Workload | None:
-        """Sizes of what is to be moved, as far as they are cheaply known."""
+        """Return the sizes of what is to be moved, as far as they are cheaply known."""
 
     def find_inexpressible(self, parameters: Parameters, /) -> tuple[str, ...]:
-        """A phrase for each part of ``parameters`` that the tool cannot express."""
+        """Return a phrase for each part of ``parameters`` that the tool cannot express."""
 
     def run(self, tuning: RunSettings, scratch: Path, /) -> ToolRun:
-        """A run that keeps its files in ``scratch``."""
+        """Return a run that keeps its files in ``scratch``."""
 
 
 class Mover(Protocol):
@@ -179,7 +179,7 @@ class Mover(Protocol):
 
     ``name`` : as logs and the service know it; ``programs`` : names of its program, the packaged one first.
     ``package`` : Debian's, for who lacks it; ``oldest`` : version from which its options are there.
-    ``tuned`` : whether it is set by recommendations, or only measured.
+    ``is_tuned`` : whether it is set by recommendations, or only measured.
     """
 
     @property
@@ -195,14 +195,14 @@ class Mover(Protocol):
     def oldest(self) -> tuple[int, ...]: ...
 
     @property
-    def tuned(self) -> bool: ...
+    def is_tuned(self) -> bool: ...
 
     @property
     def version_words(self) -> tuple[str, ...]:
-        """Arguments under which the program prints its version; none where it prints none."""
+        """Return the arguments under which the program prints its version; none where it prints none."""
 
     def task(self, line: CommandLine) -> ToolTask:
-        """What a command line asks of the tool.
+        """Return what a command line asks of the tool.
 
         Raises
         ------
@@ -211,6 +211,6 @@ class Mover(Protocol):
 
 
 def set_by_user(pairs: Iterable[tuple[str, int | None]]) -> Parameters:
-    """Parameters from what options say, unknown where they say nothing or less than 1."""
+    """Return the parameters from what options say, unknown where they say nothing or less than 1."""
     known = {name: value for name, value in pairs if value is not None and value >= 1}
     return Parameters(**known) if known else UNKNOWN_PARAMETERS  # type: ignore[arg-type]  # keys are field names

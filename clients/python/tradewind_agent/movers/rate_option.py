@@ -84,7 +84,7 @@ def parse_rates(text: str, unit_bps: int = BITS_PER_BYTE * KIB) -> Iterator[floa
 def make_rate_option(
     tool: str, rate_bps: float | None, own_options: Collection[str], *, at_once: int = 1
 ) -> tuple[str, ...]:
-    """Words that hold the tool to a rate; none where it has no option, or the user has set it."""
+    """Return the words that hold the tool to a rate; none where it has no option, or the user has set it."""
     option = _OPTIONS.get(tool)
     if rate_bps is None or option is None or not set(option.names).isdisjoint(own_options):
         return ()
@@ -92,7 +92,7 @@ def make_rate_option(
 
 
 def judge_rate_limit(tool: str, rate_bps: float, own_options: Collection[str]) -> Verdict:
-    """What becomes of a limit of the network rate."""
+    """Return what becomes of a limit of the network rate."""
     option = _OPTIONS.get(tool)
     if option is None:
         return Advice("nic_bps", rate_bps, f"{tool} has no option for a rate, and the kernel limits no processes")

@@ -29,12 +29,12 @@ class InstalledTool:
 
 
 def list_movers() -> tuple[Mover, ...]:
-    """Every tool that can be wrapped: those that are tuned, then those that are only measured."""
+    """Return every tool that can be wrapped: those that are tuned, then those that are only measured."""
     return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *list_baselines())
 
 
 def find_mover(program: str) -> Mover:
-    """The tool that a program is, by its name without folders.
+    """Return the tool that a program is, by its name without folders.
 
     Raises
     ------
@@ -44,13 +44,13 @@ def find_mover(program: str) -> Mover:
     for mover in list_movers():
         if named in mover.programs:
             return mover
-    tuned = ", ".join(mover.programs[0] for mover in list_movers() if mover.tuned)
-    measured = ", ".join(mover.programs[0] for mover in list_movers() if not mover.tuned)
-    raise InvalidValue("wrap", f"does not know {named!r}; it tunes {tuned}, and measures {measured}")
+    is_tuned = ", ".join(mover.programs[0] for mover in list_movers() if mover.is_tuned)
+    measured = ", ".join(mover.programs[0] for mover in list_movers() if not mover.is_tuned)
+    raise InvalidValue("wrap", f"does not know {named!r}; it tunes {is_tuned}, and measures {measured}")
 
 
 def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -> InstalledTool:
-    """The program, if it can be run and is not too old.
+    """Return the program, if it can be run and is not too old.
 
     Raises
     ------

@@ -10,7 +10,7 @@ MIN_FILES_PER_STREAM = 8
 
 
 def count_rounds(sizes_bytes: Sequence[int], expected_bps: float | None, round_s: float | None, at_once: int) -> int:
-    """How many runs of ``round_s`` the files make at the expected rate, each with enough files to keep streams busy."""
+    """Return how many runs of ``round_s`` the files make at the expected rate, each with files for all streams."""
     if not round_s or not expected_bps:
         return 1
     by_time = BITS_PER_BYTE * sum(sizes_bytes) / expected_bps / round_s
@@ -19,7 +19,7 @@ def count_rounds(sizes_bytes: Sequence[int], expected_bps: float | None, round_s
 
 
 def split_by_bytes(sizes_bytes: Sequence[int], rounds: int) -> tuple[range, ...]:
-    """Positions of ``rounds`` runs of neighbours, about as many bytes each; at least one file in each."""
+    """Return the positions of ``rounds`` runs of neighbours, about as many bytes each; at least one file in each."""
     count = len(sizes_bytes)
     rounds = max(min(rounds, count), 1)
     total = sum(sizes_bytes) or 1

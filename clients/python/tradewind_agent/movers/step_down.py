@@ -15,7 +15,7 @@ _FIRST_SIGNAL_CODE = 129
 
 
 def is_own_failure(code: int) -> bool:
-    """Whether a tool has ended with a failure of its own, and not by a signal."""
+    """Return whether a tool has ended with a failure of its own, and not by a signal."""
     return 0 < code < _FIRST_SIGNAL_CODE
 
 
@@ -53,7 +53,7 @@ class StepDown:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of the failures."""
+        """Return what the user should know of the failures."""
         if self._failed_with is None:
             return ()
         fewer = "as you wrote it" if self.is_plain else f"with {self._most} at once"
@@ -61,7 +61,7 @@ class StepDown:
         return (f"it failed with {files} at once; what was missing was tried again, at last {fewer}",)
 
     def within(self, parameters: Parameters) -> Parameters:
-        """``parameters`` cut to what is left."""
+        """Return ``parameters`` cut to what is left."""
         if self._most is None or (parameters.concurrency or 1) <= self._most:
             return parameters
         return Parameters(

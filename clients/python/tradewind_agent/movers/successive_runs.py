@@ -40,7 +40,7 @@ class SuccessiveRuns(ABC):
     default_concurrency : files at once of the tool by itself.
     """
 
-    over = False
+    is_over = False
 
     def __init__(
         self,
@@ -54,63 +54,63 @@ class SuccessiveRuns(ABC):
         self._left = list(range(len(self._sizes)))
         self._part: tuple[int, ...] = ()
         self._parameters = self._running = tuning.parameters
-        self._again_bytes = 0
+        self._refetched_bytes = 0
         self.step_down = StepDown(tuning.fixed, default_concurrency)
         self._missing: list[int] = []
-        self._repeats_whole = False
-        self._begun = 0
+        self._repeats_command = False
+        self._start_count = 0
         self._pid: int | None = None
         self._interrupting = False
         self._first_s: float | None = None
         self._started_s = self._due_s = 0.0
         self._startup_s: float | None = None
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
         self._changing = RLock()
 
     # What each tool tells in its own way.
 
     @abstractmethod
     def _moved(self) -> int:
-        """Bytes moved so far by all runs, unfinished files included, those fetched twice once."""
+        """Return the bytes moved so far by all runs, unfinished files included, those fetched twice once."""
 
     @abstractmethod
     def _unfinished(self) -> Sequence[int]:
-        """Positions of the part under way, or just interrupted, that are not over."""
+        """Return the positions of the part under way, or just interrupted, that are not over."""
 
     @abstractmethod
     def _lost_bytes(self) -> int:
-        """Bytes of unfinished files that an interruption would have fetched again."""
+        """Return the bytes of unfinished files that an interruption would have fetched again."""
 
     @abstractmethod
     def _expressed(self, parameters: Parameters) -> Parameters:
-        """What of ``parameters`` the tool can have."""
+        """Return what of ``parameters`` the tool can have."""
 
     # What they share.
 
-    def started(self, pid: int, /) -> None:
+    def note_started(self, pid: int, /) -> None:
         with self._changing:
             self._pid, self._started_s = pid, self._clock_s()
             self._first_s = self._started_s if self._first_s is None else self._first_s
             self._due_s = self._started_s
-            self._seen.clear()
+            self._samples.clear()
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = self.step_down.within(choose_single_setting(chunks, self._tuning.fixed))
+        new_parameters = self.step_down.within(choose_single_setting(chunks, self._tuning.fixed))
         with self._changing:
-            if self._expressed(wanted) == self._expressed(self._parameters):
+            if self._expressed(new_parameters) == self._expressed(self._parameters):
                 return False
-            before, self._parameters = self._parameters, wanted
-            if self._left or self._interrupts():
+            before, self._parameters = self._parameters, new_parameters
+            if self._left or self._interrupt_if_worthwhile():
                 return True
             self._parameters = before
             return False
 
     @property
-    def _has_more(self) -> bool:
-        """Whether another run is due."""
-        return not self._begun or self._repeats_whole or bool(self._left or self._missing)
+    def _is_run_due(self) -> bool:
+        """Return whether another run is due."""
+        return not self._start_count or self._repeats_command or bool(self._left or self._missing)
 
-    def _move_again(self, missing: Sequence[int]) -> bool:
+    def _retry_missing(self, missing: Sequence[int]) -> bool:
         """Move what is missing once more with less at once, when the rest is over; false where nothing less is left.
 
         Where the work is not a list, the whole command line is run again.
@@ -119,13 +119,13 @@ class SuccessiveRuns(ABC):
             if not self.step_down.lower(self._running):
                 return False
             self._missing += missing
-            self._repeats_whole = not missing
+            self._repeats_command = not missing
             return True
 
     def _take_part(self) -> tuple[int, ...]:
-        """What the next run is to move, which begins with the settings wanted by now."""
+        """Return what the next run is to move, which begins with the settings wanted by now."""
         with self._changing:
-            self._repeats_whole = False
+            self._repeats_command = False
             if not self._left:
                 self._left, self._missing = self._missing, []
             self._parameters = self.step_down.within(self._parameters)
@@ -136,7 +136,7 @@ class SuccessiveRuns(ABC):
             count = len(split_by_bytes(sizes, rounds)[0]) if sizes else 0
             self._part, self._left = tuple(self._left[:count]), self._left[count:]
             self._running, self._pid, self._interrupting = self._parameters, None, False
-            self._begun += 1
+            self._start_count += 1
             return self._part
 
     def _watch(self) -> None:
@@ -149,14 +149,14 @@ class SuccessiveRuns(ABC):
             moved = self._moved()
             if self._startup_s is None and moved:
                 self._startup_s = now_s - self._started_s
-            self._seen.append((now_s, moved))
-            while len(self._seen) > 2 * _SAMPLES_PER_TICK:
-                self._seen.popleft()
-            self._interrupts()
+            self._samples.append((now_s, moved))
+            while len(self._samples) > 2 * _SAMPLES_PER_TICK:
+                self._samples.popleft()
+            self._interrupt_if_worthwhile()
 
-    def _interrupts(self) -> bool:
+    def _interrupt_if_worthwhile(self) -> bool:
         """Interrupt the tool if that pays."""
-        case = self._case()
+        case = self._make_case()
         if case is None or not is_restart_worthwhile(case) or self._pid is None or self._tuning.restarting is None:
             return False
         try:
@@ -169,8 +169,8 @@ class SuccessiveRuns(ABC):
         self._tuning.restarting.note(Restart(elapsed_s=elapsed_s, before=before, after=after, case=case))
         return True
 
-    def _case(self) -> RestartCase | None:
-        """What there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
+    def _make_case(self) -> RestartCase | None:
+        """Return what there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
         weighing, now_bps = self._tuning.restarting, self._rate_bps()
         before, after = self._expressed(self._running), self._expressed(self._parameters)
         if weighing is None or self._pid is None or self._interrupting or before == after or now_bps is None:
@@ -196,18 +196,18 @@ class SuccessiveRuns(ABC):
         )
 
     def _rate_bps(self) -> float | None:
-        """What was moved a second over the last two ticks of this run; ``None`` before two looks at it."""
-        if len(self._seen) < 2:
+        """Return what was moved a second over the last two ticks of this run; ``None`` before two looks at it."""
+        if len(self._samples) < 2:
             return None
-        (from_s, from_bytes), (to_s, to_bytes) = self._seen[0], self._seen[-1]
+        (from_s, from_bytes), (to_s, to_bytes) = self._samples[0], self._samples[-1]
         return max(to_bytes - from_bytes, 0) * BITS_PER_BYTE / (to_s - from_s) if to_s > from_s else None
 
-    def _run_over(self, code: int) -> int:
-        """The run has ended: the code that counts of it, with what was interrupted back in its place."""
+    def _finish_run(self, code: int) -> int:
+        """Return the run has ended: the code that counts of it, with what was interrupted back in its place."""
         with self._changing:
             self._pid = None
             if not self._interrupting or code != _INTERRUPTED:
                 return code
-            self._again_bytes += self._lost_bytes()
+            self._refetched_bytes += self._lost_bytes()
             self._left = [*self._unfinished(), *self._left]
             return 0

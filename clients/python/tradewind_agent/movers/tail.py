@@ -11,7 +11,7 @@ class Tail:
         self._offset = 0
 
     def read(self) -> bytes:
-        """All bytes that were added."""
+        """Return all bytes that were added."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -30,6 +30,6 @@ class LineTail:
         self._pending = b""
 
     def read(self) -> list[bytes]:
-        """The lines that were completed, without their ends."""
+        """Return the lines that were completed, without their ends."""
         *lines, self._pending = (self._pending + self._tail.read()).split(b"\n")
         return lines

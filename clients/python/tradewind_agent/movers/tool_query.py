@@ -8,7 +8,10 @@ _PATIENCE_S = 20.0
 
 
 def query_tool(words: Sequence[str], *, patience_s: float = _PATIENCE_S) -> str:
-    """What ``words`` print, both streams for a tool that does not care which; empty when it fails or takes too long."""
+    """Return what ``words`` print, both streams for a tool that does not care which.
+
+    Empty when it fails or takes too long.
+    """
     try:
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience_s, check=False, errors="replace"
@@ -19,7 +22,7 @@ def query_tool(words: Sequence[str], *, patience_s: float = _PATIENCE_S) -> str:
 
 
 def parse_json_list(text: str) -> list[Mapping[str, object]] | None:
-    """The objects of a JSON list; ``None`` if it is something else."""
+    """Return the objects of a JSON list; ``None`` if it is something else."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):

@@ -21,7 +21,7 @@ _PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ftp": 21, "gsiftp": 2811
 
 
 def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workload | None:
-    """What http(s) addresses hold; ``None`` where one is something else, or no server tells any size."""
+    """Return what http(s) addresses hold; ``None`` where one is something else, or no server tells any size."""
     options = EngineOptions(
         proxies=Proxies.from_environment(environment),
         credentials=Credentials.from_netrc(Path(environment.get("NETRC") or Path.home() / ".netrc")),
@@ -37,18 +37,18 @@ def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workloa
         return None
     judged = round(sum(known) / len(known))
     sizes = tuple(judged if job.size_bytes is None else job.size_bytes for job in asked)
-    return Workload(sizes, exact=len(known) == len(asked))
+    return Workload(sizes, is_exact=len(known) == len(asked))
 
 
 def measure_paths(paths: Sequence[Path]) -> Workload | None:
-    """Files at ``paths`` and below them; ``None`` where there are none."""
+    """Return the files at ``paths`` and below them; ``None`` where there are none."""
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
     sizes = tuple(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
-    return Workload(sizes, exact=True) if sizes else None
+    return Workload(sizes, is_exact=True) if sizes else None
 
 
 def find_ends(source: str | None, destination: str | None) -> TransferEnds:
-    """Ends from the addresses of both; ``None``, a path or a ``file:`` address is this host."""
+    """Return the ends from the addresses of both; ``None``, a path or a ``file:`` address is this host."""
     left, right = parse_address(source or ""), parse_address(destination or "")
     at = left if left.host else right
     return TransferEnds(
@@ -60,7 +60,7 @@ def find_ends(source: str | None, destination: str | None) -> TransferEnds:
 
 
 def parse_local_path(place: str) -> Path | None:
-    """The path that a ``file:`` address or a plain path names; ``None`` for anything remote."""
+    """Return the path that a ``file:`` address or a plain path names; ``None`` for anything remote."""
     address = parse_address(place)
     if address.scheme == "file" and address.host in (None, "localhost") and address.path:
         return Path(unquote(address.path))

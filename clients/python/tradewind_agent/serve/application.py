@@ -33,11 +33,11 @@ class Application:
         self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
 
     async def answer(self, request: ReceivedRequest) -> Response:
-        """The response to ``request``.
+        """Return the response to ``request``.
 
         Raises
         ------
-        Refused : anything that cannot be done, with the status that says why.
+        RequestRefused : anything that cannot be done, with the status that says why.
         """
         self._authorise(request)
         if request.method == "OPTIONS":
@@ -69,7 +69,10 @@ class Application:
 
 
 def _extract_token(authorization: str) -> bytes:
-    """A bearer's token, or the password of a login: what tools that know of netrc and addresses alone can send."""
+    """Return a bearer's token, or the password of a login.
+
+    What tools that know of netrc and addresses alone can send.
+    """
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return given.strip().encode("latin-1")
@@ -82,7 +85,7 @@ def _extract_token(authorization: str) -> bytes:
 
 
 async def _answer_energy_report(meters: TransferMeters, target: str) -> Response:
-    """What a transfer took here, or what it would be metered with."""
+    """Return what a transfer took here, or what it would be metered with."""
     if target == TRANSFERS_PATH:
         return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
     transfer_id = parse_energy_path(target)

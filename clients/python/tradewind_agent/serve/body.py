@@ -35,7 +35,7 @@ class RequestBody:
     ) -> None:
         self.declared_bytes = declared_bytes
         self.received_bytes = 0
-        self.complete = False
+        self.is_complete = False
         self._blocks: deque[bytes] = deque()
         self._buffered_bytes = 0
         self._paused = False
@@ -46,17 +46,17 @@ class RequestBody:
 
     @property
     def awaits_invitation(self) -> bool:
-        """Whether the client holds the body back until told to continue."""
-        return self._invite is not None and self.received_bytes == 0 and not self.complete
+        """Return whether the client holds the body back until told to continue."""
+        return self._invite is not None and self.received_bytes == 0 and not self.is_complete
 
     @property
     def outstanding_bytes(self) -> int | None:
-        """What is still to come from the socket; None when unknown."""
-        if self.complete:
+        """Return what is still to come from the socket; None when unknown."""
+        if self.is_complete:
             return 0
         return None if self.declared_bytes is None else self.declared_bytes - self.received_bytes
 
-    def book_to(self, account: TransferAccount) -> None:
+    def charge_to(self, account: TransferAccount) -> None:
         """Count what has come and what is still to come as moved by ``account``."""
         account.moved_bytes += self.received_bytes
         self._account = account
@@ -73,16 +73,16 @@ class RequestBody:
         self._arrival.set()
 
     def finish(self) -> None:
-        self.complete = True
+        self.is_complete = True
         self._arrival.set()
 
     def cut_off(self, reason: str) -> None:
-        if not self.complete and self._cut_off is None:
+        if not self.is_complete and self._cut_off is None:
             self._cut_off = BodyCutOff(reason)
             self._arrival.set()
 
     async def blocks(self) -> AsyncIterator[bytes]:
-        """Blocks until the body is complete.
+        """Yield the blocks until the body is complete.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class RequestBody:
                 self._buffered_bytes -= len(block)
                 self._flow()
                 yield block
-            if self.complete:
+            if self.is_complete:
                 return
             if self._cut_off is not None:
                 raise self._cut_off

@@ -56,8 +56,8 @@ class ServerConnection(asyncio.Protocol):
         self._queue: deque[ReceivedRequest] = deque()
         self._wake = asyncio.Event()
         self._pauses = 0
-        self._busy = self._gone = self._ended = self._stopping = self._discarding = False
-        self._unreadable: RequestRefused | None = None
+        self._is_busy = self._is_gone = self._is_eof = self._is_stopping = self._is_discarding = False
+        self._fatal_refusal: RequestRefused | None = None
         self.deadline_s = float("inf")
         self._reader = RequestReader(
             max_head_bytes=options.limits.max_head_bytes,
@@ -73,47 +73,47 @@ class ServerConnection(asyncio.Protocol):
         self._outbox = Outbox(
             self._transport,
             by_kernel=self._options.sendfile and self._options.tls is None,
-            on_progress=lambda: self._allow(self._options.limits.stall_timeout_s),
+            on_progress=lambda: self._extend_deadline(self._options.limits.stall_timeout_s),
         )
         address = transport.get_extra_info("peername")
         self._peer = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address)
         self._counters.connections += 1
         if len(self._connections) >= self._options.limits.max_connections:
             self._counters.refused_connections += 1
-            self._unreadable = RequestRefused(
+            self._fatal_refusal = RequestRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again", ("Retry-After", "1")
             )
         self._connections.add(self)
         self._counters.open_connections += 1
-        self._allow(self._options.limits.idle_timeout_s)
+        self._extend_deadline(self._options.limits.idle_timeout_s)
         self._task = self._loop.create_task(self._run())
 
     def data_received(self, data: bytes) -> None:
-        if self._discarding or self._unreadable is not None:
+        if self._is_discarding or self._fatal_refusal is not None:
             return
         was_in_head, had_body = self._reader.in_head, self._reader.body is not None
         try:
             self._reader.feed(data)
         except RequestRefused as error:
-            self._unreadable = error
+            self._fatal_refusal = error
             self._cut_off_body("what follows is not HTTP")
             self._wake.set()
         if self._reader.body is not None:
-            self._allow(self._options.limits.stall_timeout_s)
-        elif had_body and self._busy:
-            self._allow(float("inf"))
-        elif self._reader.in_head and not was_in_head and not self._busy:
+            self._extend_deadline(self._options.limits.stall_timeout_s)
+        elif had_body and self._is_busy:
+            self._extend_deadline(float("inf"))
+        elif self._reader.in_head and not was_in_head and not self._is_busy:
             # Counted from the first byte of the head: a trickle does not extend it.
-            self._allow(self._options.limits.head_timeout_s)
+            self._extend_deadline(self._options.limits.head_timeout_s)
 
     def eof_received(self) -> bool:
-        self._ended = True
+        self._is_eof = True
         self._cut_off_body("the client stopped sending")
         self._wake.set()
         return self._options.tls is None  # over plain TCP what was asked can still be answered
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._gone = True
+        self._is_gone = True
         self._outbox.lose_peer()
         self._cut_off_body(str(exc or "the client closed the connection"))
         self._wake.set()
@@ -128,7 +128,7 @@ class ServerConnection(asyncio.Protocol):
 
     def stop(self) -> None:
         """Close once the request under way is answered; at once when idle."""
-        self._stopping = True
+        self._is_stopping = True
         self._wake.set()
 
     def abort(self) -> None:
@@ -167,12 +167,12 @@ class ServerConnection(asyncio.Protocol):
 
     def _pause_reading(self) -> None:
         self._pauses += 1
-        if self._pauses == 1 and not self._gone:
+        if self._pauses == 1 and not self._is_gone:
             self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
         self._pauses -= 1
-        if self._pauses == 0 and not self._gone:
+        if self._pauses == 0 and not self._is_gone:
             self._transport.resume_reading()
 
     # The conversation
@@ -181,14 +181,14 @@ class ServerConnection(asyncio.Protocol):
         try:
             await self._converse()
         except RequestRefused as error:
-            await self._say_last(error.response())
+            await self._send_final(error.response())
         except BodyCutOff:
-            if self._unreadable is not None:
-                await self._say_last(self._unreadable.response())
+            if self._fatal_refusal is not None:
+                await self._send_final(self._fatal_refusal.response())
         except (PeerGone, ConnectionError, ssl.SSLError, asyncio.CancelledError):
             pass  # nobody is left to answer
         finally:
-            self._discarding = True
+            self._is_discarding = True
             for request in self._queue:
                 request.body.cut_off("the connection closed")
             self._queue.clear()
@@ -199,20 +199,20 @@ class ServerConnection(asyncio.Protocol):
 
     async def _converse(self) -> None:
         while (request := await self._next_request()) is not None:
-            self._busy = True
-            self._allow(float("inf") if request.body.complete else self._options.limits.stall_timeout_s)
+            self._is_busy = True
+            self._extend_deadline(float("inf") if request.body.is_complete else self._options.limits.stall_timeout_s)
             keep_alive = await self._answer_metered(request)
-            self._busy = False
-            self._allow(self._options.limits.idle_timeout_s)
+            self._is_busy = False
+            self._extend_deadline(self._options.limits.idle_timeout_s)
             if not keep_alive:
                 break
         self._close()
 
     async def _next_request(self) -> ReceivedRequest | None:
         while not self._queue:
-            if self._unreadable is not None:
-                raise self._unreadable
-            if self._gone or self._ended or self._stopping:
+            if self._fatal_refusal is not None:
+                raise self._fatal_refusal
+            if self._is_gone or self._is_eof or self._is_stopping:
                 return None
             self._wake.clear()
             await self._wake.wait()
@@ -226,7 +226,7 @@ class ServerConnection(asyncio.Protocol):
             return await self._answer(request)
         account = self._meters.begin(request.headers.get(TRANSFER_FIELD))
         self._outbox.account = account
-        request.body.book_to(account)
+        request.body.charge_to(account)
         try:
             return await self._answer(request)
         finally:
@@ -249,7 +249,7 @@ class ServerConnection(asyncio.Protocol):
             response = response.without_body()
         try:
             readable = await self._skip_unread(request.body)
-            keep_alive = readable and request.keep_alive and not self._stopping
+            keep_alive = readable and request.keep_alive and not self._is_stopping
             await self._send(response, keep_alive=keep_alive)
         finally:
             response.close()
@@ -278,10 +278,10 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._outbox.hold(response.body)
         # Answers wait for each other only while the next one is certain to follow at once.
-        if self._outbox.full or not self._queue or self._queue[0].method not in ("GET", "HEAD"):
+        if self._outbox.is_full or not self._queue or self._queue[0].method not in ("GET", "HEAD"):
             self._outbox.flush()
-            self._allow(self._options.limits.stall_timeout_s)
-            await self._outbox.drained()
+            self._extend_deadline(self._options.limits.stall_timeout_s)
+            await self._outbox.wait_drained()
 
     def _record(self, request: ReceivedRequest, response: Response) -> None:
         sent_bytes, received_bytes = response.body_bytes, request.body.received_bytes
@@ -299,9 +299,9 @@ class ServerConnection(asyncio.Protocol):
                 )
             )
 
-    async def _say_last(self, response: Response) -> None:
+    async def _send_final(self, response: Response) -> None:
         """Answer input that cannot be understood, and close."""
-        if self._gone or not isinstance(response.body, bytes):
+        if self._is_gone or not isinstance(response.body, bytes):
             return
         self._outbox.hold(response.head(date=http_date(self._wall_clock()), keep_alive=False) + response.body)
         self._outbox.flush()
@@ -311,8 +311,8 @@ class ServerConnection(asyncio.Protocol):
 
     async def _linger(self) -> None:
         """End our direction and drop what still arrives, so that unread data does not reset the answer away."""
-        self._discarding = True
-        if self._gone or not self._transport.can_write_eof():
+        self._is_discarding = True
+        if self._is_gone or not self._transport.can_write_eof():
             return
         while self._pauses > 0:
             self._resume_reading()
@@ -320,7 +320,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write_eof()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
-                while not (self._gone or self._ended):
+                while not (self._is_gone or self._is_eof):
                     self._wake.clear()
                     await self._wake.wait()
 
@@ -328,5 +328,5 @@ class ServerConnection(asyncio.Protocol):
         self._outbox.flush()
         self._transport.close()
 
-    def _allow(self, seconds: float) -> None:
+    def _extend_deadline(self, seconds: float) -> None:
         self.deadline_s = self._loop.time() + seconds

@@ -45,7 +45,7 @@ class TransferAccount:
     settled_bytes: int = 0
     open_requests: int = 0
     active_s: float = 0.0
-    over: bool = False
+    is_over: bool = False
     energy_j: float = 0.0
     base_s: float = 0.0
     cpu_s: float = 0.0
@@ -57,7 +57,7 @@ class TransferAccount:
     def was_alone(self) -> bool:
         return self.energy_j >= ALONE_SHARE * self.host_j
 
-    def book(self, interval: EnergyInterval, share: float) -> None:
+    def charge(self, interval: EnergyInterval, share: float) -> None:
         self.energy_j += share * interval.energy_j
         self.base_s += share * interval.duration_s
         self.cpu_s += share * interval.cpu_s
@@ -65,16 +65,16 @@ class TransferAccount:
         self.host_j += interval.energy_j
 
 
-def share_out(interval: EnergyInterval, party: Sequence[TransferAccount], others: TransferAccount) -> None:
+def share_out(interval: EnergyInterval, sharers: Sequence[TransferAccount], others: TransferAccount) -> None:
     """Share an interval out among the transfers that were there.
 
     By the bytes that moved in it, those of ``others`` who name no transfer included; where nothing moved the host
-    waited for all of the ``party`` alike.
+    waited for all of the ``sharers`` alike.
     """
-    everybody = (*party, others)
+    everybody = (*sharers, others)
     moved = [account.moved_bytes - account.settled_bytes for account in everybody]
     total_bytes = sum(moved)
-    for account, moved_bytes in zip(party, moved, strict=False):
-        account.book(interval, moved_bytes / total_bytes if total_bytes else 1 / len(party))
+    for account, moved_bytes in zip(sharers, moved, strict=False):
+        account.charge(interval, moved_bytes / total_bytes if total_bytes else 1 / len(sharers))
     for account, moved_bytes in zip(everybody, moved, strict=True):
         account.settled_bytes += moved_bytes

@@ -41,18 +41,18 @@ _REFUSALS = {
 
 
 def make_refusal(error: OSError) -> RequestRefused:
-    """The answer to a file operation that failed."""
+    """Return the answer to a file operation that failed."""
     if error.errno in _REFUSALS:
         return RequestRefused(*_REFUSALS[error.errno])
     return RequestRefused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the file cannot be used: {error.strerror}")
 
 
 def parse_segments(target: str) -> tuple[str, ...]:
-    """Names along the path of a request target; empty ones and ``.`` are dropped.
+    """Return the names along the path of a request target; empty ones and ``.`` are dropped.
 
     Raises
     ------
-    Refused : 400 for no path, 403 for ``..``, an encoded slash, a NUL or a part file.
+    RequestRefused : 400 for no path, 403 for ``..``, an encoded slash, a NUL or a part file.
     """
     path = target.partition("?")[0].partition("#")[0]
     if path.lower().startswith(("http://", "https://")):
@@ -69,7 +69,7 @@ def parse_segments(target: str) -> tuple[str, ...]:
 
 
 def format_path(segments: Sequence[str]) -> str:
-    """The percent-encoded path of names, the inverse of ``parse_segments``."""
+    """Return the percent-encoded path of names, the inverse of ``parse_segments``."""
     return "/" + "/".join(quote_from_bytes(os.fsencode(name), safe="") for name in segments)
 
 
@@ -84,11 +84,11 @@ class ServedFolder:
         os.close(self._descriptor)
 
     def open_path(self, segments: Sequence[str]) -> int:
-        """Descriptor of the file or folder at ``segments``; the caller closes it.
+        """Return the descriptor of the file or folder at ``segments``; the caller closes it.
 
         Raises
         ------
-        Refused : 404, 403 for what leaves the folder, 414, 503.
+        RequestRefused : 404, 403 for what leaves the folder, 414, 503.
         """
         try:
             return self._walk(segments, _FILE)
@@ -102,11 +102,11 @@ class ServedFolder:
 
     @contextmanager
     def folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
-        """Descriptor of the folder at ``segments`` for as long as the block runs; missing ones are made if ``create``.
+        """Open the folder at ``segments`` for the block, and yield its descriptor; ``create`` makes missing folders.
 
         Raises
         ------
-        Refused : 404, 403, and 409 where a file stands in the way.
+        RequestRefused : 404, 403, and 409 where a file stands in the way.
         """
         try:
             descriptor = self._walk_folders(self._real(segments), create=create)
@@ -120,7 +120,7 @@ class ServedFolder:
             os.close(descriptor)
 
     def contains(self, path: Path) -> bool:
-        """Whether the real path of ``path`` exists and lies in the folder."""
+        """Return whether the real path of ``path`` exists and lies in the folder."""
         try:
             return path.resolve(strict=True).is_relative_to(self.root)
         except (OSError, RuntimeError):

@@ -76,7 +76,7 @@ class Response:
         return self.body.count if isinstance(self.body, FileSpan) else len(self.body)
 
     def without_body(self) -> "Response":
-        """The same answer to HEAD: every field, no body."""
+        """Return the same answer to HEAD: every field, no body."""
         length = self.body_bytes
         self.close()
         return Response(self.status, self.headers, b"", length)
@@ -87,7 +87,7 @@ class Response:
             self.body.close()
 
     def head(self, *, date: str, keep_alive: bool) -> bytes:
-        """Status line and header fields, ready to send."""
+        """Return the status line and header fields, ready to send."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}", f"Date: {date}", "Server: tradewind"]
         lines += [f"{name}: {value}" for name, value in self.headers]
         if isinstance(self.body, PackedSpan):
@@ -109,7 +109,7 @@ class RequestRefused(Exception):
         self.headers = headers
 
     def response(self) -> Response:
-        """The refusal as a problem (RFC 9457)."""
+        """Return the refusal as a problem (RFC 9457)."""
         problem = {"title": self.status.phrase, "status": self.status.value, "detail": self.detail}
         return json_response(self.status, problem, *self.headers, content_type="application/problem+json")
 
@@ -120,5 +120,5 @@ def json_response(status: int, value: object, *headers: Header, content_type: st
 
 
 def http_date(time_s: float) -> str:
-    """POSIX seconds as an HTTP date; fractions are cut off."""
+    """Return the POSIX seconds as an HTTP date; fractions are cut off."""
     return formatdate(int(time_s), usegmt=True)

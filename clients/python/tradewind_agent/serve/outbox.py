@@ -37,15 +37,15 @@ class Outbox:
         self._on_progress = on_progress
         self._held: list[bytes] = []
         self._held_bytes = 0
-        self._gone = False
+        self._is_gone = False
         self._room = asyncio.Event()
         self._room.set()
         self.in_sendfile = False
         self.account = TransferAccount()
 
     @property
-    def full(self) -> bool:
-        """Whether what is held back is worth a write of its own."""
+    def is_full(self) -> bool:
+        """Return whether what is held back is worth a write of its own."""
         return self._held_bytes >= BATCH_BYTES
 
     def pause(self) -> None:
@@ -55,7 +55,7 @@ class Outbox:
         self._room.set()
 
     def lose_peer(self) -> None:
-        self._gone = True
+        self._is_gone = True
         self._room.set()
 
     def hold(self, data: bytes) -> None:
@@ -64,12 +64,12 @@ class Outbox:
         self._held_bytes += len(data)
 
     def flush(self) -> None:
-        if self._held and not self._gone:
+        if self._held and not self._is_gone:
             self._transport.write(b"".join(self._held))
         self._held.clear()
         self._held_bytes = 0
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         """Wait until the transport takes more.
 
         Raises
@@ -77,7 +77,7 @@ class Outbox:
         PeerGone
         """
         await self._room.wait()
-        if self._gone or self._transport.is_closing():
+        if self._is_gone or self._transport.is_closing():
             raise PeerGone
 
     async def send_file(self, span: FileSpan) -> None:
@@ -118,7 +118,7 @@ class Outbox:
             self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             span.sent_bytes += len(piece)
             self.account.moved_bytes += len(piece)
-            await self.drained()
+            await self.wait_drained()
         self._transport.write(b"0\r\n\r\n")
 
     async def _send_by_kernel(self, span: FileSpan) -> None:
@@ -126,7 +126,7 @@ class Outbox:
         end = span.offset + span.count
         with os.fdopen(span.descriptor, "rb", buffering=0, closefd=False) as file:
             for offset in range(span.offset, end, SENDFILE_SLICE_BYTES):
-                await self.drained()
+                await self.wait_drained()
                 self._on_progress()
                 count = min(SENDFILE_SLICE_BYTES, end - offset)
                 self.in_sendfile = True
@@ -141,7 +141,7 @@ class Outbox:
     async def _send_by_copy(self, span: FileSpan) -> None:
         end = span.offset + span.count
         for offset in range(span.offset, end, COPY_BLOCK_BYTES):
-            await self.drained()
+            await self.wait_drained()
             self._on_progress()
             block = _read_exactly(span.descriptor, min(COPY_BLOCK_BYTES, end - offset), offset)
             self._transport.write(block)

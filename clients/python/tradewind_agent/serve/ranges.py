@@ -12,14 +12,14 @@ _CONTENT_RANGE = re.compile(r"bytes\s+([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19})"
 
 
 def parse_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
-    """First and last byte asked for, or None for the whole file.
+    """Return the first and last byte asked for, or None for the whole file.
 
     A field that is malformed, in another unit, or that asks for several ranges is ignored, as RFC 9110 (14.2) permits:
     movers ask one range a request, and the whole file is a correct answer to anyone else, without multipart framing.
 
     Raises
     ------
-    Refused : 416 when no byte of the file is in the range.
+    RequestRefused : 416 when no byte of the file is in the range.
     """
     match = None if field is None else _RANGE.fullmatch(field)
     if match is None or match.groups() == ("", ""):
@@ -42,11 +42,11 @@ def parse_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
 
 
 def parse_content_range(field: str) -> tuple[int, int, int]:
-    """First byte, last byte and total size that a part of an upload declares.
+    """Return the first byte, last byte and total size that a part of an upload declares.
 
     Raises
     ------
-    Refused : 400 when the field is not ``bytes first-last/total`` with first ≤ last < total.
+    RequestRefused : 400 when the field is not ``bytes first-last/total`` with first ≤ last < total.
     """
     match = _CONTENT_RANGE.fullmatch(field.strip())
     if match is None:

@@ -35,7 +35,7 @@ class RequestReader:
         self._deliver, self._make_body, self._clock = deliver, make_body, clock
         self._head_bytes = 0
         self._undelivered_bytes = 0
-        self._began_s = 0.0
+        self._started_s = 0.0
         self._target = b""
         self._headers: dict[str, str] = {}
         self._body: RequestBody | None = None
@@ -44,7 +44,7 @@ class RequestReader:
 
     @property
     def body(self) -> RequestBody | None:
-        """The body that is arriving now."""
+        """Return the body that is arriving now."""
         return self._body
 
     def feed(self, block: bytes) -> None:
@@ -52,7 +52,7 @@ class RequestReader:
 
         Raises
         ------
-        Refused : 400, 417 or 431; nothing after it can be understood.
+        RequestRefused : 400, 417 or 431; nothing after it can be understood.
         """
         if self._last_request and self._body is None:
             return  # the client announced the end of the connection: what follows is no request
@@ -74,7 +74,7 @@ class RequestReader:
 
     def on_message_begin(self) -> None:
         self.in_head = True
-        self._began_s = self._clock()
+        self._started_s = self._clock()
         self._head_bytes = 0
         self._target = b""
         self._headers = {}
@@ -115,7 +115,7 @@ class RequestReader:
                 http_minor=http_minor,
                 keep_alive=not self._last_request,
                 body=self._body,
-                arrived_s=self._began_s,
+                arrived_s=self._started_s,
             )
         )
 

@@ -129,7 +129,7 @@ def _make_tls_context(files: TlsFiles) -> ssl.SSLContext:
 
 
 def _read_boot_id() -> str:
-    """Names the time since this machine was started; empty where the kernel does not tell."""
+    """Return the names the time since this machine was started; empty where the kernel does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -180,40 +180,40 @@ def serve_forever(
     options: ServeOptions,
     *,
     on_ready: Callable[[Server], None] | None = None,
-    on_look: Callable[[Counters], None] | None = None,
-    look_interval_s: float = 1.0,
+    on_counters: Callable[[Counters], None] | None = None,
+    counters_interval_s: float = 1.0,
 ) -> Counters:
     """Serve until SIGINT or SIGTERM, stop gracefully, and tell what was done.
 
     Parameters
     ----------
     on_ready : called with the listening server, whose port and address are known.
-    on_look : called with the counters every ``look_interval_s`` seconds.
+    on_look : called with the counters every ``counters_interval_s`` seconds.
     """
-    return asyncio.run(_serve_until_signalled(options, on_ready, on_look, look_interval_s))
+    return asyncio.run(_serve_until_signalled(options, on_ready, on_counters, counters_interval_s))
 
 
 async def _serve_until_signalled(
     options: ServeOptions,
     on_ready: Callable[[Server], None] | None,
-    on_look: Callable[[Counters], None] | None,
-    look_interval_s: float,
+    on_counters: Callable[[Counters], None] | None,
+    counters_interval_s: float,
 ) -> Counters:
-    told = asyncio.Event()
+    stop_event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop_event.set)
     server = Server(options)
     await server.start()
     try:
         if on_ready is not None:
             on_ready(server)
-        while not told.is_set():
+        while not stop_event.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(None if on_look is None else look_interval_s):
-                    await told.wait()
-            if on_look is not None:
-                on_look(server.counters)
+                async with asyncio.timeout(None if on_counters is None else counters_interval_s):
+                    await stop_event.wait()
+            if on_counters is not None:
+                on_counters(server.counters)
     finally:
         await server.close()
     return server.counters

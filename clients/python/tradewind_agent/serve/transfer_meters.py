@@ -37,15 +37,15 @@ class TransferMeters:
         self._host, self._clock = meter, clock
         self._accounts: dict[str, TransferAccount] = {}
         self._others = TransferAccount()
-        self._party: list[TransferAccount] = []  # those that share what the host takes now
+        self._sharers: list[TransferAccount] = []  # those that share what the host takes now
         self._interval = EnergyInterval()  # since the party is the same
         self._base_w: float | None = None
         self._task: asyncio.Task[None] | None = None
-        self._due = asyncio.Event()
+        self._sample_requested = asyncio.Event()
         self._sampled = asyncio.Event()  # set for a moment after each sample
         self._last: tuple[HostCounters, float] | None = None
         self._logical_cpus = 1
-        self._begun = self._done = 0  # samples
+        self._started_samples = self._finished_samples = 0  # samples
 
     async def start(self) -> None:
         """Measure the host's base power, where the meter does not know it, before there is any transfer."""
@@ -62,12 +62,19 @@ class TransferMeters:
         meter = self._host.choice.meter
         return ServerMeter(method=meter.method, quality=meter.quality)
 
-    def begin(self, named: str | None) -> TransferAccount:
-        """A request begins that names this transfer, or none that can be metered; its bytes go to the account."""
-        account = self._others if named is None else self._accounts.get(named) or self._opened(named)
+    def begin(self, transfer_name: str | None) -> TransferAccount:
+        """Return a request begins that names this transfer, or none that can be metered.
+
+        Its bytes go to the account.
+        """
+        account = (
+            self._others
+            if transfer_name is None
+            else self._accounts.get(transfer_name) or self._open_account(transfer_name)
+        )
         account.open_requests += 1
         account.active_s = self._clock()
-        account.over = False
+        account.is_over = False
         if account is not self._others and not self._sampling:
             self._task = asyncio.get_running_loop().create_task(self._sample_while_live())
         return account
@@ -77,30 +84,30 @@ class TransferMeters:
         account.active_s = self._clock()
 
     async def report(self, transfer_id: UUID, *, is_over: bool = True) -> ServerEnergyReport | str | None:
-        """What a transfer took; why that is not known; or ``None`` for one that never came by.
+        """Return what a transfer took; why that is not known; or ``None`` for one that never came by.
 
         ``is_over`` : no more is counted, unless another request of the transfer comes.
         """
         account = self._accounts.get(str(transfer_id))
         if account is None:
             return None
-        wanted = self._begun + 1
+        needed_samples = self._started_samples + 1
         while (
             self._sampling
-            and not account.over
+            and not account.is_over
             and account.failure is None
-            and (self._done < wanted or not account.duration_s)
+            and (self._finished_samples < needed_samples or not account.duration_s)
         ):
-            self._due.set()
+            self._sample_requested.set()
             await self._sampled.wait()
         if is_over:
-            account.over = True
-            self._due.set()
+            account.is_over = True
+            self._sample_requested.set()
         if account.failure is not None or not account.duration_s:
             return account.failure or "it could not be metered"
-        return self._reported(transfer_id, account)
+        return self._make_report(transfer_id, account)
 
-    def _reported(self, transfer_id: UUID, account: TransferAccount) -> ServerEnergyReport:
+    def _make_report(self, transfer_id: UUID, account: TransferAccount) -> ServerEnergyReport:
         meter = self._host.choice.meter
         base_w = dynamic_j = None
         if self._base_w is not None:
@@ -121,15 +128,15 @@ class TransferMeters:
 
     # Accounts
 
-    def _opened(self, named: str) -> TransferAccount:
-        """A new account; that of all others where the name is no id or every account is in use."""
-        if parse_transfer_id(named) is None:
+    def _open_account(self, transfer_name: str) -> TransferAccount:
+        """Return a new account; that of all others where the name is no id or every account is in use."""
+        if parse_transfer_id(transfer_name) is None:
             return self._others
         self._forget()
         if len(self._accounts) >= MAX_TRANSFERS:
             return self._others
-        self._accounts[named] = account = TransferAccount()
-        self._due.set()  # what came before belongs to the transfers that were there already
+        self._accounts[transfer_name] = account = TransferAccount()
+        self._sample_requested.set()  # what came before belongs to the transfers that were there already
         return account
 
     def _forget(self) -> None:
@@ -140,12 +147,12 @@ class TransferMeters:
         for _, name in silent[: max(stale, len(self._accounts) >= MAX_TRANSFERS)]:
             del self._accounts[name]
 
-    def _live(self) -> list[TransferAccount]:
+    def _list_live(self) -> list[TransferAccount]:
         since_s = self._clock() - LIVENESS_S
         return [
             each
             for each in self._accounts.values()
-            if each.open_requests or (each.active_s > since_s and not each.over)
+            if each.open_requests or (each.active_s > since_s and not each.is_over)
         ]
 
     # Samples
@@ -155,50 +162,50 @@ class TransferMeters:
         return self._task is not None and not self._task.done()
 
     async def _sample_while_live(self) -> None:
-        self._last, self._party = None, []
+        self._last, self._sharers = None, []
         try:
-            while self._live():
+            while self._list_live():
                 await self._sample()
                 await asyncio.sleep(LEAST_INTERVAL_S)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(SAMPLE_INTERVAL_S - LEAST_INTERVAL_S):
-                        await self._due.wait()
+                        await self._sample_requested.wait()
         finally:
-            self._tell()
+            self._wake_waiters()
 
     async def _sample(self) -> None:
-        cut = self._due.is_set()
-        self._due.clear()
-        self._begun += 1
+        cut = self._sample_requested.is_set()
+        self._sample_requested.clear()
+        self._started_samples += 1
         try:
             counters, energy_j = await asyncio.to_thread(self._read)
         except (MeterUnavailable, OSError) as error:
-            self._last, self._party = None, []
-            for account in self._live():
+            self._last, self._sharers = None, []
+            for account in self._list_live():
                 account.failure = account.failure or str(error)
         else:
             if self._last is not None and counters.at_s > self._last[0].at_s:
                 self._interval += _subtract(self._last, (counters, energy_j))
             self._last, self._logical_cpus = (counters, energy_j), counters.logical_cpus
-            self._form_party(cut=cut)
-        self._done += 1
-        self._tell()
+            self._update_sharers(cut=cut)
+        self._finished_samples += 1
+        self._wake_waiters()
 
-    def _form_party(self, *, cut: bool) -> None:
+    def _update_sharers(self, *, cut: bool) -> None:
         """Share out the interval where it ends here, because it is asked for or others share what comes."""
-        live = self._live()
-        if cut or live != self._party:
-            party = [each for each in self._party if not each.over]
-            if party and self._interval.duration_s:
-                share_out(self._interval, party, self._others)
-            self._party, self._interval = live, EnergyInterval()
+        live = self._list_live()
+        if cut or live != self._sharers:
+            sharers = [each for each in self._sharers if not each.is_over]
+            if sharers and self._interval.duration_s:
+                share_out(self._interval, sharers, self._others)
+            self._sharers, self._interval = live, EnergyInterval()
             self._others.settled_bytes = self._others.moved_bytes
 
     def _read(self) -> tuple[HostCounters, float]:
         counters = self._host.reader.read()
         return counters, self._host.choice.meter.energy_j(counters)
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         """Wake whoever waits for a sample."""
         self._sampled.set()
         self._sampled.clear()

@@ -9,7 +9,10 @@ from tradewind_agent.serve.messages import http_date
 
 
 def make_etag(status: os.stat_result) -> str:
-    """Strong entity tag: modification time in ns, size and inode, so that a file renamed over another differs."""
+    """Return the strong entity tag.
+
+    Modification time in ns, size and inode, so that a file renamed over another differs.
+    """
     return f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"'
 
 
@@ -28,7 +31,7 @@ def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -
 
 
 def does_range_apply(headers: Mapping[str, str], etag: str, modified_s: float) -> bool:
-    """Whether If-Range, if any, names the file as it is now; a weak tag never does."""
+    """Return whether If-Range, if any, names the file as it is now; a weak tag never does."""
     condition = headers.get("if-range")
     if condition is None:
         return True
@@ -45,7 +48,7 @@ def _has_match(field: str, etag: str, *, weak: bool) -> bool:
 
 
 def _parse_date(field: str | None) -> float | None:
-    """POSIX seconds of an HTTP date; a field that is none is ignored, as the RFC asks."""
+    """Return the POSIX seconds of an HTTP date; a field that is none is ignored, as the RFC asks."""
     if field is None:
         return None
     try:

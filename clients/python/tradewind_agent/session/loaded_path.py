@@ -28,7 +28,7 @@ class LoadedPath:
             await asyncio.sleep(SAMPLE_INTERVAL_S)
             path = engine.path()
             if patient_loop is not None:
-                patient_loop.suit(path.min_rtt_s)
+                patient_loop.adapt_to(path.min_rtt_s)
             if path.rtt_s is not None:
                 self._rtts_s.append(path.rtt_s)
 

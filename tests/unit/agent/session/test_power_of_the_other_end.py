@@ -143,7 +143,7 @@ def snapshot(elapsed_s: float, moved_bytes: int) -> Snapshot:
         files_done=moved_bytes // FILE_BYTES,
         files_skipped=0,
         files_failed=0,
-        ended_s=None,
+        finished_s=None,
     )
     return Snapshot(
         elapsed_s=elapsed_s,

@@ -72,7 +72,7 @@ class Engine:
                     files_done=moved // FILE_BYTES,
                     files_skipped=0,
                     files_failed=0,
-                    ended_s=None,
+                    finished_s=None,
                 ),
             ),
             path=PathSample(0.06, 0.05, None, None, 1000, 0),

@@ -50,7 +50,11 @@ def _unheeded(packing: "PackingMode", settings: "CopyOptions") -> "Iterator[tupl
         ("--parallelism", by_hand.parallelism is not None, one_stream),
         ("--pipelining", by_hand.pipelining is not None, one_stream),
         ("--io-block", by_hand.io_block_bytes is not None, one_stream),
-        ("--no-tune", packing.adapts and not settings.tune, "auto changes codec and level on the way; name a codec"),
+        (
+            "--no-tune",
+            packing.is_adaptive and not settings.tune,
+            "auto changes codec and level on the way; name a codec",
+        ),
         ("--tick", settings.tick_s is not None, "a packed copy takes no samples"),
         ("--wait", settings.share_patience_s != SHARE_PATIENCE_S, "a packed copy takes no share of a path with caps"),
         ("--limit-rate", resources.nic_bps is not None, "a packed copy keeps no rate"),

@@ -67,7 +67,7 @@ def serve_files(
         counters = serve_forever(
             settings,
             on_ready=lambda server: _tell_address(terminal, folder, server),
-            on_look=_telling(terminal),
+            on_counters=_telling(terminal),
         )
     except OSError as failure:
         raise ServeFailed(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None

@@ -48,7 +48,7 @@ def stated_workload(
     if files is None or total is None:
         return None
     each, rest = divmod(options.size("--bytes", total), files)
-    return Workload((*(each,) * (files - 1), each + rest), exact=False)
+    return Workload((*(each,) * (files - 1), each + rest), is_exact=False)
 
 
 @grouped

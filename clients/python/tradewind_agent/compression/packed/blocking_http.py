@@ -22,15 +22,15 @@ _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
 
 def connect(url: Url, options: EngineOptions) -> HTTPConnection:
-    """An open connection towards the server of ``url``.
+    """Return an open connection towards the server of ``url``.
 
     Raises
     ------
     ConnectionFault : also where a proxy refuses to go on to it.
     """
-    origin, proxy = url.origin, options.proxies.leading_to(url.origin)
+    origin, proxy = url.origin, options.proxies.find_proxy(url.origin)
     first = origin if proxy is None else proxy.origin
-    if origin.secure:
+    if origin.is_secure:
         connection: HTTPConnection = HTTPSConnection(
             first.host, first.port, timeout=options.idle_timeout_s, context=options.tls_in_use
         )
@@ -56,7 +56,7 @@ def send_head(
     connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
 ) -> None:
     """Send the head of a request; its body, if any, goes by ``connection.send``."""
-    proxy = None if url.origin.secure else options.proxies.leading_to(url.origin)
+    proxy = None if url.origin.is_secure else options.proxies.find_proxy(url.origin)
     connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
     told = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
     if options.tag is not None:
@@ -83,7 +83,7 @@ def send_request(
 
 
 def discard_body(answer: HTTPResponse, method: str) -> HTTPResponse:
-    """The answer to ``method`` once its body is read.
+    """Return the answer to ``method`` once its body is read.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def discard_body(answer: HTTPResponse, method: str) -> HTTPResponse:
 
 
 def encodes_on_the_fly(url: Url, options: EngineOptions) -> bool:
-    """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
+    """Return whether a server encodes on the fly; if not, the file itself is stored encoded, and must stay so.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def make_refusal(answer: HTTPResponse) -> FileFault:
-    """Why a server has refused, in its own words where it has any."""
+    """Return why a server has refused, in its own words where it has any."""
     import json  # noqa: PLC0415 -- hardly ever needed
 
     try:

@@ -19,16 +19,16 @@ MAX_IDLE_S = 4.0
 
 
 class BorrowedConnection:
-    """A connection in use, which is closed afterwards unless its last answer is `over`.
+    """A connection in use, which is closed afterwards unless its last answer is `released`.
 
     What is asked first is asked once more on a new one where a kept one turns out to be closed; so it has to be
     something that may be asked twice.
     """
 
-    def __init__(self, url: Url, options: EngineOptions, kept: HTTPConnection | None) -> None:
+    def __init__(self, url: Url, options: EngineOptions, idle: HTTPConnection | None) -> None:
         self._url, self.options = url, options
-        self._is_kept = kept is not None
-        self.connection = kept or connect(url, options)
+        self._is_reused = idle is not None
+        self.connection = idle or connect(url, options)
         self.is_free = False
 
     def send_request(self, method: str, headers: dict[str, str]) -> HTTPResponse:
@@ -38,18 +38,18 @@ class BorrowedConnection:
         ------
         ConnectionFault
         """
-        is_kept, self._is_kept = self._is_kept, False
+        is_reused, self._is_reused = self._is_reused, False
         try:
             return send_request(self.connection, method, self._url, headers, self.options)
         except ConnectionFault:
-            if not is_kept:
+            if not is_reused:
                 raise
         self.connection.close()
         self.connection = connect(self._url, self.options)
         return send_request(self.connection, method, self._url, headers, self.options)
 
-    def heard(self, method: str, headers: dict[str, str]) -> HTTPResponse:
-        """The same, its body read and forgotten, so that more may be asked.
+    def request_and_discard(self, method: str, headers: dict[str, str]) -> HTTPResponse:
+        """Return the same, its body read and forgotten, so that more may be asked.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class BorrowedConnection:
         """
         return discard_body(self.send_request(method, headers), method)
 
-    def over(self, answer: HTTPResponse) -> None:
+    def release(self, answer: HTTPResponse) -> None:
         """There is nothing more to come of what was asked for last, unless some of it was not read."""
         is_read = answer.isclosed() or answer.length == 0
         self.is_free = is_read and not answer.will_close and answer.status >= HTTPStatus.OK
@@ -75,7 +75,7 @@ class ConnectionPool:
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._kept: list[_IdleConnection] = []
+        self._idle: list[_IdleConnection] = []
         self._lock = Lock()
 
     @contextmanager
@@ -86,7 +86,7 @@ class ConnectionPool:
         ------
         ConnectionFault
         """
-        used = BorrowedConnection(url, options, self._taken(url, options))
+        used = BorrowedConnection(url, options, self._take_idle(url, options))
         try:
             yield used
         except BaseException:
@@ -96,27 +96,27 @@ class ConnectionPool:
             if used.is_free:
                 free = _IdleConnection(url.origin, options.congestion_control, self._clock_s(), used.connection)
                 with self._lock:
-                    self._kept.append(free)
+                    self._idle.append(free)
             else:
                 used.connection.close()
 
     def close(self) -> None:
         """Those that nobody uses."""
         with self._lock:
-            kept, self._kept = self._kept, []
-        for each in kept:
+            idle, self._idle = self._idle, []
+        for each in idle:
             each.connection.close()
 
-    def _taken(self, url: Url, options: EngineOptions) -> HTTPConnection | None:
-        """The one that was used last; those that are closed, or may be soon, are given up."""
-        wanted = (url.origin, options.congestion_control)
+    def _take_idle(self, url: Url, options: EngineOptions) -> HTTPConnection | None:
+        """Return the one that was used last; those that are closed, or may be soon, are given up."""
+        key = (url.origin, options.congestion_control)
         while True:
             with self._lock:
-                alike = [each for each in self._kept if each[:2] == wanted]
-                if not alike:
+                matching = [each for each in self._idle if each[:2] == key]
+                if not matching:
                     return None
-                last = alike[-1]
-                self._kept.remove(last)
+                last = matching[-1]
+                self._idle.remove(last)
             if self._clock_s() - last.since_s <= MAX_IDLE_S and not _is_closed(last.connection):
                 return last.connection
             last.connection.close()

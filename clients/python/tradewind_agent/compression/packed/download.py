@@ -71,8 +71,8 @@ class PackedDownload:
         self._connections = connections
         self._url: Url = job.source
         self._part = PartFile(job.destination, str(job.source))
-        self._plain_bytes = self._noted_bytes = self._came_bytes = 0
-        self.begun_anew = 0
+        self._plain_bytes = self._checkpointed_bytes = self._received_bytes = 0
+        self.restart_count = 0
         self._identity = FileIdentity()
         self._etag: str | None = None
         self._digest = job.sha256
@@ -81,10 +81,10 @@ class PackedDownload:
         self._beginning = b""
         self._sample: FileSample | None = None
         self._codings = format_web_codings()
-        self._local = self._look()
+        self._local = self._inspect_local()
 
-    def _look(self) -> LocalState | None:
-        """What is here already: the file, or blocks of it that an earlier run has left."""
+    def _inspect_local(self) -> LocalState | None:
+        """Return what is here already: the file, or blocks of it that an earlier run has left."""
         trusted = self._job.size_trust is not SizeTrust.ROUNDED
         listed = FileIdentity(self._job.size_bytes if trusted else None, self._job.etag)
         state, received, identity = inspect_local_copy(self._job, listed, self._part)
@@ -116,7 +116,7 @@ class PackedDownload:
                 self._codings = IDENTITY
                 return self._run()
         finally:
-            self._leave()
+            self._close_part()
 
     def _run(self, *, by_range: bool = False) -> PackedOutcome:
         """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
@@ -125,21 +125,21 @@ class PackedDownload:
             closing(used.send_request("GET", self._headers(by_range=by_range))) as answer,
         ):
             self._check_status(answer, by_range=by_range)
-            self._identity = self._told(answer)
+            self._identity = self._parse_identity(answer)
             if self._local is LocalState.PRESENT and self._is_here(answer):
                 return PackedOutcome(skipped=True)
             self._check_version(answer)
-            rest_has_come = by_range or not self._sends_again(answer)
+            rest_has_come = by_range or not self._sends_full_file(answer)
             if rest_has_come:
                 self._receive(answer)
-                used.over(answer)
+                used.release(answer)
         if not rest_has_come:
             return self._run(by_range=True)
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning, sample=self._sample)
 
     def _is_current(self) -> bool:
-        """Whether the file that is here may stay unasked, as far as its sum is to be compared."""
+        """Return whether the file that is here may stay unasked, as far as its sum is to be compared."""
         if self._job.sha256 is not None and not has_sha256(self._job, self._job.sha256):
             self._local = None
         elif self._job.sha256 is None and self._options.checksum:
@@ -147,7 +147,7 @@ class PackedDownload:
         return self._local is LocalState.CURRENT
 
     def _is_here(self, answer: HTTPResponse) -> bool:
-        """Whether the file that is here is the one on the server, by its sum where sums are to be compared."""
+        """Return whether the file that is here is the one on the server, by its sum where sums are to be compared."""
         digest = self._digest if self._coding(answer) == IDENTITY else self._job.sha256
         if digest is None and not self._options.checksum:
             return matches_remote(self._job, self._identity)
@@ -179,35 +179,38 @@ class PackedDownload:
         elif answer.status != _OK:
             raise make_refusal(answer)
 
-    def _sends_again(self, answer: HTTPResponse) -> bool:
-        """Whether all of a begun file comes as it is, of a server that has ranges: it may have no turn to pack."""
-        is_begun = self._plain_bytes > 0 and self._etag is not None
-        return is_begun and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
+    def _sends_full_file(self, answer: HTTPResponse) -> bool:
+        """Return whether all of a begun file comes as it is, of a server that has ranges.
+
+        It may have no turn to pack.
+        """
+        has_started = self._plain_bytes > 0 and self._etag is not None
+        return has_started and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
 
     def _etag_of_rest(self, answer: HTTPResponse) -> str | None:
-        """What names the version of a file that comes as it is, where its rest can be asked for."""
+        """Return what names the version of a file that comes as it is, where its rest can be asked for."""
         has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
         is_strong = self._identity.validator == self._identity.etag
         return self._identity.etag if has_ranges and is_strong else None
 
     def _receive(self, answer: HTTPResponse) -> None:
         try:
-            for plain in self._of_its_size(self._plain(answer)):
+            for plain in self._require_size(self._decode(answer)):
                 self._part.write(self._plain_bytes, plain)
                 self._plain_bytes += len(plain)
-                self._came_bytes += len(plain)
+                self._received_bytes += len(plain)
                 self._moved(len(plain))
-                if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
+                if self._plain_bytes - self._checkpointed_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
                     self._part.checkpoint(self._identity, self._received())
-                    self._noted_bytes = self._plain_bytes
+                    self._checkpointed_bytes = self._plain_bytes
         except CONNECTION_ERRORS as error:
-            raise self._broken(make_connection_fault(error)) from error
+            raise self._handle_break(make_connection_fault(error)) from error
         except UnpackFailed as damage:
             self.discard()  # there is no telling which bytes are wrong
-            raise self._misled(answer)(str(damage)) from damage
+            raise self._get_mismatch_error(answer)(str(damage)) from damage
 
-    def _of_its_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The pieces, which end where the file does: what goes on is not written."""
+    def _require_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the pieces, which end where the file does: what goes on is not written."""
         size_bytes = self._identity.size_bytes
         for plain in pieces:
             if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
@@ -216,35 +219,35 @@ class PackedDownload:
         if size_bytes not in (None, self._plain_bytes):
             raise UnpackFailed(f"{self._plain_bytes} bytes came out of {size_bytes}")
 
-    def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
-        """What to raise of an answer that is not the file."""
+    def _get_mismatch_error(self, answer: HTTPResponse) -> type[MalformedResponse]:
+        """Return what to raise of an answer that is not the file."""
         return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredEncoded
 
     def _coding(self, answer: HTTPResponse) -> str:
-        """What is to be undone: no other coding than ours of a file that is stored in it."""
+        """Return what is to be undone: no other coding than ours of a file that is stored in it."""
         coding = get_coding(answer)
         return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
 
     def _received(self) -> RangeSet:
         return RangeSet([(0, self._plain_bytes - 1)])
 
-    def _leave(self) -> None:
+    def _close_part(self) -> None:
         """Close the part; whole blocks of a version that can be named are kept for the next try, or the next run."""
         keep = self._received() if self._etag is not None else RangeSet()
-        self._part.leave(self._identity, keep)
+        self._part.close_for_resume(self._identity, keep)
 
     def discard(self) -> None:
         """Forget what has come."""
         self._part.discard()
-        came_bytes = self._came_bytes
-        self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
-        self._came_bytes = 0
+        received_bytes = self._received_bytes
+        self._plain_bytes, self._checkpointed_bytes, self._etag = 0, 0, None
+        self._received_bytes = 0
         self._work = PackingTotals()
-        if came_bytes:
-            self.begun_anew += 1
-            self._moved(-came_bytes)
+        if received_bytes:
+            self.restart_count += 1
+            self._moved(-received_bytes)
 
-    def _broken(self, fault: FileFault) -> FileFault:
+    def _handle_break(self, fault: FileFault) -> FileFault:
         """Only what is of a version that can be named can be gone on with."""
         if self._etag is None:
             self.discard()
@@ -261,8 +264,8 @@ class PackedDownload:
         packed = make_packed_fields(self._packing, self._codings)
         return headers | packed | make_packed_rest_fields(self._plain_bytes, self._etag)
 
-    def _told(self, answer: HTTPResponse) -> FileIdentity:
-        """Which version of the file comes, and how many plain bytes are to come out where that is known for sure.
+    def _parse_identity(self, answer: HTTPResponse) -> FileIdentity:
+        """Return the version that the answer carries, with its size in plain bytes where that is certain.
 
         Raises
         ------
@@ -282,9 +285,9 @@ class PackedDownload:
             size_bytes = self._job.size_bytes
         if self._options.checksum and self._job.sha256 is None:
             self._digest = parse_repr_digest(answer.headers.get("Repr-Digest", ""))
-        return FileIdentity.of_answer(answer.headers, size_bytes)
+        return FileIdentity.from_answer(answer.headers, size_bytes)
 
-    def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
+    def _decode(self, answer: HTTPResponse) -> Iterator[bytes]:
         coding = self._coding(answer)
         if coding != IDENTITY:
             self._digest = self._job.sha256  # the answer's own sum is one of what is packed
@@ -292,17 +295,17 @@ class PackedDownload:
             if not self._plain_bytes:
                 self.discard()
             self._etag = self._identity.etag
-            return self._of_blocks(answer)
+            return self._unpack_blocks(answer)
         if answer.status != _PARTIAL:
             self.discard()
         if coding == IDENTITY:
             self._etag = self._etag_of_rest(answer)
-            return self._counted(self._read(answer))
+            return self._count_plain(self._read(answer))
         if not encodes_on_the_fly(self._url, self._options):
             raise _StoredEncoded(f"it is stored as {coding}")
-        return self._counted(unpack_web_coding(self._read(answer), coding))
+        return self._count_plain(unpack_web_coding(self._read(answer), coding))
 
-    def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _count_plain(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for plain in pieces:
             self._work.plain_bytes += len(plain)
             yield plain
@@ -314,20 +317,20 @@ class PackedDownload:
         if answer.length:
             raise ConnectionResetError("the server closed it before the end")
 
-    def _of_blocks(self, answer: HTTPResponse) -> Iterator[bytes]:
+    def _unpack_blocks(self, answer: HTTPResponse) -> Iterator[bytes]:
         unpacker = Unpacker()
         for data in self._read(answer):
-            for block in unpacker.blocks(data):
+            for block in unpacker.feed(data):
                 before_s = unpacker.unpack_s
                 plain = unpacker.plain(block)
                 if block.setting is not None:
                     times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
-                    self._work.tried(block.setting, len(plain), len(block.packed), **times)
+                    self._work.count_tried(block.setting, len(plain), len(block.packed), **times)
                 self._beginning = self._beginning or plain[:BEGINNING_BYTES]
-                self._work.sent(block.setting, len(plain))
+                self._work.count_sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
-        told = FileSample.read(unpacker.note, self._plain_bytes) if unpacker.note else None
+        told = FileSample.parse(unpacker.note, self._plain_bytes) if unpacker.note else None
         self._sample = told or self._packing.known_sample(self._plain_bytes)
 
     def _publish(self) -> None:

@@ -19,7 +19,7 @@ def make_packed_fields(packing: PackingOptions, codings: str) -> dict[str, str]:
     """Of a request for a packed stream; ``codings`` : that will do as well."""
     fields = {
         "Accept-Encoding": f"{PACKED_CODING}, {codings}",
-        PACK_HEADER: str(packing.wish),
+        PACK_HEADER: str(packing.mode),
         CODECS_HEADER: ",".join(sorted(available_codecs())),
     }
     if packing.advised is not None and packing.advised.answer is not None:

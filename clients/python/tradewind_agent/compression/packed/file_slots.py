@@ -22,7 +22,7 @@ class FileSlot:
 
 
 def may_be_load(fault: FileFault) -> bool:
-    """Whether a server may refuse in this way because it has too much to do."""
+    """Return whether a server may refuse in this way because it has too much to do."""
     if isinstance(fault, ConnectionFault):
         return fault.before_answer
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
@@ -43,40 +43,40 @@ class FileSlots:
     """
 
     def __init__(self, most: int, is_over: Event, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self.permitted: int | None = None
+        self.permitted_files: int | None = None
         self.served = 0
         self._most, self._is_over, self._clock_s = most, is_over, clock_s
         self._held_until_s = 0.0
-        self._in_turn: list[FileSlot] = []
+        self._active: list[FileSlot] = []
         self._step = 0
         self._is_exclusive = False
         self._changed = Condition()
 
     @contextmanager
-    def turn(self, *, alone: bool) -> Iterator[FileSlot]:
+    def acquire(self, *, alone: bool) -> Iterator[FileSlot]:
         """Wait for a turn; with ``alone`` until all others have ended theirs, and keep others from beginning."""
         with self._changed:
             if alone:
                 self._wait_until(lambda: not self._is_exclusive)
                 self._is_exclusive = True
             self._wait_until(lambda: self._has_room(alone=alone))
-            permit = FileSlot(self._step, is_alone=not self._in_turn)
-            for other in self._in_turn:
+            slot = FileSlot(self._step, is_alone=not self._active)
+            for other in self._active:
                 other.is_alone = False
-            self._in_turn.append(permit)
+            self._active.append(slot)
         try:
-            yield permit
+            yield slot
         finally:
             with self._changed:
-                self._in_turn.remove(permit)
+                self._active.remove(slot)
                 self._is_exclusive = self._is_exclusive and not alone
                 self._changed.notify_all()
 
     def _has_room(self, *, alone: bool) -> bool:
         if self._clock_s() < self._held_until_s or (self._is_exclusive and not alone):
             return False
-        most = 1 if alone else min(self._most, self.permitted or self._most)
-        return len(self._in_turn) < most
+        most = 1 if alone else min(self._most, self.permitted_files or self._most)
+        return len(self._active) < most
 
     def _wait_until(self, holds: Callable[[], bool]) -> None:
         while not holds() and not self._is_over.is_set():
@@ -86,14 +86,14 @@ class FileSlots:
         with self._changed:
             self.served += 1
 
-    def step_down(self, permit: FileSlot, wait_s: float | None) -> None:
+    def step_down(self, slot: FileSlot, wait_s: float | None) -> None:
         """Permit half as many, once for all files that were refused under the same limit."""
         with self._changed:
             if wait_s is not None:
                 self._held_until_s = max(self._held_until_s, self._clock_s() + wait_s)
-            if permit.step == self._step:
+            if slot.step == self._step:
                 self._step += 1
-                self.permitted = max(min(self._most, self.permitted or self._most) // 2, 1)
+                self.permitted_files = max(min(self._most, self.permitted_files or self._most) // 2, 1)
 
 
 class TryCounter:
@@ -103,29 +103,29 @@ class TryCounter:
     while nothing else is requested; then it counts as what it says.
     """
 
-    def __init__(self, most: int, permits: FileSlots) -> None:
+    def __init__(self, most: int, slots: FileSlots) -> None:
         self.needs_to_be_alone = False
         self.failed = 0
-        self._most, self._permits = most, permits
-        self._served = permits.served
+        self._most, self._slots = most, slots
+        self._served = slots.served
 
-    def may_go_on(self, fault: FileFault, permit: FileSlot, longest_wait_s: float) -> bool:
+    def may_go_on(self, fault: FileFault, slot: FileSlot, longest_wait_s: float) -> bool:
         """Count a failure; whether the file is tried again."""
         status = fault.status if isinstance(fault, RefusedByServer) else None
-        if may_be_load(fault) and not permit.is_alone:
-            others_served, self._served = self._permits.served > self._served, self._permits.served
+        if may_be_load(fault) and not slot.is_alone:
+            others_served, self._served = self._slots.served > self._served, self._slots.served
             if status in AMBIGUOUS_STATUSES:
                 self.needs_to_be_alone = True
                 return True
             wait_s = fault.retry_after_s
-            self._permits.step_down(permit, None if wait_s is None else min(wait_s, longest_wait_s))
+            self._slots.step_down(slot, None if wait_s is None else min(wait_s, longest_wait_s))
             if others_served:
                 return True
         self.failed += 1
         return fault.retryable and self.failed < self._most
 
-    def note_served(self, permit: FileSlot) -> None:
+    def note_served(self, slot: FileSlot) -> None:
         """The file is done; one that was refused beside others shows that the server permits fewer."""
-        self._permits.note_served()
+        self._slots.note_served()
         if self.needs_to_be_alone:
-            self._permits.step_down(permit, None)
+            self._slots.step_down(slot, None)

@@ -73,13 +73,13 @@ class _Movement:
 
     @property
     def moved_bytes(self) -> int:
-        """Plain bytes; of a copy that was cut short also those of files that were not finished."""
+        """Return the plain bytes; of a copy that was cut short also those of files that were not finished."""
         return self.packed.moved_bytes if self.packed.cancelled else self.packed.plain_bytes
 
 
 def run_packed_copy(
     listing: Listing,
-    wish: PackingMode,
+    mode: PackingMode,
     options: CopyOptions,
     *,
     chosen: PackingChoice,
@@ -110,7 +110,7 @@ def run_packed_copy(
     with hold_resources(prepared.plan, listing.direction, options, limiter) as held:
         copy = PackedCopy(
             listing,
-            wish,
+            mode,
             held.engine,
             transfer_id=prepared.plan.transfer_id,
             files_at_once=chosen.at_once,

@@ -30,7 +30,7 @@ Clock = Callable[[], float]
 
 
 def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLine, frozenset[Codec]]:
-    """The way to a `serve-files`, and codecs of both ends.
+    """Return the way to a `serve-files`, and codecs of both ends.
 
     From uploads of bytes that do not pack and are named by a wrong sum: none is kept.
 
@@ -43,9 +43,9 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
 
     def sent(http: httpx.Client, size: int) -> TimedTransfer:
         data = os.urandom(size)
-        begun_s = clock_s()
+        started_s = clock_s()
         with http.stream("PUT", name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM}) as answer:
-            took_s = clock_s() - begun_s
+            took_s = clock_s() - started_s
         if answer.status_code == _UNAUTHORIZED:
             raise CopyFailed(f"{url} wants a login (401): name it in the address, USER:PASSWORD@HOST, or {_INSTEAD}")
         if answer.status_code != _DIGEST_DIFFERS:
@@ -65,7 +65,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
 
 
 def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
-    """The way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
+    """Return the way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
 
     Raises
     ------
@@ -73,11 +73,11 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
     """
 
     def fetched(http: httpx.Client, size: int) -> TimedTransfer:
-        begun_s = clock_s()
+        started_s = clock_s()
         with http.stream("GET", url, headers={"Range": f"bytes=0-{size - 1}"}) as answer:
-            came_bytes = _count_body_bytes(answer, size)
-        took_s = clock_s() - begun_s
-        if answer.status_code != _PARTIAL or came_bytes != size:
+            received_bytes = _count_body_bytes(answer, size)
+        took_s = clock_s() - started_s
+        if answer.status_code != _PARTIAL or received_bytes != size:
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
         return TimedTransfer(size, took_s)
 
@@ -99,17 +99,17 @@ def estimate_query_s(line: NetworkLine) -> float:
 
 
 def _count_body_bytes(answer: httpx.Response, most: int) -> int:
-    """How long a body is, as it comes; of one that is longer, no more than that."""
-    came_bytes = 0
+    """Return how long a body is, as it comes; of one that is longer, no more than that."""
+    received_bytes = 0
     for piece in answer.iter_raw():
-        came_bytes += len(piece)
-        if came_bytes > most:
+        received_bytes += len(piece)
+        if received_bytes > most:
             break
-    return came_bytes
+    return received_bytes
 
 
 def _choose_sizes(url: str, file_bytes: int) -> tuple[int, ...]:
-    """Those of a probe, smaller ones of a file that has not as many bytes."""
+    """Return those of a probe, smaller ones of a file that has not as many bytes."""
     largest = min(PROBE_SIZES_BYTES[-1], file_bytes)
     if largest < MIN_SIZE_RATIO * LEAST_FETCHED_BYTES:
         least = MIN_SIZE_RATIO * LEAST_FETCHED_BYTES

@@ -18,9 +18,9 @@ class PackedReport:
 
     ``plain_bytes``, ``packed_bytes`` : of the files that are done, and what went over the path for them.
     ``moved_bytes`` : plain bytes that went over the path, of files that were not finished, too, but without what was
-    given up of those that have ``begun_anew``, having changed on the way, or come damaged.
+    given up of those that have ``restarted_files``, having changed on the way, or come damaged.
     ``used`` : plain bytes by setting; ``None`` of those that were sent as they are.
-    ``permitted`` : files at once, of a server that has refused more.
+    ``permitted_files`` : files at once, of a server that has refused more.
     ``stopped`` : what ended all of it early, such as a full disk; ``cancelled`` : the user.
     """
 
@@ -33,8 +33,8 @@ class PackedReport:
     duration_s: float = 0.0
     used: dict[CodecSetting | None, int] = field(default_factory=dict)
     failures: list[tuple[str, str]] = field(default_factory=list)
-    begun_anew: list[str] = field(default_factory=list)
-    permitted: int | None = None
+    restarted_files: list[str] = field(default_factory=list)
+    permitted_files: int | None = None
     stopped: "AgentError | None" = None
     cancelled: bool = False
 
@@ -48,22 +48,24 @@ class PackedReport:
 
     @property
     def codec(self) -> str | None:
-        """What most bytes were packed with, as records tell it; ``None`` where nobody has told."""
+        """Return what most bytes were packed with, as records tell it; ``None`` where nobody has told."""
         return _format_setting(max(self.used, key=lambda each: self.used[each])) if self.used else None
 
     def notes(self) -> tuple[str, ...]:
-        """What the user should know beside the figures."""
-        permitted = () if self.permitted is None else (f"the server permits {self.permitted} packed at once",)
-        if not self.begun_anew:
-            return permitted
-        files, first = format_count(len(self.begun_anew), "file"), self.begun_anew[0]
+        """Return what the user should know beside the figures."""
+        permitted_files = (
+            () if self.permitted_files is None else (f"the server permits {self.permitted_files} packed at once",)
+        )
+        if not self.restarted_files:
+            return permitted_files
+        files, first = format_count(len(self.restarted_files), "file"), self.restarted_files[0]
         return (
-            *permitted,
+            *permitted_files,
             f"{files} changed on the way or came damaged, and began anew, first {first}: its time counts in the rate",
         )
 
     def line(self) -> str:
-        """The part of the closing line that a plain copy has not."""
+        """Return the part of the closing line that a plain copy has not."""
         used = ", ".join(_format_setting(each) for each in sorted(self.used, key=lambda each: -self.used[each]))
         return f"{format_bytes(self.packed_bytes)} on the wire ({self.ratio:.2f} to 1, packed with {used or 'nothing'})"
 

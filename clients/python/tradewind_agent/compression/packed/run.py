@@ -44,7 +44,7 @@ class CopyStopped(FileFault):
 
 def copy_packed(
     listing: Listing,
-    wish: PackingMode,
+    mode: PackingMode,
     options: EngineOptions,
     *,
     on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
@@ -58,7 +58,7 @@ def copy_packed(
     CodecMissing : this host lacks the codec that was asked for.
     """
     return PackedCopy(
-        listing, wish, options, on_outcome=on_outcome, line_bps=line_bps, files_at_once=files_at_once
+        listing, mode, options, on_outcome=on_outcome, line_bps=line_bps, files_at_once=files_at_once
     ).run()
 
 
@@ -86,7 +86,7 @@ class PackedCopy:
     def __init__(
         self,
         listing: Listing,
-        wish: PackingMode,
+        mode: PackingMode,
         options: EngineOptions,
         *,
         transfer_id: UUID | None = None,
@@ -97,9 +97,9 @@ class PackedCopy:
         on_moved: Callable[[int, int], None] | None = None,
         on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
     ) -> None:
-        if wish.setting is not None:
-            require_codec(wish.setting.codec)
-        self._listing, self._wish, self.options = listing, wish, options
+        if mode.setting is not None:
+            require_codec(mode.setting.codec)
+        self._listing, self._mode, self.options = listing, mode, options
         self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
         self._line_bps, self._advised = line_bps, advised or {}
         self._connections = connections or ConnectionPool()
@@ -108,34 +108,34 @@ class PackedCopy:
         self._observed: list[tuple[Job, PackedOutcome]] = []
         self._held_bytes = 0
         self._lock = Lock()
-        self._over = Event()
-        self._permits = FileSlots(self._files_at_once, self._over)
+        self._stop_event = Event()
+        self._slots = FileSlots(self._files_at_once, self._stop_event)
 
     def stop(self) -> None:
         """End it as the user wishes: `run` returns once the files under way have noticed."""
         self.report.cancelled = True
-        self._over.set()
+        self._stop_event.set()
 
     def run(self) -> PackedReport:
         """Copy the files that are not there yet."""
-        begun_s = time.monotonic()
+        started_s = time.monotonic()
         with (
             closing(self._connections),
             ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
             ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
         ):
-            under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
+            futures = {pool.submit(self._copy_file, job, packers): job for job in self._listing.jobs}
             try:
-                for done in as_completed(under_way):
-                    self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
+                for done in as_completed(futures):
+                    self._account(futures.pop(done), done.result())  # an outcome holds parts of its file
             except KeyboardInterrupt:
                 self.stop()
-        self.report.permitted = self._permits.permitted
-        self.report.duration_s = time.monotonic() - begun_s
+        self.report.permitted_files = self._slots.permitted_files
+        self.report.duration_s = time.monotonic() - started_s
         return self.report
 
     def observations(self) -> "Sequence[WireObservation]":
-        """What codecs made of the files, for the service; some of it is found out now, within `OBSERVING_S`."""
+        """Return what codecs made of the files, for the service; some of it is found out now, within `OBSERVING_S`."""
         found: list[WireObservation] = []
         until_s = time.monotonic() + OBSERVING_S
         try:
@@ -163,87 +163,87 @@ class PackedCopy:
             report.files_skipped += 1
         else:
             self._on_outcome(outcome)
-            self._keep(job, outcome)
+            self._keep_observation(job, outcome)
             report.files_done += 1
             report.plain_bytes += outcome.work.plain_bytes
             report.packed_bytes += outcome.wire_bytes or outcome.work.packed_bytes
             for setting, plain_bytes in outcome.work.used.items():
                 report.used[setting] = report.used.get(setting, 0) + plain_bytes
-        self._tell()
+        self._report_progress()
 
-    def _keep(self, job: Job, outcome: PackedOutcome) -> None:
+    def _keep_observation(self, job: Job, outcome: PackedOutcome) -> None:
         """What tells of codecs, as far as it is little to hold."""
-        if outcome.tells and self._held_bytes + outcome.held_bytes <= MOST_HELD_BYTES:
+        if outcome.has_observations and self._held_bytes + outcome.held_bytes <= MOST_HELD_BYTES:
             self._held_bytes += outcome.held_bytes
             self._observed.append((job, outcome))
 
-    def _moved(self, plain_bytes: int) -> None:
+    def _count_moved(self, plain_bytes: int) -> None:
         with self._lock:
             self.report.moved_bytes += plain_bytes
-        self._tell()
-        if self._over.is_set():
+        self._report_progress()
+        if self._stop_event.is_set():
             raise CopyStopped("stopped", retryable=False)
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._on_moved is not None:
             report = self.report
             with self._lock:
                 self._on_moved(report.moved_bytes, report.files_done + report.files_skipped + len(report.failures))
 
-    def _file(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str | None:
+    def _copy_file(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str | None:
         """One file; why it failed, where it did, and nothing where all of it was stopped.
 
         A defect of one is no reason to lose the others.
         """
-        if self._over.is_set():
+        if self._stop_event.is_set():
             return None
         try:
-            return self._tried(job, packers)
+            return self._copy_with_retries(job, packers)
         except CopyStopped:
             return None
         except StorageFailed as refused:  # no other file could be written either
             with self._lock:
                 self.report.stopped = self.report.stopped or refused
-            self._over.set()
+            self._stop_event.set()
             return None
         except AgentError as error:
             return str(error)
         except Exception as defect:  # noqa: BLE001 -- it is told with the file
             return f"cannot be copied: {defect!r}"
 
-    def _stop_if_over(self) -> None:
-        if self._over.is_set():
+    def _raise_if_stopped(self) -> None:
+        if self._stop_event.is_set():
             raise CopyStopped("stopped", retryable=False)
 
-    def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
+    def _copy_with_retries(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
         """One file, tried again within bounds."""
         packing = PackingOptions(
-            wish=self._wish,
+            mode=self._mode,
             line_bps=self._line_bps,
             advised=self._advised.get(job),
             at_once=self._files_at_once,
             pool=packers,
         )
-        how = packing, self.options, self._connections, self._moved
+        how = packing, self.options, self._connections, self._count_moved
         download = PackedDownload(job, *how) if isinstance(job, DownloadJob) else None
-        tries = TryCounter(MAX_TRIES, self._permits)
+        tries = TryCounter(MAX_TRIES, self._slots)
         while True:
             try:
-                with self._permits.turn(alone=tries.needs_to_be_alone) as permit:
-                    self._stop_if_over()
+                with self._slots.acquire(alone=tries.needs_to_be_alone) as slot:
+                    self._raise_if_stopped()
                     outcome = (
                         download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
                     )
             except CopyStopped:
                 raise
             except FileFault as fault:
-                if not tries.may_go_on(fault, permit, self.options.retry.longest_wait_s):
+                if not tries.may_go_on(fault, slot, self.options.retry.longest_wait_s):
                     raise
-                if self._over.wait(min(2.0 ** (tries.failed - 2), LONGEST_PAUSE_S)):
+                if self._stop_event.wait(min(2.0 ** (tries.failed - 2), LONGEST_PAUSE_S)):
                     raise CopyStopped("stopped", retryable=False) from fault
             else:
-                tries.note_served(permit)
-                if download is not None and download.begun_anew:
+                tries.note_served(slot)
+                if download is not None and download.restart_count:
                     with self._lock:
-                        self.report.begun_anew.append(str(job))
+                        self.report.restarted_files.append(str(job))
                 return outcome

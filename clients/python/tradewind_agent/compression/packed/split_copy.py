@@ -59,7 +59,7 @@ class SplitCopy:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that the sources hold is at the destination, but for what the user left out."""
+        """Return whether everything that the sources hold is at the destination, but for what the user left out."""
         return self.status is Status.SUCCEEDED and not self.left_out
 
     @property
@@ -67,7 +67,7 @@ class SplitCopy:
         return (*self.notes, *(note for each in self.reports for note in each.notes))
 
     def line(self) -> str:
-        """A line for each part."""
+        """Return a line for each part."""
         lines = "\n".join(each.line() for each in (self.by_engine, self.packed) if each is not None)
         return f"{lines}{describe_omissions(self)}"
 
@@ -102,7 +102,7 @@ class SplitCopy:
 
 def run_split_copy(
     listing: Listing,
-    wish: PackingMode,
+    mode: PackingMode,
     options: CopyOptions,
     *,
     limiter: ResourceLimiter,
@@ -128,7 +128,7 @@ def run_split_copy(
     with closing(ConnectionPool()) as connections:
         chosen = (
             choose_packing(listing, options, client, connections)
-            if wish.adapts
+            if mode.is_adaptive
             else choose_packing_all(listing, options, client)
         )
         for note in chosen.notes:
@@ -154,7 +154,7 @@ def run_split_copy(
         if to_pack is not None and (by_engine is None or by_engine.status is not Status.CANCELLED):
             packed = run_packed_copy(
                 to_pack,
-                wish,
+                mode,
                 options,
                 chosen=chosen,
                 connections=connections,
@@ -171,6 +171,6 @@ def _report_progress(seen: Snapshot, on_moved: OnMoved) -> None:
 
 
 def _to_packed_document(report: CopyReport) -> dict[str, Any]:
-    """The engine's part, in the words of packed ones."""
+    """Return the engine's part, in the words of packed ones."""
     used = {RAW: report.bytes_moved} if report.bytes_moved else {}
     return report.document() | {"packed_bytes": report.bytes_moved, "ratio": 1.0, "used": used}

@@ -72,11 +72,11 @@ def _send(
     job: UploadJob, source: _Source, packing: PackingOptions, used: BorrowedConnection, moved: Callable[[int], None]
 ) -> PackedOutcome:
     connection, options = used.connection, used.options
-    named = make_upload_id(job, source.status, "packed")
-    headers = {"Tradewind-Upload": named, CODECS_HEADER: ",".join(sorted(available_codecs()))}
-    answer = used.heard("HEAD", headers)
+    upload_id = make_upload_id(job, source.status, "packed")
+    headers = {"Tradewind-Upload": upload_id, CODECS_HEADER: ",".join(sorted(available_codecs()))}
+    answer = used.request_and_discard("HEAD", headers)
     if answer.headers.get("Tradewind-Complete") == "true":
-        used.over(answer)
+        used.release(answer)
         return PackedOutcome(skipped=True)
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
     if not is_ours or answer.status not in (204, 404):
@@ -90,23 +90,23 @@ def _send(
         return _send_empty(used)
     codecs = packing.codecs() or _parse_codecs(answer)
     with _report_read_errors(job):
-        packed = packing.packed(*source, codecs)
+        packed = packing.open_packed_file(*source, codecs)
     fields = {
         "Content-Encoding": PACKED_CODING,
         "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
         "Transfer-Encoding": "chunked",
-        "Tradewind-Upload": named,
+        "Tradewind-Upload": upload_id,
     }
     broken: BaseException | None = None
     try:
         send_head(connection, "PUT", job.destination, fields, options)
-        told_bytes = 0
+        reported_bytes = 0
         for piece in packed.pieces():
             connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
-            moved(packed.work.plain_bytes - told_bytes)
-            told_bytes = packed.work.plain_bytes
+            moved(packed.work.plain_bytes - reported_bytes)
+            reported_bytes = packed.work.plain_bytes
         connection.send(b"0\r\n\r\n")
-        moved(packed.work.plain_bytes - told_bytes)
+        moved(packed.work.plain_bytes - reported_bytes)
     except CONNECTION_ERRORS as error:
         broken = error  # the receiver may have said why before it closed
     if packed.failure is not None:
@@ -120,7 +120,7 @@ def _send(
 
 
 def _send_empty(used: BorrowedConnection) -> PackedOutcome:
-    """A file of no bytes, of which there is nothing to pack."""
+    """Return a file of no bytes, of which there is nothing to pack."""
     _check_stored(used.send_request("PUT", {"Content-Length": "0"}), used)
     return PackedOutcome()
 
@@ -133,11 +133,11 @@ def _check_stored(answer: HTTPResponse, used: BorrowedConnection) -> None:
         if answer.length is not None and answer.length <= _MOST_TOLD_BYTES:
             with suppress(*CONNECTION_ERRORS):
                 answer.read()
-        used.over(answer)
+        used.release(answer)
 
 
 def _parse_codecs(answer: HTTPResponse) -> frozenset[Codec]:
-    """Those that both ends have."""
+    """Return those that both ends have."""
     told = answer.headers.get(CODECS_HEADER)
     if told is None:
         raise FileFault("the server takes no uploads; start it with --writable", retryable=False)

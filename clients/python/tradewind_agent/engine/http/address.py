@@ -27,12 +27,12 @@ class Origin:
     port: int
 
     @property
-    def secure(self) -> bool:
+    def is_secure(self) -> bool:
         return self.scheme == "https"
 
     @property
     def authority(self) -> str:
-        """Value of the Host header: the port only where it is not the scheme's own."""
+        """Return the value of the Host header: the port only where it is not the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -48,8 +48,8 @@ class Login:
     password: str = field(default="", repr=False)
 
     @property
-    def basic(self) -> str:
-        """Value of an Authorization header of the Basic scheme (RFC 7617)."""
+    def authorization(self) -> str:
+        """Return the value of an Authorization header of the Basic scheme (RFC 7617)."""
         return "Basic " + b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
 
 
@@ -86,7 +86,7 @@ class Url:
         )
 
     def join(self, reference: str) -> "Url":
-        """The URL that ``reference`` means when met at this one.
+        """Return the URL that ``reference`` means when met at this one.
 
         A login stays with its host: it goes along only to the same origin.
         """
@@ -95,8 +95,8 @@ class Url:
             return joined
         return Url(joined.origin, joined.target, self.login)
 
-    def below(self, path: str, *, is_folder: bool = False) -> "Url":
-        """The URL of ``path`` below this folder, of plain segments that are not escaped.
+    def join_path(self, path: str, *, is_folder: bool = False) -> "Url":
+        """Return the URL of ``path`` below this folder, of plain segments that are not escaped.
 
         The same as joining it, for a fraction of the time: folders have thousands of files.
         """
@@ -108,17 +108,17 @@ class Url:
 
     @property
     def folder(self) -> str:
-        """Path up to its last slash, still escaped."""
+        """Return the path up to its last slash, still escaped."""
         return self.path.rpartition("/")[0] + "/"
 
     @property
     def path(self) -> str:
-        """Path without the query, still escaped."""
+        """Return the path without the query, still escaped."""
         return self.target.partition("?")[0]
 
     @property
     def name(self) -> str:
-        """Last path segment, unescaped: the name of the file; empty for a folder."""
+        """Return the last path segment, unescaped: the name of the file; empty for a folder."""
         return unquote(self.path.rpartition("/")[2], errors="surrogateescape")
 
     def __str__(self) -> str:

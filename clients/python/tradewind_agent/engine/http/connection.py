@@ -36,7 +36,7 @@ class Payload(Protocol):
     def remaining_bytes(self) -> int: ...
 
     def read(self, most_bytes: int) -> bytes:
-        """The next bytes, at least one.
+        """Return the next bytes, at least one.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
-        self._asked_at: float | None = None
+        self._requested_at: float | None = None
         self.answered = 0
         self.pipelining_failed = False
         self._patience_s: tuple[float, float] | None = None
@@ -113,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests sent or waiting to be sent whose answer is not complete."""
+        """Return the requests sent or waiting to be sent whose answer is not complete."""
         return len(self._in_flight)
 
     @property
@@ -128,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loss.seen(info, self._loop.time())
         return replace(info, lost_bytes=self._loss.lost_bytes(info))
 
-    def send_by(self, congestion_control: str) -> None:
+    def set_congestion_control(self, congestion_control: str) -> None:
         """Have this connection send by another congestion control than the system's, where the kernel has it."""
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is not None:
@@ -137,9 +137,9 @@ class Connection(asyncio.BufferedProtocol):
     def send(self, exchange: Exchange) -> None:
         """Queue a request behind those in flight and write as much as the socket takes."""
         if not self._in_flight:
-            self._active_at = self._asked_at = self._loop.time()
+            self._active_at = self._requested_at = self._loop.time()
         else:
-            self._asked_at = None
+            self._requested_at = None
         self._in_flight.append(exchange)
         self._outbox.append(exchange.request.encode())
         self._unsent_heads += 1
@@ -180,20 +180,20 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self.buffer.view[: self._rate_limit.share(self, self.buffer.size_bytes)]
+        return self.buffer.view[: self._rate_limit.compute_allowance(self, self.buffer.size_bytes)]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._active_at = self._loop.time()
-        if self._asked_at is not None:
-            self.first_byte_s = self._active_at - self._asked_at
-            self._asked_at = None
+        if self._requested_at is not None:
+            self.first_byte_s = self._active_at - self._requested_at
+            self._requested_at = None
         try:
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
-        if self._rate_limit.take(self, nbytes) and self._transport is not None:
+        if self._rate_limit.count_moved(self, nbytes) and self._transport is not None:
             self._transport.pause_reading()
             self._rate_limit.wait(self)
 
@@ -209,10 +209,10 @@ class Connection(asyncio.BufferedProtocol):
         self._active_at = self._loop.time()
         self._write_soon()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """The rate limit has bytes again; how long an answer waited for them says nothing of the path."""
         self._active_at = self._loop.time()
-        self._asked_at = None
+        self._requested_at = None
         if self._transport is not None:
             self._transport.resume_reading()
         self._write_soon()
@@ -230,11 +230,11 @@ class Connection(asyncio.BufferedProtocol):
         gone = self._fault is None and not self._dismissed
         self._is_refused = gone and bool(lost) and not self.answered and self._head is None
         for position, exchange in enumerate(lost):
-            exchange.on_lost(self._blame(error) if position == 0 else None)
+            exchange.on_lost(self._find_fault(error) if position == 0 else None)
         self._owner.on_closed(self, info)
 
-    def _blame(self, error: Exception | None) -> FileFault | None:
-        """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
+    def _find_fault(self, error: Exception | None) -> FileFault | None:
+        """Return why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
         if isinstance(self._fault, PipeliningRefused):
             self.pipelining_failed = True
         if self._fault is not None or self._dismissed:
@@ -246,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def was_refused(self) -> bool:
-        """Whether the server closed it before its first answer, with a request in flight."""
+        """Return whether the server closed it before its first answer, with a request in flight."""
         return self._is_refused
 
     # Called by the response reader.
@@ -299,18 +299,18 @@ class Connection(asyncio.BufferedProtocol):
             first = self._outbox[0]
             if isinstance(first, bytes):
                 self._transport.write(self._take_heads())
-            elif may_go_on and not self._rate_limit.exhausted:
+            elif may_go_on and not self._rate_limit.is_exhausted:
                 block = self._take_block(first)
-                may_go_on = not self._rate_limit.take(self, len(block))
+                may_go_on = not self._rate_limit.count_moved(self, len(block))
                 self._transport.write(block)
             else:
                 self._rate_limit.wait(self)
                 return
 
     def _take_block(self, payload: Payload) -> bytes:
-        """The next bytes of the body that is being sent."""
+        """Return the next bytes of the body that is being sent."""
         try:
-            block = payload.read(self._rate_limit.share(self, self.buffer.size_bytes))
+            block = payload.read(self._rate_limit.compute_allowance(self, self.buffer.size_bytes))
         except FileFault as fault:
             self.abort(fault)
             return b""
@@ -320,7 +320,7 @@ class Connection(asyncio.BufferedProtocol):
         return block
 
     def _take_heads(self) -> bytes:
-        """The request heads next in line, joined."""
+        """Return the request heads next in line, joined."""
         heads = bytearray()
         while self._outbox and isinstance(head := self._outbox[0], bytes):
             heads += head
@@ -345,7 +345,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         longest_s = self._longest_silence_s
         left_s = self._active_at + longest_s - self._loop.time()
-        if self._rate_limit.holds(self):
+        if self._rate_limit.is_held(self):
             left_s = longest_s
         if left_s > 0:
             self._deadline = self._loop.call_later(left_s, self._check_deadline)

@@ -36,13 +36,16 @@ class Credentials:
         return cls({host: Login(name, password or "") for host, (name, _, password) in entries.items()})
 
     def headers(self, url: Url) -> dict[str, str]:
-        """``Authorization`` for a request to ``url``, where something is known. The entry ``default`` is not used."""
+        """Return ``Authorization`` for a request to ``url``, where something is known.
+
+        The entry ``default`` is not used.
+        """
         if url.login is not None:
-            return {"Authorization": url.login.basic}
+            return {"Authorization": url.login.authorization}
         if (token := self.tokens.get(url.origin)) is not None:
             return {"Authorization": f"Bearer {token}"}
         login = self.by_host.get(url.origin.host)
-        return {"Authorization": login.basic} if login else {}
+        return {"Authorization": login.authorization} if login else {}
 
 
 NO_CREDENTIALS = Credentials()

@@ -30,7 +30,7 @@ async def dial(
     ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
         name is not known or the certificate not trusted.
     """
-    proxy, timeout_s = options.proxies.leading_to(origin), options.connect_timeout_s
+    proxy, timeout_s = options.proxies.find_proxy(origin), options.connect_timeout_s
     where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
     try:
         async with asyncio.timeout(timeout_s):
@@ -52,16 +52,16 @@ async def dial(
         reason = f"cannot connect to {where}: {explain_os_error(error)}"
         raise ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name) from error
     if options.congestion_control is not None:
-        connection.send_by(options.congestion_control)
+        connection.set_congestion_control(options.congestion_control)
     return connection
 
 
 async def _connect_directly(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
     loop = asyncio.get_running_loop()
-    tls = options.tls_in_use if origin.secure else None
+    tls = options.tls_in_use if origin.is_secure else None
     early = options.early.take(origin) if options.early is not None else None
     if early is not None:
-        name = origin.host if origin.secure else None
+        name = origin.host if origin.is_secure else None
         _, connection = await loop.create_connection(make, sock=early, ssl=tls, server_hostname=name)
         return connection
     _, connection = await loop.create_connection(
@@ -75,7 +75,7 @@ async def _connect_directly(origin: Origin, make: Callable[[], Connection], opti
 
 
 def _is_address(host: str) -> bool:
-    """Whether there is only one address to try."""
+    """Return whether there is only one address to try."""
     try:
         ip_address(host)
     except ValueError:
@@ -88,7 +88,7 @@ async def _connect_by_proxy(
 ) -> Connection:
     """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
     loop = asyncio.get_running_loop()
-    if not origin.secure:
+    if not origin.is_secure:
         _, connection = await loop.create_connection(make, proxy.origin.host, proxy.origin.port)
         return connection
     transport, tunnel = await loop.create_connection(

@@ -33,7 +33,7 @@ class EarlySockets:
         self._origin: Origin | None = None
         self._sockets: list[socket.socket] = []
 
-    async def begin(self, origin: Origin) -> None:
+    async def connect(self, origin: Origin) -> None:
         """Begin to connect to ``origin``; what cannot be begun is left to whoever dials, who tells what is wrong."""
         loop = asyncio.get_running_loop()
         with suppress(OSError, UnicodeError):
@@ -42,14 +42,14 @@ class EarlySockets:
             )[0]
             self._origin = origin
             while len(self._sockets) < self.most:
-                begun = socket.socket(family, kind, protocol)
-                self._sockets.append(begun)
-                begun.setblocking(False)
-                if begun.connect_ex(address) not in (0, errno.EINPROGRESS):
+                connecting = socket.socket(family, kind, protocol)
+                self._sockets.append(connecting)
+                connecting.setblocking(False)
+                if connecting.connect_ex(address) not in (0, errno.EINPROGRESS):
                     return
 
-    async def handshake(self, origin: Origin) -> TcpInfo | None:
-        """What the kernel knows of the first connection once it is made; ``None`` where none is made in time."""
+    async def wait_for_handshake(self, origin: Origin) -> TcpInfo | None:
+        """Return what the kernel knows of the first connection once it is made; ``None`` where none is made in time."""
         if not self._sockets or origin != self._origin:
             return None
         first, loop, made = self._sockets[0], asyncio.get_running_loop(), asyncio.Event()
@@ -63,7 +63,7 @@ class EarlySockets:
         return read_tcp_info(first) if _is_connected(first) else None
 
     def take(self, origin: Origin) -> socket.socket | None:
-        """A socket that is connected to ``origin``; ``None`` where there is none any more."""
+        """Return a socket that is connected to ``origin``; ``None`` where there is none any more."""
         while self._sockets and origin == self._origin:
             taken = self._sockets.pop()
             if _is_connected(taken):
@@ -78,7 +78,7 @@ class EarlySockets:
 
 
 def _is_connected(candidate: socket.socket) -> bool:
-    """Whether the handshake is done, and the server has neither closed the connection nor said anything."""
+    """Return whether the handshake is done, and the server has neither closed the connection nor said anything."""
     try:
         candidate.getpeername()
         candidate.recv(1, socket.MSG_PEEK)

@@ -35,7 +35,7 @@ class FetchedAnswer:
 
     @property
     def stated_bytes(self) -> int | None:
-        """Size of the file that this answer to HEAD states.
+        """Return the size of the file that this answer to HEAD states.
 
         ``None`` where it states none, or 0, which programs answer that do not know.
         """
@@ -49,7 +49,7 @@ async def fetch(
     headers: Mapping[str, str],
     *,
     method: str = "GET",
-    seen: OnConnection | None = None,
+    on_connection: OnConnection | None = None,
 ) -> FetchedAnswer:
     """Ask until there is an answer that is neither a redirect nor an invitation to come back later.
 
@@ -60,7 +60,7 @@ async def fetch(
     tries = redirects = 0
     while True:
         try:
-            answer = await _send_once(url, options, headers, method, seen)
+            answer = await _send_once(url, options, headers, method, on_connection)
             if is_retryable_status(answer.head.status):
                 raise RefusedByServer(
                     f"the server answered {answer.head.status_line}",
@@ -81,7 +81,7 @@ async def fetch(
 
 
 async def _send_once(
-    url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, seen: OnConnection | None
+    url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, on_connection: OnConnection | None
 ) -> FetchedAnswer:
     single = _SingleExchange(make_request_head(method, url, options, {"Connection": "close", **headers}))
     unlimited = RateLimit(None, asyncio.get_running_loop())
@@ -93,8 +93,8 @@ async def _send_once(
     connection.send(single)
     try:
         await single.complete
-        if seen is not None:
-            seen(url.origin, connection.tcp_info())
+        if on_connection is not None:
+            on_connection(url.origin, connection.tcp_info())
     finally:
         connection.abort()
         await connection.closed

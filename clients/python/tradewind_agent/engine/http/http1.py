@@ -71,7 +71,7 @@ class ResponseHead:
 
     @property
     def status_line(self) -> str:
-        """Status for people, such as ``404 Not Found``."""
+        """Return the status for people, such as ``404 Not Found``."""
         phrase = _PHRASES.get(self.status)
         return f"{self.status} {phrase}" if phrase else str(self.status)
 
@@ -86,7 +86,7 @@ class ResponseHead:
 
     @property
     def until_close(self) -> bool:
-        """Whether the end of the connection is the end of the body."""
+        """Return whether the end of the connection is the end of the body."""
         return self.status not in _BODILESS and not {"content-length", "transfer-encoding"} & self.headers.keys()
 
 

@@ -33,19 +33,19 @@ class PatientSelector(selectors.DefaultSelector):
     ) -> None:
         super().__init__()
         self.patience_s = 0.0
-        self.hurried = False
+        self.is_hurried = False
         self._monotonic_s, self._sleep = monotonic_s, sleep
         self._looked_at_s = -math.inf
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         is_idle = timeout is None or timeout > 0
-        if is_idle and not self.hurried:
+        if is_idle and not self.is_hurried:
             left_s = self._looked_at_s + self.patience_s - self._monotonic_s()
             if left_s > 0:
                 self._sleep(left_s if timeout is None else min(left_s, timeout))
         found = super().select(timeout)
         if is_idle:
-            self.hurried = False
+            self.is_hurried = False
         self._looked_at_s = self._monotonic_s()
         return found
 
@@ -61,16 +61,16 @@ class PatientLoop(asyncio.SelectorEventLoop):
     def patience_s(self) -> float:
         return self._patient_selector.patience_s
 
-    def suit(self, rtt_s: float | None) -> None:
+    def adapt_to(self, rtt_s: float | None) -> None:
         """Be as patient as the round trip of the path permits."""
         self._patient_selector.patience_s = 0.0 if rtt_s is None else min(PATIENCE_SHARE * rtt_s, MAX_PATIENCE_S)
 
     def hurry(self) -> None:
         """More had come than one turn could take."""
-        self._patient_selector.hurried = True
+        self._patient_selector.is_hurried = True
 
 
 def running_patient_loop() -> PatientLoop | None:
-    """The running loop, if it is one of these."""
+    """Return the running loop, if it is one of these."""
     loop: Any = asyncio.get_running_loop()
     return loop if isinstance(loop, PatientLoop) else None

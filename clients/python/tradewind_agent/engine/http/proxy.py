@@ -24,13 +24,13 @@ class Proxy:
         UnusableSource : no URL, or a proxy that is itself to be reached by TLS.
         """
         url = Url.parse(text if "://" in text else f"http://{text}")
-        if url.origin.secure:
+        if url.origin.is_secure:
             raise UnusableSource(f"proxy {url.origin} wants TLS, which is not supported; use an http:// proxy")
         return cls(url.origin, url.login)
 
     def headers(self) -> dict[str, str]:
-        """``Proxy-Authorization``, where there is a login."""
-        return {"Proxy-Authorization": self.login.basic} if self.login is not None else {}
+        """Return ``Proxy-Authorization``, where there is a login."""
+        return {"Proxy-Authorization": self.login.authorization} if self.login is not None else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Proxies:
         )
 
     @classmethod
-    def always(cls, text: str) -> Self:
+    def for_all_schemes(cls, text: str) -> Self:
         """One proxy for everything."""
         proxy = Proxy.parse(text)
         return cls({"http": proxy, "https": proxy})
 
-    def leading_to(self, origin: Origin) -> Proxy | None:
-        """The proxy for ``origin``, or ``None`` to go straight there."""
+    def find_proxy(self, origin: Origin) -> Proxy | None:
+        """Return the proxy for ``origin``, or ``None`` to go straight there."""
         host = origin.host.lower()
         for entry in self.direct:
             name, _, port = entry.partition(":")

@@ -24,7 +24,7 @@ WORTH_BYTES = PART_BYTES // 4
 class RateLimited(Protocol):
     """A connection that has stopped because the bucket, or its part of it, was empty."""
 
-    def go_on(self) -> None: ...
+    def resume(self) -> None: ...
 
 
 class RateLimit:
@@ -58,39 +58,39 @@ class RateLimit:
         if self._waiting:
             self._wake_later()
 
-    def share(self, connection: RateLimited, most_bytes: int) -> int:
-        """Bytes that a connection may move at once, 1 at least and ``most_bytes`` at most."""
+    def compute_allowance(self, connection: RateLimited, most_bytes: int) -> int:
+        """Return the bytes that a connection may move at once, 1 at least and ``most_bytes`` at most."""
         if self._rate is None:
             return most_bytes
         self._fill()
         return max(int(min(most_bytes, self._tokens, self._parts.get(connection, math.inf))), 1)
 
-    def take(self, connection: RateLimited, moved_bytes: int) -> bool:
+    def count_moved(self, connection: RateLimited, moved_bytes: int) -> bool:
         """Count bytes that it has moved; whether it is to `wait` now: its part, or the bucket, is used up."""
         if self._rate is None:
             return False
         self._tokens -= moved_bytes
         if connection in self._parts:
             self._parts[connection] -= moved_bytes
-        return self.exhausted or self._parts.get(connection, math.inf) < self._worth
+        return self.is_exhausted or self._parts.get(connection, math.inf) < self._worth
 
     @property
-    def exhausted(self) -> bool:
-        """Whether who wants to move more has to `wait`: what is left is not worth a read."""
+    def is_exhausted(self) -> bool:
+        """Return whether who wants to move more has to `wait`: what is left is not worth a read."""
         if self._rate is None:
             return False
         self._fill()
         return self._tokens < self._worth
 
     def wait(self, connection: RateLimited) -> None:
-        """Call the connection's ``go_on`` once it is its turn again."""
+        """Call the connection's ``resume`` once it is its turn again."""
         self._parts.pop(connection, None)
         self._waiting[connection] = None
         if self._timer is None:
             self._wake_later()
 
-    def holds(self, connection: RateLimited) -> bool:
-        """Whether the connection waits here."""
+    def is_held(self, connection: RateLimited) -> bool:
+        """Return whether the connection waits here."""
         return connection in self._waiting
 
     def forget(self, connection: RateLimited) -> None:
@@ -137,6 +137,6 @@ class RateLimit:
             del self._waiting[connection]
             self._parts[connection] = self._tokens / len(woken)
         for connection in woken:
-            connection.go_on()
+            connection.resume()
         if self._waiting and self._timer is None:
             self._wake_later()

@@ -32,7 +32,7 @@ class ReceiverLoss:
         self._seen_s, self._packets, self._out_of_order = at_s, info.received_packets, info.out_of_order_packets
 
     def lost_bytes(self, info: TcpInfo) -> int:
-        """The packets lost, in bytes at the mean size of those received."""
+        """Return the packets lost, in bytes at the mean size of those received."""
         if not info.received_packets or info.received_bytes is None:
             return 0
         return round(self.lost_packets * info.received_bytes / info.received_packets)

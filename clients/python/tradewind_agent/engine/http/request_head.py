@@ -8,8 +8,8 @@ from tradewind_agent.engine.options import EngineOptions
 
 
 def make_request_head(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> RequestHead:
-    """A request for ``url``; plain http through a proxy is asked for by absolute URI (RFC 9112 §3.2.2)."""
-    proxy = options.proxies.leading_to(url.origin) if not url.origin.secure else None
+    """Return a request for ``url``; plain http through a proxy is asked for by absolute URI (RFC 9112 §3.2.2)."""
+    proxy = options.proxies.find_proxy(url.origin) if not url.origin.is_secure else None
     return RequestHead(
         method,
         url.target if proxy is None else str(url),

@@ -21,7 +21,7 @@ class RetryPolicy:
     longest_wait_s: float = 30.0
 
     def wait_s(self, tries: int, rng: random.Random, retry_after_s: float | None = None) -> float:
-        """Seconds to wait after the ``tries``-th fruitless try (1 for the first).
+        """Return the seconds to wait after the ``tries``-th fruitless try (1 for the first).
 
         Uniform between half of and the full exponential step, so that many clients do not come back at once.
         """
@@ -32,12 +32,12 @@ class RetryPolicy:
 
 
 def is_retryable_status(status: int) -> bool:
-    """Whether the same request may be answered otherwise later."""
+    """Return whether the same request may be answered otherwise later."""
     return status in _RETRYABLE_STATUS
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds asked for by ``Retry-After`` (a number or a date, RFC 9110 §10.2.3).
+    """Return the seconds asked for by ``Retry-After`` (a number or a date, RFC 9110 §10.2.3).
 
     A date is read against the server's own ``Date`` where it sent one, else against ``now``.
     """
@@ -49,7 +49,7 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
 
 
 def parse_http_date(text: str) -> datetime | None:
-    """An HTTP date, in UTC; ``None`` where it is none."""
+    """Return an HTTP date, in UTC; ``None`` where it is none."""
     try:
         date = parsedate_to_datetime(text)
     except ValueError:

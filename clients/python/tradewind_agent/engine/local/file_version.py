@@ -40,7 +40,7 @@ class FileVersion:
 
     @property
     def size_bytes(self) -> int | None:
-        """The size to plan ranges by."""
+        """Return the size to plan ranges by."""
         return self.identity.size_bytes
 
     @size_bytes.setter
@@ -48,30 +48,30 @@ class FileVersion:
         self.identity = replace(self.identity, size_bytes=size_bytes)
 
     @property
-    def due_bytes(self) -> int | None:
-        """The size that a body without a stated one must have: one that was cut looks complete."""
+    def required_bytes(self) -> int | None:
+        """Return the size that a body without a stated one must have: one that was cut looks complete."""
         return self.identity.size_bytes if self.identity.size_bytes is not None else _exact_size(self._job)
 
     @property
-    def as_answered(self) -> FileIdentity:
-        """The version by what answers alone say, which is what the journal notes of the bytes."""
+    def answered_identity(self) -> FileIdentity:
+        """Return the version by what answers alone say, which is what the journal notes of the bytes."""
         return replace(self._answered, size_bytes=self.identity.size_bytes)
 
     def resume(self, left: FileIdentity) -> None:
         """Go on with the version that an earlier run has left bytes of."""
         self._answered, self.validator = left, left.validator
-        self.identity = left.completed_by(self.identity)
+        self.identity = left.fill_from(self.identity)
 
-    def is_other(self, answered: FileIdentity, *, is_whole: bool) -> bool:
-        """Whether an answer is of another version. Parts must name the same one as the bytes that have come."""
+    def is_different(self, answered: FileIdentity, *, is_full: bool) -> bool:
+        """Return whether an answer is of another version. Parts must name the same one as the bytes that have come."""
         is_unproven = self.validator is not None and answered.validator != self.validator
-        return self.identity.contradicts(answered) or (is_unproven and not is_whole)
+        return self.identity.contradicts(answered) or (is_unproven and not is_full)
 
-    def learn(self, answered: FileIdentity, head: ResponseHead, *, is_other: bool) -> None:
+    def learn(self, answered: FileIdentity, head: ResponseHead, *, is_different: bool) -> None:
         """Note what an answer tells of the version."""
-        if is_other:
+        if is_different:
             self.sha256 = self._job.sha256
-        self._answered, self.identity = answered, answered.completed_by(self.identity)
+        self._answered, self.identity = answered, answered.fill_from(self.identity)
         if self._checks_sums and self.sha256 is None:
             self.sha256 = parse_repr_digest(head.headers.get("repr-digest", ""))
 
@@ -84,22 +84,28 @@ class FileVersion:
         """Begin with the version of an answer; no bytes of it have come."""
         self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
 
-    def objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
-        """Why an answer of ``size_bytes`` cannot be the file: another size is known, it is packed, or a web page."""
+    def find_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
+        """Return why an answer of ``size_bytes`` cannot be the file.
+
+        Another size is known, it is packed, or a web page.
+        """
         if self._job.may_be_folder and media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"
-        return None if coding == "identity" else self._objection_to_coding(coding, size_bytes)
+        return None if coding == "identity" else self._find_coding_objection(coding, size_bytes)
 
-    def _objection_to_coding(self, coding: str, size_bytes: int | None) -> str | None:
-        """Why a compressed answer is not the file: neither its name nor a known size says that it is stored so."""
-        due_bytes = self.due_bytes
-        if due_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
+    def _find_coding_objection(self, coding: str, size_bytes: int | None) -> str | None:
+        """Return why a compressed answer is not the file.
+
+        Neither its name nor a known size says that it is stored so.
+        """
+        required_bytes = self.required_bytes
+        if required_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
             return f"the server sends it as {coding} only, and tells no size without it; try --compress auto"
-        if None not in (size_bytes, due_bytes) and size_bytes != due_bytes:
-            return f"the server sends {due_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
+        if None not in (size_bytes, required_bytes) and size_bytes != required_bytes:
+            return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
 
 

@@ -32,7 +32,7 @@ class FileIdentity:
     has_strong_time: bool = False
 
     @classmethod
-    def of_answer(cls, fields: HeaderFields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
+    def from_answer(cls, fields: HeaderFields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
         """Read the version from the header of an answer that arrived ``now``."""
         last_modified = fields.get("last-modified") or None
         return cls(
@@ -43,14 +43,14 @@ class FileIdentity:
         )
 
     def contradicts(self, other: Self) -> bool:
-        """Whether both say something about the same thing and differ. An ETag outweighs the time."""
+        """Return whether both say something about the same thing and differ. An ETag outweighs the time."""
         if self.size_bytes is not None and other.size_bytes is not None and self.size_bytes != other.size_bytes:
             return True
         if self.etag is not None and other.etag is not None:
             return self.etag != other.etag
         return None not in (self.last_modified, other.last_modified) and self.last_modified != other.last_modified
 
-    def completed_by(self, other: Self) -> "FileIdentity":
+    def fill_from(self, other: Self) -> "FileIdentity":
         """Return the same with its gaps filled from ``other``."""
         last_modified = self if self.last_modified is not None else other
         return FileIdentity(

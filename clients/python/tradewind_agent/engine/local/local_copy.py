@@ -19,10 +19,10 @@ class LocalState(Enum):
 def inspect_local_copy(
     job: DownloadJob, listed: FileIdentity, part: PartFile
 ) -> tuple[LocalState | None, RangeSet, FileIdentity]:
-    """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
+    """Return the state of the local file (``None``: absent or partial), the received ranges, and their version.
 
-    A part of another version than the listing tells is thrown away, and so is one of which nothing tells the version.
-    The part stays held for this run.
+    A part of another version than the listed one is thrown away, and so is a part of unknown version.
+    The part stays locked for this run.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def inspect_local_copy(
 
 
 def matches_remote(job: DownloadJob, on_server: FileIdentity, *, at_any_time: bool = False) -> bool:
-    """Whether the local file has the size and, unless ``at_any_time``, the time of modification of the server's."""
+    """Return whether the local file has the server's size and, unless ``at_any_time``, its modification time."""
     try:
         found = job.destination.stat()
     except OSError:
@@ -63,7 +63,7 @@ def matches_remote(job: DownloadJob, on_server: FileIdentity, *, at_any_time: bo
 
 
 def has_sha256(job: DownloadJob, sha256: str) -> bool:
-    """Whether the bytes of the local file have this sum; reads all of it."""
+    """Return whether the bytes of the local file have this sum; reads all of it."""
     try:
         return compute_sha256(job.destination) == sha256
     except OSError:

@@ -25,7 +25,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 
 
 def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
-    """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
+    """Return the error to raise: the whole transfer stops where no file could be written, else only this file fails."""
     words = explain_os_error(error)
     if error.errno in _STOPPING:
         advice = "make room and run the same command again, what was received is kept"
@@ -50,7 +50,7 @@ def reject_special_file(destination: Path) -> None:
 
 
 def compute_sha256(path: Path) -> str:
-    """Hex digest of a file.
+    """Return the hex digest of a file.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def compute_sha256(path: Path) -> str:
 
 
 def compute_sha256_of_descriptor(fd: int) -> str:
-    """Hex digest of an open file, from its first byte."""
+    """Return the hex digest of an open file, from its first byte."""
     digest, position = sha256(), 0
     while block := os.pread(fd, _HASH_BLOCK_BYTES, position):
         digest.update(block)

@@ -49,7 +49,7 @@ class LocalFirst(FileTransfer):
             return
         self._version.resume(identity)
         if self._version.size_bytes is not None:
-            self._undealt = self._received.missing_of(self._version.size_bytes)
+            self._undealt = self._received.find_missing(self._version.size_bytes)
         is_here_already = self._local in (LocalState.CURRENT, LocalState.PRESENT)
         if is_here_already and self._version.sha256 is not None:
             self._compare_sum()
@@ -71,7 +71,7 @@ class LocalFirst(FileTransfer):
         elif state is LocalState.RECEIVED and self._is_all_received:
             self._publish()
         else:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def _compare_sum(self) -> None:
         """Keep the file that is here if it has the sum that is known, else fetch it."""
@@ -81,13 +81,13 @@ class LocalFirst(FileTransfer):
 
     def _compared(self, outcome: Future[object]) -> None:
         self._comparing = False
-        if outcome.cancelled() or self.over:
+        if outcome.cancelled() or self.is_over:
             return
         if outcome.exception() is None and outcome.result():
             self._skip()
         else:
-            self.host.available(self)
+            self.host.make_available(self)
 
     def _skip(self) -> None:
-        self.over = True
-        self.host.done(self, skipped=True)
+        self.is_over = True
+        self.host.note_done(self, skipped=True)

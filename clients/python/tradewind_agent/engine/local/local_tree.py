@@ -36,7 +36,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
                 continue
             found = path.stat()
             if not stat.S_ISDIR(found.st_mode):
-                yield _look_at_file(path, found)
+                yield _classify_file(path, found)
             elif (identity := _identity(found)) in above:
                 yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
             else:
@@ -55,7 +55,7 @@ def _children(folder: Path, above: _Identities) -> list[tuple[Path, _Identities]
         return [(folder / name, above) for name in sorted((entry.name for entry in scan), reverse=True)]
 
 
-def _look_at_file(path: Path, found: os.stat_result) -> Path | Omission:
+def _classify_file(path: Path, found: os.stat_result) -> Path | Omission:
     if not stat.S_ISREG(found.st_mode):
         return Omission(str(path), _IS_SPECIAL, OmissionKind.NOT_A_FILE)
     if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):

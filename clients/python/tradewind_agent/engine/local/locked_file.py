@@ -25,8 +25,8 @@ def create_locked(path: Path) -> int | None:
 
     Raises
     ------
-    LocksMissing : nothing was created.
-    HeldElsewhere, OSError
+    LocksUnsupported : nothing was created.
+    LockedElsewhere, OSError
     """
     try:
         fd = os.open(path, _CREATE, 0o666)
@@ -49,7 +49,7 @@ def open_locked(path: Path) -> int | None:
 
     Raises
     ------
-    HeldElsewhere, LocksMissing, OSError
+    LockedElsewhere, LocksUnsupported, OSError
     """
     for _ in range(_MOST_RIVALS):
         try:
@@ -85,7 +85,7 @@ def _lock(path: Path, fd: int) -> bool:
 
 
 def has_name(path: Path, fd: int) -> bool:
-    """Whether ``path`` is the open file, and not another one that has taken its name."""
+    """Return whether ``path`` is the open file, and not another one that has taken its name."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -73,14 +73,14 @@ class Publisher:
         self._waiting: list[tuple[Publication, OnPublished]] = []
         self._busy = False
 
-    def publish(self, publication: Publication, told: OnPublished) -> None:
+    def publish(self, publication: Publication, on_published: OnPublished) -> None:
         """Publish as soon as may be; nobody is told once the publisher is closed."""
         if not publication.is_small:
-            self._begin([(publication, told)])
+            self._start([(publication, on_published)])
             return
         if len(self._waiting) >= _MOST_TOGETHER:
             publication.part.close()  # opened again in its turn: the disk is slower than the path
-        self._waiting.append((publication, told))
+        self._waiting.append((publication, on_published))
         if not self._busy:
             self._go_on()
 
@@ -92,19 +92,19 @@ class Publisher:
         batch, self._waiting = self._waiting[:_MOST_TOGETHER], self._waiting[_MOST_TOGETHER:]
         self._busy = bool(batch)
         if batch:
-            self._begin(batch).add_done_callback(lambda _: self._go_on())
+            self._start(batch).add_done_callback(lambda _: self._go_on())
 
-    def _begin(self, batch: Sequence[tuple[Publication, OnPublished]]) -> "asyncio.Future[Outcomes]":
-        def tell(running: "asyncio.Future[Outcomes]") -> None:
+    def _start(self, batch: Sequence[tuple[Publication, OnPublished]]) -> "asyncio.Future[Outcomes]":
+        def notify(running: "asyncio.Future[Outcomes]") -> None:
             defect = running.exception()
             outcomes = running.result() if defect is None else [defect] * len(batch)
-            for (_, told), outcome in zip(batch, outcomes, strict=True):
-                told(outcome)
+            for (_, on_published), outcome in zip(batch, outcomes, strict=True):
+                on_published(outcome)
 
         running = self._run_blocking(
             partial(publish_together, [publication for publication, _ in batch], durable=self._durable)
         )
-        running.add_done_callback(tell)
+        running.add_done_callback(notify)
         return running
 
 
@@ -129,7 +129,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
 
     each(_complete)
     if durable and len(publications) > 1:
-        each(lambda publication: publication.part.write_back())
+        each(lambda publication: publication.part.start_writeback())
     if durable:
         each(lambda publication: publication.part.sync())
     each(lambda publication: publication.part.name())
@@ -151,7 +151,7 @@ def _complete(publication: Publication) -> None:
 def _sync_folders(publication: Publication, synced: set[Path]) -> None:
     """Each folder once."""
     part = publication.part
-    for folder in (part.destination.parent, *part.grown_folders):
+    for folder in (part.destination.parent, *part.changed_folders):
         if folder not in synced:
             try:
                 sync_folder(folder)
@@ -161,7 +161,7 @@ def _sync_folders(publication: Publication, synced: set[Path]) -> None:
 
 
 def parse_repr_digest(repr_digest: str) -> str | None:
-    """Hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
+    """Return the hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
     for member in repr_digest.split(","):
         name, _, value = member.strip().partition("=")
         if name.lower() == "sha-256":

@@ -62,8 +62,8 @@ class RangeSet:
         self._ranges[0] = ByteRange(cut + 1, last)
         return ByteRange(first, cut)
 
-    def missing_of(self, size_bytes: int) -> "RangeSet":
-        """What lies within ``0 … size_bytes − 1`` but not in this set."""
+    def find_missing(self, size_bytes: int) -> "RangeSet":
+        """Return what lies within ``0 … size_bytes − 1`` but not in this set."""
         missing = RangeSet()
         position = 0
         for first, last in self._ranges:
@@ -73,7 +73,7 @@ class RangeSet:
         return missing
 
     def covers(self, size_bytes: int) -> bool:
-        """Whether every byte of a file of ``size_bytes`` is in."""
+        """Return whether every byte of a file of ``size_bytes`` is in."""
         return size_bytes == 0 or (
             bool(self._ranges) and self._ranges[0].first == 0 <= size_bytes - 1 <= self._ranges[0].last
         )

@@ -60,8 +60,8 @@ class PartFile:
     def __init__(self, destination: Path, source: str = "") -> None:
         self.destination = destination
         self.source = source
-        self.journalled = True
-        self.grown_folders: tuple[Path, ...] = ()
+        self.has_journal = True
+        self.changed_folders: tuple[Path, ...] = ()
         self._fd: int | None = None
         self._closed: tuple[int, ...] | None = None  # as the part with this run's bytes was when it was closed
         self._has_locks = True
@@ -80,9 +80,9 @@ class PartFile:
         PartInUse : another run is writing it.
         FileFault, StorageFailed : it cannot be opened.
         """
-        self.journalled = os.path.lexists(journal_path(self.destination))
-        with self._in_words(), suppress(LocksUnsupported):
-            if not self._hold_left():
+        self.has_journal = os.path.lexists(journal_path(self.destination))
+        with self._translate_errors(), suppress(LocksUnsupported):
+            if not self._lock_existing():
                 return None
             left = read_journal(self.destination, self.source)
             if left is not None and left[0].validator is not None:
@@ -106,10 +106,10 @@ class PartFile:
                 self._fd = create_locked(self._path)
                 if self._fd is not None:
                     return
-                if self._hold_left():
+                if self._lock_existing():
                     self._remove()
             except FileNotFoundError:  # the first file of its folder
-                self.grown_folders = make_folders(self._path.parent)
+                self.changed_folders = make_folders(self._path.parent)
             except LocksUnsupported:
                 self._has_locks = False
                 self._path = self._path.with_name(f"{self._path.name}-{uuid4().hex[:8]}")
@@ -126,7 +126,7 @@ class PartFile:
             self._closed = closed
             raise FileFault(f"the part of {self.destination} was taken away; copy it again", retryable=False)
 
-    def _hold_left(self) -> bool:
+    def _lock_existing(self) -> bool:
         """Hold the part that is there, if there is one."""
         self._fd = open_locked(self._path)
         return self._fd is not None
@@ -153,14 +153,14 @@ class PartFile:
 
         Nothing is noted either of bytes that no later run could go on with.
         """
-        with self._in_words(), self._lock:
+        with self._translate_errors(), self._lock:
             if self._fd is None or not self._has_locks or identity.validator is None:
                 return
             os.fdatasync(self._fd)
-            self.journalled = True
+            self.has_journal = True
             write_journal(self.destination, self.source, identity, received)
 
-    def leave(self, identity: FileIdentity, received: RangeSet) -> None:
+    def close_for_resume(self, identity: FileIdentity, received: RangeSet) -> None:
         """Close; what was received is noted for another run, or goes where none could use it."""
         if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
             self.discard()
@@ -168,8 +168,8 @@ class PartFile:
         self.close()
 
     def sha256(self) -> str:
-        """Hex digest of the whole part, read back from disk or page cache."""
-        with self._for_good() as fd:
+        """Return the hex digest of the whole part, read back from disk or page cache."""
+        with self._open_for_publishing() as fd:
             return compute_sha256_of_descriptor(fd)
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
@@ -179,7 +179,7 @@ class PartFile:
         ------
         FileFault : somebody has taken the part away or cut it; what is left is thrown away.
         """
-        with self._for_good() as fd:
+        with self._open_for_publishing() as fd:
             part_bytes = os.fstat(fd).st_size
             if part_bytes > size_bytes:
                 os.ftruncate(fd, size_bytes)  # an earlier run's part of a longer version
@@ -189,15 +189,15 @@ class PartFile:
             self.discard()
             raise FileFault(f"the part has {part_bytes} of {size_bytes} bytes; it was cut meanwhile", retryable=False)
 
-    def write_back(self) -> None:
+    def start_writeback(self) -> None:
         """Have the system begin to write the part to the disk, where the sync will find it done."""
         if hasattr(os, "posix_fadvise"):
-            with self._for_good() as fd:
+            with self._open_for_publishing() as fd:
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def sync(self) -> None:
         """Return when the part survives a power cut."""
-        with self._for_good() as fd:
+        with self._open_for_publishing() as fd:
             os.fsync(fd)
 
     def name(self) -> None:
@@ -207,23 +207,23 @@ class PartFile:
         ------
         FileFault : something that is no file has come to stand there, or the part is not this run's any more.
         """
-        with self._for_good() as fd:
+        with self._open_for_publishing() as fd:
             reject_special_file(self.destination)
             if not has_name(self._path, fd):
                 raise FileFault(f"the part of {self.destination} was replaced; copy it again", retryable=False)
             self._path.replace(self.destination)
-            if self.journalled and self._has_locks:  # while the lock is held: then it is no other run's
+            if self.has_journal and self._has_locks:  # while the lock is held: then it is no other run's
                 journal_path(self.destination).unlink(missing_ok=True)
         self.close()
 
     @contextmanager
-    def _for_good(self) -> Iterator[int]:
-        """The part's descriptor, for one step of its publishing."""
-        with self._in_words(), self._lock:
+    def _open_for_publishing(self) -> Iterator[int]:
+        """Return the part's descriptor, for one step of its publishing."""
+        with self._translate_errors(), self._lock:
             yield self._open()
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Have what the system refuses raised as the agent's own errors."""
         try:
             yield
@@ -240,8 +240,8 @@ class PartFile:
         PartInUse : another run is writing it.
         FileFault, StorageFailed : it cannot be removed.
         """
-        with self._in_words(), self._lock, suppress(LocksUnsupported):
-            if self._fd is not None or self._hold_left():
+        with self._translate_errors(), self._lock, suppress(LocksUnsupported):
+            if self._fd is not None or self._lock_existing():
                 self._remove()
             else:
                 journal_path(self.destination).unlink(missing_ok=True)

@@ -72,7 +72,7 @@ def _parse_row(row: object) -> PermittedConnections | None:
 
 
 def _make_key(origin: Origin, credentials: Credentials) -> str:
-    """Origin and user name; a server may permit more to some users."""
+    """Return the origin and user name; a server may permit more to some users."""
     if origin in credentials.tokens:
         return f"{origin} with a token"
     login = credentials.by_host.get(origin.host)

@@ -87,14 +87,14 @@ class OriginLimits:
 
     @property
     def permitted(self) -> int | None:
-        """Connections at once; ``None`` while nothing was refused."""
+        """Return the connections at once; ``None`` while nothing was refused."""
         if self._permitted is not None:
             raised = int((self._clock_s() - self._changed_s) / RAISE_S)
             self._permitted += raised
             self._changed_s += raised * RAISE_S
         return self._permitted
 
-    def to_remember(self) -> PermittedConnections | None:
+    def get_known_limit(self) -> PermittedConnections | None:
         """Return the limit for the next run; ``None`` where nothing was refused."""
         if self.permitted is None or self._refused_at_s is None:
             return None
@@ -114,7 +114,7 @@ class OriginLimits:
         return SendContext(self._step, pipeline, in_use, self.started)
 
     def was_alone(self, sent: SendContext) -> bool:
-        """Whether nothing else was asked of the origin between this request and now."""
+        """Return whether nothing else was asked of the origin between this request and now."""
         return sent.in_use == 1 and sent.started == self.started
 
     def note_served(self, file: Hashable) -> None:
@@ -156,7 +156,7 @@ class OriginLimits:
                 self._apply(burst)
 
     def _burst_of(self, sent: SendContext, in_use: int) -> _Burst | None:
-        """The burst that a refusal belongs to; ``None`` for one that was sent under an older limit."""
+        """Return the burst that a refusal belongs to; ``None`` for one that was sent under an older limit."""
         if self._permitted is not None:
             self._changed_s = self._clock_s()
         burst, in_use = self._burst, max(in_use, sent.in_use)
@@ -185,5 +185,5 @@ class OriginLimits:
         self._refused_at_s = time.time()
 
     def may_test_now(self) -> bool:
-        """Whether to pause the others for a file that may be forbidden, rather than test it when they are done."""
+        """Return whether to pause other files to retry one that may be forbidden; else it is retried after them."""
         return self.forbidden_files < MOST_PROMPT_TESTS

@@ -31,10 +31,10 @@ class ExpectedAnswer(Protocol):
     """What is known of an answer before it comes."""
 
     def is_met_by(self, head: ResponseHead) -> bool | None:
-        """Whether ``head`` is such an answer; ``None`` where it says nothing, like an error status."""
+        """Return whether ``head`` is such an answer; ``None`` where it says nothing, like an error status."""
 
     def differs_from(self, other: "ExpectedAnswer") -> bool:
-        """Whether no answer can meet both."""
+        """Return whether no answer can meet both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ class PipelineTrial:
 
     @property
     def is_running(self) -> bool:
-        """Whether several requests are under way and the verdict is still to come."""
+        """Return whether several requests are under way and the verdict is still to come."""
         return len(self.members) > 1 and self._verdict is None
 
     def close(self) -> None:
         """No more members: the requests leave now."""
         self.is_open = False
 
-    def takes(self, exchange: PipelinedExchange) -> bool:
-        """Whether ``exchange`` can be a member; its request may be changed to set it apart from the others."""
+    def can_take(self, exchange: PipelinedExchange) -> bool:
+        """Return whether ``exchange`` can be a member; its request may be changed to set it apart from the others."""
         if not self.is_open or len(self.members) >= self.limit:
             return False
         if not self.members:
@@ -137,7 +137,7 @@ class PipelineTrial:
 
     def settle(self) -> None:
         """Pass the verdict once every member has ended."""
-        if self.is_running and all(member.ended for member in self.members):
+        if self.is_running and all(member.is_finished for member in self.members):
             self.end(TrialVerdict.PROVED if self._is_clear else TrialVerdict.OPEN)
 
     def end(self, verdict: TrialVerdict) -> None:
@@ -158,7 +158,7 @@ class TrialExchange:
         self.inner = inner
         self.request = inner.request
         self.payload: Payload | None = inner.payload
-        self.ended = self.is_held = False
+        self.is_finished = self.is_held = False
         self._trial = trial
         self._passed_on = False
 
@@ -185,7 +185,7 @@ class TrialExchange:
             self.inner.on_data(data)
 
     def on_end(self) -> None:
-        self.ended = True
+        self.is_finished = True
         if not self.is_held:
             if self._passed_on:
                 self.inner.on_end()
@@ -204,7 +204,7 @@ class TrialExchange:
 
     def release(self, *, confirmed: bool) -> None:
         """End the hold: the answer is this file's, or may be another's. One that is still coming is lost later."""
-        if not self.ended:
+        if not self.is_finished:
             return
         self.is_held = False
         if confirmed:

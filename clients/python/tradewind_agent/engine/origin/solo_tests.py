@@ -45,8 +45,8 @@ class SoloTests:
         self._is_late = False
 
     @property
-    def bars_others(self) -> bool:
-        """Whether no other request may be sent to the origin now."""
+    def blocks_others(self) -> bool:
+        """Return whether no other request may be sent to the origin now."""
         return self._pipeline is not None or self._pausing is not None
 
     def add(self, file: FileTransfer) -> None:
@@ -59,13 +59,13 @@ class SoloTests:
             self._pipeline = None
             if self._limits.is_load_proven:
                 self._release()
-        while self._suspects and self._suspects[0].over:
+        while self._suspects and self._suspects[0].is_over:
             self._suspects.popleft()
         if not self._suspects or self._pipeline is not None or self._limits.is_held:
             return
         if any(pipeline.is_busy and pipeline.origin == self._origin for pipeline in self._host.pipelines):
             if self._pausing is None and not self._is_late and self._limits.may_test_now():
-                self._pausing = self._loop.call_later(MAX_PAUSE_S, self._give_way)
+                self._pausing = self._loop.call_later(MAX_PAUSE_S, self._stop_pausing)
             return
         is_prompt = self._pausing is not None or (self._limits.may_test_now() and not self._is_late)
         if is_prompt or not self._has_other_work(self._origin):
@@ -79,15 +79,15 @@ class SoloTests:
             self._pausing.cancel()
             self._pausing = None
         file = self._suspects.popleft()
-        pipeline = min(idle, key=lambda pipeline: pipeline.origin != self._origin or not pipeline.connected)
-        file.waiting = False
+        pipeline = min(idle, key=lambda pipeline: pipeline.origin != self._origin or not pipeline.is_connected)
+        file.is_waiting = False
         exchange = file.take(1, pipeline.range_bytes)
         if exchange is None:
             return
         self._pipeline = pipeline
-        pipeline.give(exchange)
+        pipeline.assign(exchange)
 
-    def _give_way(self) -> None:
+    def _stop_pausing(self) -> None:
         """The others take too long: go on with them, and test when they are done."""
         self._pausing = None
         self._is_late = True
@@ -97,9 +97,9 @@ class SoloTests:
         """Others were refused because of the load: request them as any file."""
         while self._suspects:
             file = self._suspects.popleft()
-            if not file.over:
-                file.waiting = False
-                file.host.available(file)
+            if not file.is_over:
+                file.is_waiting = False
+                file.host.make_available(file)
 
     def close(self) -> None:
         if self._pausing is not None:

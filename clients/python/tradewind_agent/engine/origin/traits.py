@@ -43,11 +43,11 @@ class OriginTraits:
             self.pipelining = self.pipelining and self.open_trials < _MOST_OPEN_TRIALS
 
     def trial_limit(self, window: int) -> int:
-        """Most requests of the next trial for a pipeline of ``window`` requests."""
+        """Return the most requests of the next trial for a pipeline of ``window`` requests."""
         return min(window, 2 if self.proved_depth == 1 else _DEEPER * self.proved_depth)
 
     def window(self, pipelining: int, answered: int) -> int:
-        """Requests that may be in flight on a connection that has ``answered`` so far, at least one."""
+        """Return the requests that may be in flight on a connection that has ``answered`` so far, at least one."""
         window = max(pipelining, 1) if self.pipelining else 1
         if self.requests_per_connection is not None:
             window = min(window, self.requests_per_connection - answered)

@@ -38,14 +38,14 @@ class ProbedAddress:
 class IndexClient:
     """Asks for index pages, a few at once.
 
-    ``seen`` : called with each connection that an index came over.
+    ``on_connection`` : called with each connection that an index came over.
     """
 
-    def __init__(self, options: EngineOptions, seen: OnConnection | None = None) -> None:
+    def __init__(self, options: EngineOptions, on_connection: OnConnection | None = None) -> None:
         self._options = options
         # Where there is no answer to such a question, the transfer itself will say what is wrong.
         self._once = replace(options, retry=replace(options.retry, most_tries=1))
-        self._seen = seen
+        self._on_connection = on_connection
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
     async def read(self, url: Url) -> tuple[Url, IndexPage]:
@@ -73,7 +73,7 @@ class IndexClient:
     async def _fetch(self, url: Url, headers: dict[str, str]) -> FetchedAnswer:
         try:
             async with self._gate:
-                return await fetch(url, self._options, headers, seen=self._seen)
+                return await fetch(url, self._options, headers, on_connection=self._on_connection)
         except FileFault as fault:
             raise UnusableSource(f"cannot list {url}: {fault}") from fault
 
@@ -88,7 +88,7 @@ class IndexClient:
             return source
         return answer.url if answer.url.is_folder_of(source) else source
 
-    async def look_at(self, url: Url) -> ProbedAddress | None:
+    async def probe(self, url: Url) -> ProbedAddress | None:
         """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not tell.
 
         A folder redirects to itself with a slash, or answers with its index.

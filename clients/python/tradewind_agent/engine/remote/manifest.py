@@ -22,7 +22,7 @@ class ManifestEntry:
 
 
 def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
-    """Entries of a manifest; blank lines and lines that begin with ``#`` are left out.
+    """Return the entries of a manifest; blank lines and lines that begin with ``#`` are left out.
 
     Relative paths are file names, not URLs: they are escaped and looked up below ``base``.
 
@@ -59,7 +59,7 @@ def _parse_entry(line: str, base: Url | None, where: str) -> ManifestEntry:
 
 
 def _parse_place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
-    """URL and destination path of one line."""
+    """Return the URL and destination path of one line."""
     if text.startswith(("http://", "https://")):
         url = Url.parse(text)
         return url, check_segment(url.name, where)
@@ -70,4 +70,4 @@ def _parse_place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
     if text.startswith("/"):
         raise UnsafeName(f"{where} lists {text!r}, an absolute path: nothing was copied")
     path = "/".join(check_segment(segment, where) for segment in text.removeprefix("./").split("/"))
-    return base.below(path), path
+    return base.join_path(path), path

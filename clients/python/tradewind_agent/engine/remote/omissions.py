@@ -44,7 +44,7 @@ class ListingRules:
     links: LinkRule = LinkRule.REPORT
     skip_unreadable: bool = False
 
-    def accept(self, omission: Omission) -> bool:
+    def is_accepted(self, omission: Omission) -> bool:
         """Return whether the user has agreed to leave this out."""
         if omission.kind is OmissionKind.LINK:
             return self.links is LinkRule.SKIP

@@ -72,7 +72,7 @@ class RemoteTree:
         self._on_folders = on_folders
         self._folders_read = 0
         self._found: set[str] = set()
-        self._linked: list[Omission] = []
+        self._outside_links: list[Omission] = []
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
 
@@ -86,8 +86,8 @@ class RemoteTree:
         """
         await self._walk(_Folder(source, destination))
         # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
-        self.omissions.extend(each for each in self._linked if each.place not in self._found)
-        self._linked.clear()
+        self.omissions.extend(each for each in self._outside_links if each.place not in self._found)
+        self._outside_links.clear()
 
     async def _walk(self, source: _Folder) -> None:
         """Read the index pages of ``source`` and of all folders below it."""
@@ -100,8 +100,8 @@ class RemoteTree:
             block, waiting = waiting[:_FOLDERS_AT_ONCE], waiting[_FOLDERS_AT_ONCE:]
             self._folders_read += len(block)
             self._on_folders(len(block))
-            for below in await asyncio.gather(*(self._read(folder) for folder in block)):
-                waiting.extend(below)
+            for join_path in await asyncio.gather(*(self._read(folder) for folder in block)):
+                waiting.extend(join_path)
 
     def _leave_out(self, place: Url, reason: str, kind: OmissionKind) -> None:
         self.omissions.append(Omission(str(place), reason, kind))
@@ -125,10 +125,10 @@ class RemoteTree:
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
         self._found.add(str(url))
-        self._linked.extend(page.left_out)
+        self._outside_links.extend(page.left_out)
         return [
             child
-            for entry in await self._settle(url, page.entries)
+            for entry in await self._resolve_unclear(url, page.entries)
             if (child := self._take(folder, url, entry)) is not None
         ]
 
@@ -154,7 +154,7 @@ class RemoteTree:
         )
         return None
 
-    async def _settle(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
+    async def _resolve_unclear(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
         """Return the entries with those that may be folders asked for: some of them, or all if one is a folder."""
         unsettled = [entry for entry in entries if entry.may_be_folder]
         # Names without an extension first: of these most folders are.
@@ -162,30 +162,30 @@ class RemoteTree:
         settled: dict[str, ListingEntry] = {}
         first = list(islice(unsettled, _ENTRIES_LOOKED_AT))
         for block in (first, unsettled[len(first) :]):
-            settled |= zip((each.name for each in block), await self._look_at(url, block), strict=True)
+            settled |= zip((each.name for each in block), await self._probe_entries(url, block), strict=True)
             if not any(entry.is_folder for entry in settled.values()):
                 break
         return [settled.get(entry.name, entry) for entry in entries]
 
-    async def _look_at(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
-        found = await asyncio.gather(*(self._client.look_at(_address_of(url, entry)) for entry in entries))
-        return [_apply_probe(entry, looked) for entry, looked in zip(entries, found, strict=True)]
+    async def _probe_entries(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
+        found = await asyncio.gather(*(self._client.probe(_address_of(url, entry)) for entry in entries))
+        return [_apply_probe(entry, probe) for entry, probe in zip(entries, found, strict=True)]
 
 
-def _apply_probe(entry: ListingEntry, looked: ProbedAddress | None) -> ListingEntry:
+def _apply_probe(entry: ListingEntry, probe: ProbedAddress | None) -> ListingEntry:
     """Return an entry with what the server has said of it."""
-    if looked is None:
+    if probe is None:
         return entry
-    if looked.folder is not None:
-        return replace(entry, is_folder=True, target=looked.folder.target, may_be_folder=False)
-    trust = entry.size_trust if looked.size_bytes is None else SizeTrust.LISTED
-    return replace(entry, size_bytes=looked.size_bytes, size_trust=trust, may_be_folder=False)
+    if probe.folder is not None:
+        return replace(entry, is_folder=True, target=probe.folder.target, may_be_folder=False)
+    trust = entry.size_trust if probe.size_bytes is None else SizeTrust.LISTED
+    return replace(entry, size_bytes=probe.size_bytes, size_trust=trust, may_be_folder=False)
 
 
 def _address_of(folder: Url, entry: ListingEntry) -> Url:
     if entry.target is not None:
         return Url(folder.origin, entry.target, folder.login)
-    return folder.below(entry.name, is_folder=entry.is_folder)
+    return folder.join_path(entry.name, is_folder=entry.is_folder)
 
 
 def _last_name(folder: Url) -> str:

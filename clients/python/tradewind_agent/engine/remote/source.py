@@ -42,7 +42,7 @@ async def list_downloads(
     destination: Path,
     options: EngineOptions,
     *,
-    seen: OnConnection | None = None,
+    on_connection: OnConnection | None = None,
     on_folders: OnFolders = lambda _: None,
     into_folder: bool = False,
 ) -> DownloadList:
@@ -52,14 +52,14 @@ async def list_downloads(
 
     ``destination`` is the file's own name for a single file, unless it is a folder or ``into_folder`` says it is to be;
     else the folder to fill.
-    ``seen`` is told of each connection that an index came over, ``on_folders`` of how many more folders are read.
+    ``on_connection`` is called with each connection that carried an index, ``on_folders`` with a count of folders.
 
     Raises
     ------
     UnusableSource : an index page that does not answer or is not understood, or two files of one name.
     UnsafeName : an index that lists a name outside its folder.
     """
-    client = IndexClient(options, seen)
+    client = IndexClient(options, on_connection)
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
     is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
     if len(sources) == 1 and sources[0].name and not is_folder:
@@ -124,13 +124,13 @@ def _require_one_file(sources: Sequence[Path], destination: Url) -> Path:
 
 def _list_below(source: Path, folder: Url, links: LinkRule) -> Iterator[UploadJob | Omission]:
     if source.is_file():
-        yield _make_upload(source, folder.below(source.name))
+        yield _make_upload(source, folder.join_path(source.name))
     elif source.is_dir():
         for found in list_tree(source, links):
             if isinstance(found, Omission):
                 yield found
             else:
-                yield _make_upload(found, folder.below(found.relative_to(source).as_posix()))
+                yield _make_upload(found, folder.join_path(found.relative_to(source).as_posix()))
     else:
         raise UnusableSource(f"{source} is neither a file nor a folder")
 

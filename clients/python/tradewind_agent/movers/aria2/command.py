@@ -7,14 +7,14 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.movers.command_line import ParsedWords
 
 
-def list_addresses(given: ParsedWords) -> tuple[str, ...]:
+def list_addresses(words: ParsedWords) -> tuple[str, ...]:
     """One address a download: of an input file's lines, where tabs part mirrors, else of the command line.
 
     Raises
     ------
     InvalidValue : an input file that cannot be read.
     """
-    listed = given.last("input-file")
+    listed = words.last("input-file")
     if listed is not None and listed != "-":
         try:
             text = Path(listed).read_text(encoding="utf-8")
@@ -22,18 +22,18 @@ def list_addresses(given: ParsedWords) -> tuple[str, ...]:
             raise InvalidValue("aria2c", f"cannot read its input file {listed}: {failure}") from None
         lines = (line for line in text.splitlines() if line.strip() and not line.startswith((" ", "\t", "#")))
         return tuple(line.split("\t")[0].strip() for line in lines)
-    separate = given.last("force-sequential") in ("", "true")
-    return given.places if separate else given.places[:1]  # several on one line are mirrors of one file
+    separate = words.last("force-sequential") in ("", "true")
+    return words.places if separate else words.places[:1]  # several on one line are mirrors of one file
 
 
-def read_configuration(given: ParsedWords, environment: Mapping[str, str]) -> Sequence[str]:
-    """Lines of the configuration file that aria2c would read."""
-    if "no-conf" in given.options:
+def read_configuration(words: ParsedWords, environment: Mapping[str, str]) -> Sequence[str]:
+    """Return the lines of the configuration file that aria2c would read."""
+    if "no-conf" in words.options:
         return ()
     home = Path(environment.get("HOME", ""))
     places = [home / ".aria2" / "aria2.conf"]
     places.append(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "aria2" / "aria2.conf")
-    stated = given.last("conf-path")
+    stated = words.last("conf-path")
     for place in [Path(stated)] if stated else places:
         try:
             return place.read_text(encoding="utf-8").splitlines()
@@ -43,6 +43,6 @@ def read_configuration(given: ParsedWords, environment: Mapping[str, str]) -> Se
 
 
 def parse_options(configuration: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Options that a configuration sets."""
+    """Return the options that a configuration sets."""
     pairs = (line.partition("=") for line in configuration if "=" in line and not line.lstrip().startswith("#"))
     return {name.strip(): (value.strip(),) for name, _, value in pairs}

@@ -45,27 +45,27 @@ _STREAMS = ("split", "max-connection-per-server")
 
 
 class Aria2Mover:
-    name, programs, package, oldest, tuned = "aria2", ("aria2c", "aria2"), "aria2", (1, 19), True
+    name, programs, package, oldest, is_tuned = "aria2", ("aria2c", "aria2"), "aria2", (1, 19), True
     version_words = ("--version",)
 
     def task(self, line: CommandLine) -> "Aria2Task":
         """Downloads by addresses or an input file; otherwise as ``Mover.task``."""
         grammar = parse_help(query_tool((line.program, "--help=#all")))
-        given = parse(line.arguments, grammar)
-        addresses = list_addresses(given)
+        words = parse(line.arguments, grammar)
+        addresses = list_addresses(words)
         if not addresses:
             raise InvalidValue("aria2c", "is wrapped with addresses, or an input file of them")
-        return Aria2Task(line, given, grammar, addresses)
+        return Aria2Task(line, words, grammar, addresses)
 
 
 class Aria2Task:
     """One command line of aria2c."""
 
-    def __init__(self, line: CommandLine, given: ParsedWords, grammar: Grammar, addresses: tuple[str, ...]) -> None:
-        self.line, self.given, self.grammar, self.addresses = line, given, grammar, addresses
-        self.configuration = read_configuration(given, line.environment)
+    def __init__(self, line: CommandLine, words: ParsedWords, grammar: Grammar, addresses: tuple[str, ...]) -> None:
+        self.line, self.words, self.grammar, self.addresses = line, words, grammar, addresses
+        self.configuration = read_configuration(words, line.environment)
         # A configuration file is the user's word as much as a flag is.
-        self.settled = ParsedWords({**parse_options(self.configuration), **given.options}, given.places)
+        self.settled = ParsedWords({**parse_options(self.configuration), **words.options}, words.places)
         self.by_hand = _parse_user_parameters(self.settled)
         self.by_rpc = not {"enable-rpc", "daemon", "no-conf"} & self.settled.options.keys()
 
@@ -82,7 +82,7 @@ class Aria2Task:
         return (Path(self.settled.last("dir") or "."),)
 
     @property
-    def changes_live(self) -> bool:
+    def can_change_live(self) -> bool:
         return self.by_rpc
 
     @property
@@ -119,11 +119,11 @@ class Aria2Run:
         self._task, self._parameters, self._scratch = task, _limit_parallelism(tuning.parameters), scratch
         self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._rpc: Aria2Rpc | None = None
-        self._over: dict[str, _FinishedDownload] = {}
+        self._finished_downloads: dict[str, _FinishedDownload] = {}
         self._moving_bytes = 0
         self._left: int | None = len(task.addresses)
-        self._answered = self.over = False
-        self._begun = 0
+        self._answered = self.is_over = False
+        self._start_count = 0
         self.step_down = StepDown(tuning.fixed, _DEFAULT_FILES)
         self._missing: Path | None = None
         self._is_due = True
@@ -131,14 +131,14 @@ class Aria2Run:
         self._retuning = Lock()
 
     @property
-    def in_force(self) -> Parameters:
+    def current_parameters(self) -> Parameters:
         if self.step_down.is_plain:
             return self._task.by_hand
         return Parameters(concurrency=self._parameters.concurrency, parallelism=self._parameters.parallelism)
 
     @property
     def _added(self) -> tuple[str, ...]:
-        """Our flags; none once the user's own command line is due."""
+        """Return our flags; none once the user's own command line is due."""
         task = self._task
         if self.step_down.is_plain:
             return ()
@@ -146,14 +146,14 @@ class Aria2Run:
 
     @property
     def _session(self) -> Path:
-        """Where aria2 notes what it has not finished."""
-        return self._scratch / f"session{self._begun}"
+        """Return where aria2 notes what it has not finished."""
+        return self._scratch / f"session{self._start_count}"
 
     def next_command(self) -> Command | None:
         if not self._is_due:
             return None
-        self._is_due, self.over = False, False
-        self._begun += 1
+        self._is_due, self.is_over = False, False
+        self._start_count += 1
         task = self._task
         line = task.line
         words = [*self._added]
@@ -175,10 +175,10 @@ class Aria2Run:
             return Command(line.with_options([*words, f"--conf-path={path}"]), own_port=port)
         return Command(line.with_options(words))
 
-    def started(self, pid: int, /) -> None:
+    def note_started(self, pid: int, /) -> None:
         self._pid = pid
 
-    def tick(self) -> None:
+    def poll(self) -> None:
         if self._rpc is None:
             return
         with suppress(LookupError, TypeError, ValueError):  # an answer that makes no sense tells nothing
@@ -188,26 +188,28 @@ class Aria2Run:
         state = rpc.call("getGlobalStat")
         if state is None:
             return
-        stopped = rpc.stopped(self._over)
-        over = {row["gid"]: _FinishedDownload(row["status"], int(row["completedLength"])) for row in stopped}
+        stopped = rpc.stopped(self._finished_downloads)
+        is_over = {row["gid"]: _FinishedDownload(row["status"], int(row["completedLength"])) for row in stopped}
         moving = sum(int(row["completedLength"]) for row in rpc.active())
         left = int(state["numActive"]) + int(state["numWaiting"])
-        self._over.update(over)
+        self._finished_downloads.update(is_over)
         self._answered, self._moving_bytes, self._left = True, moving, left
         if left == 0:
-            self._rpc, self.over = None, True
+            self._rpc, self.is_over = None, True
             if self._pid is not None:
                 with suppress(ProcessLookupError):  # it has ended by itself
                     os.kill(self._pid, signal.SIGINT)  # keeps aria2c's own exit code; a shutdown by RPC takes 3 s
 
-    def ended(self, code: int, /) -> int:
+    def note_finished(self, code: int, /) -> int:
         self._rpc = None
         may_repeat = is_own_failure(code) and bool(self._added) and self._has_session()
         if not may_repeat or not self.step_down.lower(self._parameters):
             return code
         self._missing, self._is_due = self._session, True
         self._parameters = _limit_parallelism(self.step_down.within(self._parameters))
-        self._over = {gid: each for gid, each in self._over.items() if each.status != "error"}
+        self._finished_downloads = {
+            gid: each for gid, each in self._finished_downloads.items() if each.status != "error"
+        }
         self._moving_bytes = 0
         return 0
 
@@ -218,7 +220,7 @@ class Aria2Run:
             return False
 
     def progress(self) -> ToolProgress:
-        done = sum(each.moved_bytes for each in list(self._over.values()))
+        done = sum(each.moved_bytes for each in list(self._finished_downloads.values()))
         return ToolProgress(done + self._moving_bytes, self._left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
@@ -226,17 +228,21 @@ class Aria2Run:
             rpc, before = self._rpc, self._parameters
             if rpc is None:
                 return False
-            wanted = _limit_parallelism(self.step_down.within(choose_single_setting(chunks, self._fixed)))
-            if wanted.concurrency != before.concurrency and self._change_files(rpc, wanted.concurrency or 1):
-                self._parameters = replace(self._parameters, concurrency=wanted.concurrency)
-            if wanted.parallelism != before.parallelism and self._change_streams(rpc, wanted.parallelism or 1):
-                self._parameters = replace(self._parameters, parallelism=wanted.parallelism)
+            new_parameters = _limit_parallelism(self.step_down.within(choose_single_setting(chunks, self._fixed)))
+            if new_parameters.concurrency != before.concurrency and self._change_files(
+                rpc, new_parameters.concurrency or 1
+            ):
+                self._parameters = replace(self._parameters, concurrency=new_parameters.concurrency)
+            if new_parameters.parallelism != before.parallelism and self._change_streams(
+                rpc, new_parameters.parallelism or 1
+            ):
+                self._parameters = replace(self._parameters, parallelism=new_parameters.parallelism)
             return self._parameters != before
 
     def result(self) -> ToolResult | None:
         if not self._answered:
             return None
-        states = [each.status for each in self._over.values()]
+        states = [each.status for each in self._finished_downloads.values()]
         return ToolResult(
             bytes_moved=self.progress().bytes_moved,
             files_done=states.count("complete"),
@@ -256,17 +262,17 @@ class Aria2Run:
         return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.waiting())])
 
 
-def _parse_user_parameters(given: ParsedWords) -> Parameters:
-    streams = [given.count(name) for name in _STREAMS]
+def _parse_user_parameters(words: ParsedWords) -> Parameters:
+    streams = [words.count(name) for name in _STREAMS]
     if any(value is not None for value in streams):
         parallelism = min(streams[0] or _DEFAULT_SPLIT, streams[1] or _DEFAULT_PER_SERVER)
     else:
         parallelism = None
-    return set_by_user((("concurrency", given.count("max-concurrent-downloads")), ("parallelism", parallelism)))
+    return set_by_user((("concurrency", words.count("max-concurrent-downloads")), ("parallelism", parallelism)))
 
 
 def _limit_parallelism(parameters: Parameters) -> Parameters:
-    """``parameters`` within what aria2 permits."""
+    """Return ``parameters`` within what aria2 permits."""
     return replace(parameters, parallelism=min(parameters.parallelism or 1, ARIA2_MAX_CONNECTIONS_PER_SERVER))
 
 

@@ -16,21 +16,24 @@ class Aria2Rpc:
         self._port, self._secret = port, secret
 
     def call(self, method: str, *arguments: object) -> Any:
-        """The result of ``aria2.method``; ``None`` where aria2c is not there (yet), or refuses."""
-        return self._asked(f"aria2.{method}", [f"token:{self._secret}", *arguments])
+        """Return the result of ``aria2.method``; ``None`` where aria2c is not there (yet), or refuses."""
+        return self._call(f"aria2.{method}", [f"token:{self._secret}", *arguments])
 
     def call_each(self, method: str, calls: Sequence[Sequence[object]]) -> Sequence[Any]:
-        """The results of ``aria2.method`` with each of these arguments, many in a round trip; ``None`` as of `call`."""
+        """Return the results of ``aria2.method`` with each of these arguments, many in a round trip.
+
+        ``None`` as of `call`.
+        """
         found: list[Any] = []
         for first in range(0, len(calls), _PAGE):
             page = calls[first : first + _PAGE]
             asked = [{"methodName": f"aria2.{method}", "params": [f"token:{self._secret}", *each]} for each in page]
-            answers = self._asked("system.multicall", [asked])
+            answers = self._call("system.multicall", [asked])
             told = answers if isinstance(answers, list) and len(answers) == len(page) else [None] * len(page)
             found += [each[0] if isinstance(each, list) and each else None for each in told]
         return found
 
-    def _asked(self, method: str, params: Sequence[object]) -> Any:
+    def _call(self, method: str, params: Sequence[object]) -> Any:
         body = {"jsonrpc": "2.0", "id": "1", "method": method, "params": params}
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE_S)
         try:

@@ -18,33 +18,33 @@ _ESCAPES: Mapping[str, str] = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 
 
 def read_curl_words(line: CommandLine, grammar: Grammar) -> Iterator[CommandWord]:
-    """All options and places in the order in which curl takes them, so that the last of an option counts.
+    """Yield all options and places in the order in which curl takes them, so that the last of an option counts.
 
     A configuration that another one names is not read.
     """
     for path in _find_curlrc(line):
         yield from _read_file_words(path, grammar)
-    for said in read_words(line.arguments, grammar):
-        yield said
-        if said.name == "config" and said.value != "-":  # what comes by standard input is curl's to read
-            yield from _read_file_words(Path(said.value or ""), grammar)
+    for word in read_words(line.arguments, grammar):
+        yield word
+        if word.name == "config" and word.value != "-":  # what comes by standard input is curl's to read
+            yield from _read_file_words(Path(word.value or ""), grammar)
 
 
 def add_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -> CommandLine:
-    """``line`` with a report behind what the user has curl write.
+    """Return ``line`` with a report behind what the user has curl write.
 
     Parameters
     ----------
     each : further words, for every request: ``--next`` begins one anew, with no options.
     """
     words, taken, own = list[str](), 0, ""
-    for said in read_curl_words(line, grammar):
-        if said.name == "write-out":
-            own = said.value or ""
-        elif said.name in ("next", ":"):
-            if said.at is not None:
-                words += [*line.arguments[taken : said.at], *each, *_make_report_option(own)]
-                taken = said.at
+    for word in read_curl_words(line, grammar):
+        if word.name == "write-out":
+            own = word.value or ""
+        elif word.name in ("next", ":"):
+            if word.at is not None:
+                words += [*line.arguments[taken : word.at], *each, *_make_report_option(own)]
+                taken = word.at
             own = ""
     rest = replace(line, arguments=line.arguments[taken:])
     return replace(line, arguments=(*words, *rest.with_options((*each, *_make_report_option(own)))[1:]))
@@ -60,7 +60,7 @@ def _make_report_option(own: str) -> tuple[str, str]:
 
 
 def _find_curlrc(line: CommandLine) -> tuple[Path, ...]:
-    """The file that curl begins with: the first one that there is, unless the first word is ``-q``."""
+    """Return the file that curl begins with: the first one that there is, unless the first word is ``-q``."""
     if line.arguments and (line.arguments[0].startswith("-q") or line.arguments[0] == "--disable"):
         return ()
     folders = [line.environment.get(name) for name in ("CURL_HOME", "XDG_CONFIG_HOME", "HOME")]
@@ -76,11 +76,11 @@ def _read_file_words(path: Path, grammar: Grammar) -> Iterator[CommandWord]:
     except (OSError, UnicodeDecodeError):
         return
     words = [_to_word(line) for line in map(str.strip, lines) if line and not line.startswith(_COMMENTS)]
-    yield from (said._replace(at=None) for said in read_words(words, grammar))
+    yield from (word._replace(at=None) for word in read_words(words, grammar))
 
 
 def _to_word(line: str) -> str:
-    """A line as the one word that says the same on a command line."""
+    """Return a line as the one word that says the same on a command line."""
     found = _LINE.match(line)
     if found is None:
         return ""

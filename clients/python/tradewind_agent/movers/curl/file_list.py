@@ -43,27 +43,27 @@ class FileList:
     refusal: str = ""
 
 
-def parse_file_list(arguments: tuple[str, ...], given: ParsedWords, grammar: Grammar) -> FileList:
-    """The files of a command line, sizes unknown (0) yet; none where it is not plainly such a list.
+def parse_file_list(arguments: tuple[str, ...], words: ParsedWords, grammar: Grammar) -> FileList:
+    """Return the files of a command line, sizes unknown (0) yet; none where it is not plainly such a list.
 
-    ``given`` : its options, with those of the configuration.
+    ``words`` : its options, with those of the configuration.
     """
-    refusal = _find_refusal(given)
+    refusal = _find_refusal(words)
     if refusal:
         return FileList((), arguments, refusal)
     typed = parse(arguments, grammar).options
-    if any(typed.get(name) != given.options.get(name) for name in _REMOVED_OPTIONS):
+    if any(typed.get(name) != words.options.get(name) for name in _REMOVED_OPTIONS):
         return FileList((), arguments, "your own configuration names files")
-    addresses = given.places or given.options.get("url", ())
-    each = [expand_globs(address) if "globoff" not in given.options else [address] for address in addresses]
+    addresses = words.places or words.options.get("url", ())
+    each = [expand_globs(address) if "globoff" not in words.options else [address] for address in addresses]
     flat = [address for found in each for address in found]
-    named = given.options.get("output", ())
+    named = words.options.get("output", ())
     names = named or tuple(_get_last_segment(address) for address in flat)
     if len(flat) < 2 or len(flat) >= MAX_ADDRESSES:
         return FileList((), arguments, "there is one file" if len(flat) < 2 else "the list is too long")
     if not all(names) or "-" in names or len(set(names)) < len(names) or len(names) != len(flat):
         return FileList((), arguments, _NAMES)
-    below = Path(given.last("output-dir") or ".")
+    below = Path(words.last("output-dir") or ".")
     pairs = tuple(
         CurlFile(address, below / name, 0, f"output = {quote_value(name)}" if named else "remote-name")
         for address, name in zip(flat, names, strict=True)
@@ -71,24 +71,24 @@ def parse_file_list(arguments: tuple[str, ...], given: ParsedWords, grammar: Gra
     return FileList(pairs, (*remove_options(arguments, grammar, _REMOVED_OPTIONS), "--globoff"))
 
 
-def _find_refusal(given: ParsedWords) -> str:
-    """Why the options hinder a list, in a phrase; nothing where they do not."""
-    options = given.options.keys()
-    urls = given.options.get("url", ())
+def _find_refusal(words: ParsedWords) -> str:
+    """Return why the options hinder a list, in a phrase; nothing where they do not."""
+    options = words.options.keys()
+    urls = words.options.get("url", ())
     if own := sorted(_WHOLE_RUN_OPTIONS & options):
         return f"your own {'--next' if own[0] == ':' else '--' + own[0]} holds for one run"
     if own := sorted(UNREPEATABLE_OPTIONS & options):
         return f"your own --{own[0]} is not to be sent twice"
-    if given.options.get("continue-at", ("-",))[-1] != "-":
+    if words.options.get("continue-at", ("-",))[-1] != "-":
         return "your own --continue-at holds for one run"
-    if (given.places and urls) or any("\\" in address for address in (*given.places, *urls)):
+    if (words.places and urls) or any("\\" in address for address in (*words.places, *urls)):
         return "its addresses are not a plain list"
-    by_address = len(given.options.get("remote-name", ())) == len(given.places or urls)
+    by_address = len(words.options.get("remote-name", ())) == len(words.places or urls)
     return _NAMES if ("output" in options) == ("remote-name-all" in options or by_address) else ""
 
 
 def _get_last_segment(address: str) -> str:
-    """What ``--remote-name`` makes of an address."""
+    """Return what ``--remote-name`` makes of an address."""
     return parse_address(address if "://" in address else f"http://{address}").path.rpartition("/")[2]
 
 
@@ -96,5 +96,5 @@ _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\t": r"\t", "\n": r"\n", "\r
 
 
 def quote_value(text: str) -> str:
-    """A value in curl's configuration file, on its one line."""
+    """Return a value in curl's configuration file, on its one line."""
     return f'"{text.translate(_ESCAPED)}"'

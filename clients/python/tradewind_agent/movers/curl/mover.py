@@ -41,20 +41,20 @@ _QUIET = ("--no-progress-meter",)
 
 
 class CurlMover:
-    name, programs, package, oldest, tuned = "curl", ("curl",), "curl", (7, 75), True
+    name, programs, package, oldest, is_tuned = "curl", ("curl",), "curl", (7, 75), True
     version_words = ("--version",)
 
     def task(self, line: CommandLine) -> "CurlTask":
-        """Addresses with options; otherwise as ``Mover.task``."""
+        """Return the addresses with options; otherwise as ``Mover.task``."""
         grammar = parse_help(query_tool((line.program, "--help", "all")))
-        given = collect_words(read_curl_words(line, grammar))
-        addresses = (*given.places, *given.options.get("url", ()))
-        if not addresses and "config" not in given.options:
+        words = collect_words(read_curl_words(line, grammar))
+        addresses = (*words.places, *words.options.get("url", ()))
+        if not addresses and "config" not in words.options:
             raise InvalidValue("curl", "is wrapped with an address")
-        return CurlTask(line, given, grammar, addresses, parse_file_list(line.arguments, given, grammar))
+        return CurlTask(line, words, grammar, addresses, parse_file_list(line.arguments, words, grammar))
 
     def task_of_pairs(self, line: CommandLine, pairs: tuple[CurlFile, ...]) -> "CurlTask":
-        """``pairs`` under the options of ``line``."""
+        """Return ``pairs`` under the options of ``line``."""
         grammar = parse_help(query_tool((line.program, "--help", "all")))
         return CurlTask(
             line, collect_words(read_curl_words(line, grammar)), grammar, (), FileList(pairs, line.arguments)
@@ -62,21 +62,21 @@ class CurlMover:
 
 
 class CurlTask:
-    """One command line of curl; ``given`` holds what its configuration files set, too.
+    """One command line of curl; ``words`` holds what its configuration files set, too.
 
     ``listed`` : its files, where it is a list of them; only then can the work be split.
     """
 
     def __init__(
-        self, line: CommandLine, given: ParsedWords, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
+        self, line: CommandLine, words: ParsedWords, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
     ) -> None:
-        self.line, self.given, self.grammar, self.listed = line, given, grammar, listed
-        globs = "globoff" not in given.options
+        self.line, self.words, self.grammar, self.listed = line, words, grammar, listed
+        globs = "globoff" not in words.options
         self.addresses = tuple(
             each for address in addresses for each in (expand_globs(address) if globs else [address])
         )
-        self.uploads = "upload-file" in given.options
-        self.by_hand = set_by_user((("concurrency", _parse_user_concurrency(given)),))
+        self.uploads = "upload-file" in words.options
+        self.by_hand = set_by_user((("concurrency", _parse_user_concurrency(words)),))
 
     @property
     def pairs(self) -> tuple[CurlFile, ...]:
@@ -84,8 +84,8 @@ class CurlTask:
 
     @property
     def resumes(self) -> bool:
-        """Whether the user wants what is there already of a file to be kept."""
-        return "continue-at" in self.given.options
+        """Return whether the user wants what is there already of a file to be kept."""
+        return "continue-at" in self.words.options
 
     @property
     def ends(self) -> TransferEnds:
@@ -96,23 +96,23 @@ class CurlTask:
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
-        return self.given.options
+        return self.words.options
 
     @property
     def folders(self) -> tuple[Path, ...]:
         if self.uploads:
-            return tuple(Path(place) for place in self.given.options["upload-file"])
-        below = Path(self.given.last("output-dir") or ".")
-        named = self.given.options.get("output", ())
+            return tuple(Path(place) for place in self.words.options["upload-file"])
+        below = Path(self.words.last("output-dir") or ".")
+        named = self.words.options.get("output", ())
         return tuple({pair.file.parent for pair in self.pairs} or {(below / each).parent for each in named} or {below})
 
     @property
-    def changes_live(self) -> bool:
+    def can_change_live(self) -> bool:
         return bool(self.pairs) and "concurrency" not in self.by_hand.known()
 
     @property
     def live(self) -> str:
-        if self.changes_live:
+        if self.can_change_live:
             return "between successive runs over parts of the list, one cut short where that pays"
         return f"nothing: {self.listed.refusal or 'files at once are set by your own flag or configuration'}"
 
@@ -124,22 +124,22 @@ class CurlTask:
 
     @property
     def writes_once(self) -> bool:
-        """Whether a second run would do something twice: send data, or write to standard output."""
-        options = self.given.options.keys()
+        """Return whether a second run would do something twice: send data, or write to standard output."""
+        options = self.words.options.keys()
         named = {"output", "remote-name", "remote-name-all", "upload-file", "config"} & options
         return bool(UNREPEATABLE_OPTIONS & options) or not named
 
     @property
     def _to_output(self) -> bool:
-        """Whether several bodies go to standard output."""
-        named = sum(len(self.given.options.get(option, ())) for option in ("output", "remote-name", "upload-file"))
-        own_lists = {"remote-name-all", "config"} & self.given.options.keys()
+        """Return whether several bodies go to standard output."""
+        named = sum(len(self.words.options.get(option, ())) for option in ("output", "remote-name", "upload-file"))
+        own_lists = {"remote-name-all", "config"} & self.words.options.keys()
         several = len(self.addresses) > 1
-        return several and not own_lists and named < len((*self.given.places, *self.given.options.get("url", ())))
+        return several and not own_lists and named < len((*self.words.places, *self.words.options.get("url", ())))
 
     def workload(self) -> Workload | None:
         if self.uploads:
-            return measure_paths([Path(place) for place in self.given.options["upload-file"]])
+            return measure_paths([Path(place) for place in self.words.options["upload-file"]])
         addresses = [each if "://" in each else f"http://{each}" for each in self.addresses]
         found = measure_urls(addresses, self.line.environment) if addresses else None
         if found is not None and len(found.sizes_bytes) == len(self.pairs):
@@ -154,11 +154,11 @@ class CurlTask:
         return CurlRun(self, tuning, scratch)
 
     def added(self, parameters: Parameters) -> tuple[str, ...]:
-        """Flags for ``parameters``; none for what would mix on standard output."""
+        """Return the flags for ``parameters``; none for what would mix on standard output."""
         if self._to_output:
             return ()
-        words = make_flags("curl", parameters, self.by_hand, self.given, self.grammar)
-        return (*words, *_QUIET) if words and "silent" in self.given.options else words
+        words = make_flags("curl", parameters, self.by_hand, self.words, self.grammar)
+        return (*words, *_QUIET) if words and "silent" in self.words.options else words
 
 
 class CurlRun(SuccessiveRuns):
@@ -166,66 +166,68 @@ class CurlRun(SuccessiveRuns):
 
     def __init__(self, task: CurlTask, tuning: RunSettings, scratch: Path) -> None:
         sizes = [pair.size_bytes for pair in task.pairs]
-        splits = (task.changes_live and tuning.round_s is not None and any(sizes)) or not task.addresses
+        splits = (task.can_change_live and tuning.round_s is not None and any(sizes)) or not task.addresses
         super().__init__(sizes if splits else (), tuning)
         self._task, self._scratch = task, scratch
         self._pending = b""
-        self._said: Tail | None = None
+        self._stderr: Tail | None = None
         self._reports: list[Mapping[str, object]] = []
         self._reported: dict[int, Mapping[str, object]] = {}
         self._failure = 0
-        self._part_begun_ns = 0
-        self._kept_bytes = 0
+        self._part_started_ns = 0
+        self._resumed_bytes = 0
         resumed = enumerate(task.pairs) if task.resumes and splits else ()
         self._before = {at: count_bytes_written(pair.file, since_ns=0) for at, pair in resumed}
 
     @property
-    def in_force(self) -> Parameters:
+    def current_parameters(self) -> Parameters:
         if self._added:
             return Parameters(concurrency=self._running.concurrency)
         return Parameters(concurrency=self._task.by_hand.concurrency or 1)
 
     def next_command(self) -> Command | None:
-        if not self._has_more:
+        if not self._is_run_due:
             return None
-        task, said = self._task, self._scratch / f"said{self._begun}"
-        if self._begun and "fail-early" in task.given.options and self._totals().files_failed:
+        task, said = self._task, self._scratch / f"said{self._start_count}"
+        if self._start_count and "fail-early" in task.words.options and self._totals().files_failed:
             return None
         part = self._take_part()
         ours = [*self._added]
-        rate = make_rate_option("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        rate = make_rate_option(
+            "curl", self._tuning.rate_bps, task.own_options, at_once=self.current_parameters.concurrency or 1
+        )
         if part:
             ours += ["--config", str(self._list(part))]
-        self._said, self._pending, self._reported = Tail(said), b"", {}
+        self._stderr, self._pending, self._reported = Tail(said), b"", {}
         self._failure = 0
-        self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
+        self._part_started_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
         return Command(add_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
 
-    def tick(self) -> None:
+    def poll(self) -> None:
         self._read()
         self._watch()
 
-    def ended(self, code: int, /) -> int:
+    def note_finished(self, code: int, /) -> int:
         self._read()
         if self._pending and MARK not in self._pending:
             os.write(2, self._pending)
         interrupted = {at: self._grown(at) for at in self._unfinished()}
-        counted = self._run_over(code)
+        counted = self._finish_run(code)
         if counted == code:
             return self._code_after(code)
         if self._task.resumes:
-            self._kept_bytes += sum(interrupted.values())
+            self._resumed_bytes += sum(interrupted.values())
             self._before = {at: bytes_ + interrupted.get(at, 0) for at, bytes_ in self._before.items()}
         return self._failure
 
     @property
     def _added(self) -> tuple[str, ...]:
-        """Our flags for this run; none once the user's own command line is due."""
+        """Return our flags for this run; none once the user's own command line is due."""
         return () if self.step_down.is_plain else self._task.added(self._running)
 
     def _code_after(self, code: int) -> int:
-        """The code of a run that ended by itself; 0 where all that it has left out is moved again."""
+        """Return the code of a run that ended by itself; 0 where all that it has left out is moved again."""
         failed = {number: row for number, row in self._reported.items() if _may_succeed_alone(row)}
         may_repeat = bool(self._added) and not self._task.writes_once
         if not may_repeat or not (failed or is_own_failure(code)) or (code and not is_own_failure(code)):
@@ -233,7 +235,7 @@ class CurlRun(SuccessiveRuns):
         pairs = self._task.pairs
         part = self._part or tuple(range(len(pairs)))
         missing = [at for number, at in enumerate(part) if number in failed or number not in self._reported]
-        if (pairs and not missing) or not self._move_again(missing):
+        if (pairs and not missing) or not self._retry_missing(missing):
             return code
         if pairs:
             self._sizes = self._sizes or tuple(pair.size_bytes for pair in pairs)
@@ -246,7 +248,7 @@ class CurlRun(SuccessiveRuns):
     def progress(self) -> ToolProgress:
         files = len(self._task.pairs) or len(self._task.addresses)
         with self._changing:
-            moved = self._moved() + self._again_bytes
+            moved = self._moved() + self._refetched_bytes
         return ToolProgress(moved, max(files - len(self._reports), 0) if files else None)
 
     def result(self) -> ToolResult | None:
@@ -256,7 +258,7 @@ class CurlRun(SuccessiveRuns):
         reports = list(self._reports)
         failed = sum(1 for report in reports if report.get("exitcode"))
         moved = sum(_read_number(report, "size_download") + _read_number(report, "size_upload") for report in reports)
-        return ToolResult(moved + self._kept_bytes, len(reports) - failed, failed)
+        return ToolResult(moved + self._resumed_bytes, len(reports) - failed, failed)
 
     def _moved(self) -> int:
         return self._totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
@@ -265,7 +267,7 @@ class CurlRun(SuccessiveRuns):
         return [at for number, at in enumerate(self._part) if number not in self._reported]
 
     def _under_way(self) -> Sequence[int]:
-        """Those it is at: it begins files in their order."""
+        """Return those it is at: it begins files in their order."""
         return self._unfinished()[: self._running.concurrency or 1]
 
     def _lost_bytes(self) -> int:
@@ -275,14 +277,14 @@ class CurlRun(SuccessiveRuns):
         return Parameters(concurrency=parameters.concurrency or 1)
 
     def _grown(self, at: int) -> int:
-        """Bytes that this run has written of a file."""
-        now = count_bytes_written(self._task.pairs[at].file, since_ns=self._part_begun_ns)
+        """Return the bytes that this run has written of a file."""
+        now = count_bytes_written(self._task.pairs[at].file, since_ns=self._part_started_ns)
         return max(now - self._before.get(at, 0), 0)
 
     def _read(self) -> None:
-        if self._said is None:
+        if self._stderr is None:
             return
-        self._pending += self._said.read()
+        self._pending += self._stderr.read()
         while True:
             spoken, mark, after = self._pending.partition(MARK)
             report, end, rest = after.partition(b"\n")
@@ -306,7 +308,7 @@ class CurlRun(SuccessiveRuns):
                 self._failure = _read_number(row, "exitcode") or self._failure
 
     def _list(self, part: Sequence[int]) -> Path:
-        path = self._scratch / f"list{self._begun}"
+        path = self._scratch / f"list{self._start_count}"
         rows = (self._task.pairs[at] for at in part)
         path.write_text(
             "".join(f"url = {quote_value(each.address)}\n{each.name_line}\n" for each in rows), encoding="utf-8"
@@ -314,15 +316,18 @@ class CurlRun(SuccessiveRuns):
         return path
 
 
-def _parse_user_concurrency(given: ParsedWords) -> int | None:
-    """What the user says of files at once; curl's own default is 50 (manual, --parallel-max), and 1 unless parallel."""
-    if "parallel" in given.options:
-        return given.count("parallel-max") or 50
-    return 1 if "parallel-max" in given.options else None
+def _parse_user_concurrency(words: ParsedWords) -> int | None:
+    """Return what the user says of files at once.
+
+    Curl's own default is 50 (manual, --parallel-max), and 1 unless parallel.
+    """
+    if "parallel" in words.options:
+        return words.count("parallel-max") or 50
+    return 1 if "parallel-max" in words.options else None
 
 
 def _may_succeed_alone(report: Mapping[str, object]) -> bool:
-    """Whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
+    """Return whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
     status = _read_number(report, "http_code")
     is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
     return is_error and status not in UNRECOVERABLE_STATUSES

@@ -11,7 +11,7 @@ _PART = re.compile(r"\{([^{}]*)\}|\[(\w+)-(\w+)(?::(\d+))?\]")
 
 
 def expand_globs(address: str) -> list[str]:
-    """The first addresses that a glob stands for; an address without one as it is."""
+    """Return the first addresses that a glob stands for; an address without one as it is."""
     pieces: list[Sequence[str]] = []
     end = 0
     for match in _PART.finditer(address):

@@ -55,19 +55,19 @@ _GRAMMAR = Grammar(valued=frozenset(_VALUES.split()), names=_ALIASES, single_das
 
 class GlobusMover:
     name, programs, package = "globus-url-copy", ("globus-url-copy",), "globus-gass-copy-progs"
-    oldest, tuned, version_words = (8, 0), True, ("-version",)
+    oldest, is_tuned, version_words = (8, 0), True, ("-version",)
 
     def task(self, line: CommandLine) -> "GlobusTask":
-        """A source and a destination, or a file of such pairs; otherwise as ``Mover.task``."""
-        given = parse(line.arguments, _GRAMMAR)
-        listed = given.last("f")
-        places = given.places
+        """Return a source and a destination, or a file of such pairs; otherwise as ``Mover.task``."""
+        words = parse(line.arguments, _GRAMMAR)
+        listed = words.last("f")
+        places = words.places
         pairs = [(places[0], places[1])] if len(places) == 2 else _read_url_pairs(Path(listed)) if listed else []
         if not pairs:
             raise InvalidValue(
                 "globus-url-copy", "is wrapped with a source and a destination, or -f and a file of them"
             )
-        return GlobusTask(line, given, pairs)
+        return GlobusTask(line, words, pairs)
 
 
 class GlobusTask:
@@ -75,42 +75,42 @@ class GlobusTask:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, line: CommandLine, given: ParsedWords, pairs: Sequence[tuple[str, str]]) -> None:
-        self.line, self.given, self.pairs = line, given, pairs
+    def __init__(self, line: CommandLine, words: ParsedWords, pairs: Sequence[tuple[str, str]]) -> None:
+        self.line, self.words, self.pairs = line, words, pairs
         self.ends: TransferEnds = find_ends(*pairs[0])
         self._listing: PairList | None = None
         self.by_hand = set_by_user(
             (
-                ("concurrency", given.count("cc")),
-                ("parallelism", given.count("p")),
-                ("io_block_bytes", given.count("bs")),
+                ("concurrency", words.count("cc")),
+                ("parallelism", words.count("p")),
+                ("io_block_bytes", words.count("bs")),
             )
         )
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
-        return self.given.options
+        return self.words.options
 
     @property
     def listing(self) -> PairList:
-        """Its files, asked for once."""
+        """Return its files, asked for once."""
         if self._listing is None:
-            self._listing = list_pairs(self.line, self.given)
+            self._listing = list_pairs(self.line, self.words)
         return self._listing
 
     @property
-    def changes_live(self) -> bool:
+    def can_change_live(self) -> bool:
         return not self._hindrance
 
     @property
     def live(self) -> str:
-        if self.changes_live:
+        if self.can_change_live:
             return "between successive runs over parts of the list, one cut short where that pays"
         return f"nothing: {self._hindrance}"
 
     @property
     def _hindrance(self) -> str:
-        """Why its settings stay as they are, in a phrase."""
+        """Return why its settings stay as they are, in a phrase."""
         if {"concurrency", "parallelism"} <= self.by_hand.known().keys():
             return "files at once and streams are set by your own flags"
         if parse_local_path(self.pairs[0][1]) is None:
@@ -121,7 +121,7 @@ class GlobusTask:
 
     @property
     def _goes_on_after_errors(self) -> bool:
-        return bool({"c", "continue-on-error"} & self.given.options.keys())
+        return bool({"c", "continue-on-error"} & self.words.options.keys())
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -130,7 +130,7 @@ class GlobusTask:
 
     def workload(self) -> Workload | None:
         if self.listing.pairs:
-            return Workload(tuple(pair.size_bytes or 0 for pair in self.listing.pairs), exact=True)
+            return Workload(tuple(pair.size_bytes or 0 for pair in self.listing.pairs), is_exact=True)
         sources = [parse_local_path(source) for source, _ in self.pairs]
         return measure_paths([path for path in sources if path is not None])
 
@@ -145,49 +145,49 @@ class GlobusRun(SuccessiveRuns):
     """globus-url-copy as the user wrote it, or over one part of its list after another."""
 
     def __init__(self, task: GlobusTask, tuning: RunSettings, scratch: Path) -> None:
-        pairs = task.listing.pairs if task.changes_live and tuning.round_s is not None else ()
+        pairs = task.listing.pairs if task.can_change_live and tuning.round_s is not None else ()
         super().__init__([pair.size_bytes or 0 for pair in pairs], tuning)
         self._task, self._scratch, self._pairs = task, scratch, pairs
         self._untransferred, self._errors = scratch / "untransferred", scratch / "errors"
-        self._said: Tail | None = None
+        self._stderr: Tail | None = None
         self._failed = 0
-        self._part_begun_ns = 0
+        self._part_started_ns = 0
         self._code: int | None = None
         written = (parse_local_path(destination) for _, destination in task.pairs)
         self._local = [LocalEnd(path) for path in {path for path in written if path is not None}]
 
     @property
-    def in_force(self) -> Parameters:
+    def current_parameters(self) -> Parameters:
         return self._expressed(self._running)
 
     def next_command(self) -> Command | None:
-        if self._code or not self._has_more:  # it stops at the first error
+        if self._code or not self._is_run_due:  # it stops at the first error
             return None
         task, part = self._task, self._take_part()
-        self._untransferred = self._scratch / f"untransferred{self._begun}"
-        self._errors = self._scratch / f"errors{self._begun}"
+        self._untransferred = self._scratch / f"untransferred{self._start_count}"
+        self._errors = self._scratch / f"errors{self._start_count}"
         words = list(self._added)
-        if not {"df", "do"} & task.given.options.keys():
+        if not {"df", "do"} & task.words.options.keys():
             words += ["-df", str(self._untransferred)]
-        self._said = Tail(self._errors)
-        self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
-        return Command((task.line.program, *words, *self._asked(part)), errors_to=self._errors)
+        self._stderr = Tail(self._errors)
+        self._part_started_ns = time.time_ns() - CLOCK_STEP_NS
+        return Command((task.line.program, *words, *self._make_arguments(part)), errors_to=self._errors)
 
     @property
     def _added(self) -> tuple[str, ...]:
-        """Our flags for this run; none once the user's own command line is due."""
+        """Return our flags for this run; none once the user's own command line is due."""
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return make_flags("globus-url-copy", self._running, task.by_hand, task.given, _GRAMMAR)
+        return make_flags("globus-url-copy", self._running, task.by_hand, task.words, _GRAMMAR)
 
-    def _asked(self, part: Sequence[int]) -> Sequence[str]:
-        """The user's own words, or those that hold for a part of the list."""
+    def _make_arguments(self, part: Sequence[int]) -> Sequence[str]:
+        """Return the user's own words, or those that hold for a part of the list."""
         if not part:
             return self._task.line.arguments
-        listed = self._scratch / f"list{self._begun}"
+        listed = self._scratch / f"list{self._start_count}"
         listed.write_text("".join(self._pairs[at].line() for at in part), encoding="utf-8")
-        folders = ("-cd",) if {"r", "recurse"} & self._task.given.options.keys() else ()
+        folders = ("-cd",) if {"r", "recurse"} & self._task.words.options.keys() else ()
         return (
             *remove_options(self._task.line.arguments, _GRAMMAR, ("f", "r", "recurse")),
             *folders,
@@ -195,15 +195,15 @@ class GlobusRun(SuccessiveRuns):
             str(listed),
         )
 
-    def tick(self) -> None:
-        if self._said is not None and (spoken := self._said.read()) and not self._interrupting:
+    def poll(self) -> None:
+        if self._stderr is not None and (spoken := self._stderr.read()) and not self._interrupting:
             os.write(2, spoken)
         self._watch()
 
-    def ended(self, code: int, /) -> int:
-        self.tick()
-        self._code = self._run_over(code)
-        if is_own_failure(self._code) and self._added and self._move_again(self._unfinished()):
+    def note_finished(self, code: int, /) -> int:
+        self.poll()
+        self._code = self._finish_run(code)
+        if is_own_failure(self._code) and self._added and self._retry_missing(self._unfinished()):
             self._code = 0
             return 0
         if self._code or code == 0:
@@ -212,7 +212,7 @@ class GlobusRun(SuccessiveRuns):
 
     def progress(self) -> ToolProgress:
         with self._changing:
-            return ToolProgress(sum(self._written()) + self._again_bytes, None)
+            return ToolProgress(sum(self._written()) + self._refetched_bytes, None)
 
     def result(self) -> ToolResult | None:
         failed = self._failed + (len(self._left) if self._code else 0)
@@ -248,9 +248,9 @@ class GlobusRun(SuccessiveRuns):
         )
 
     def _written_of(self, at: int) -> int:
-        """Bytes that this run has written of a file."""
+        """Return the bytes that this run has written of a file."""
         path = parse_local_path(self._pairs[at].destination)
-        return 0 if path is None else count_bytes_written(path, since_ns=self._part_begun_ns)
+        return 0 if path is None else count_bytes_written(path, since_ns=self._part_started_ns)
 
     def _written(self) -> list[int]:
         return [size for end in self._local for size in end.written()]

@@ -42,7 +42,7 @@ class PairList:
 
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
-    """The files in a list of pairs, or in a dump; folders, which a dump writes as comments, are left out.
+    """Return the files in a list of pairs, or in a dump; folders, which a dump writes as comments, are left out.
 
     Raises
     ------
@@ -51,9 +51,9 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
     return tuple(pair for is_comment, pair in _read_lines(path) if not is_comment)
 
 
-def list_pairs(line: CommandLine, given: ParsedWords) -> PairList:
-    """What the tool itself says that it would move; nothing is moved."""
-    if own := [name for name in _WHOLE_RUN_OPTIONS if name in given.options]:
+def list_pairs(line: CommandLine, words: ParsedWords) -> PairList:
+    """Return what the tool itself says that it would move; nothing is moved."""
+    if own := [name for name in _WHOLE_RUN_OPTIONS if name in words.options]:
         return PairList((), f"your own -{own[0]} holds for one run")
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
         dump = Path(folder) / "dump"

@@ -27,10 +27,10 @@ class RcloneLog:
     def __init__(self, path: Path, echo: Echo, *, as_json: bool, stats_every_s: float | None) -> None:
         self._tail = LineTail(path)
         self._echo, self._as_json, self._stats_every_s = echo, as_json, stats_every_s
-        self._told_s = 0.0
-        self._untold: Mapping[str, object] | None = None
+        self._echoed_s = 0.0
+        self._held_back: Mapping[str, object] | None = None
         self.totals = ToolResult(0, 0, 0)
-        self.seen = False
+        self.has_statistics = False
         """Whether there were statistics at all."""
 
     def read(self) -> None:
@@ -43,23 +43,23 @@ class RcloneLog:
 
     def close(self) -> None:
         """Tell the last statistics that were held back."""
-        if self._untold is not None and self._stats_every_s is not None:
-            self._tell(self._untold)
+        if self._held_back is not None and self._stats_every_s is not None:
+            self._echo_message(self._held_back)
 
     def _take(self, message: Mapping[str, object]) -> None:
         stats = object_at(message, "stats")
         if not stats:
-            self._tell(message)
+            self._echo_message(message)
             return
         moved, done, errors = (_read_count(stats, key) for key in ("bytes", "transfers", "errors"))
-        self.totals, self.seen = ToolResult(moved, done, errors), True
+        self.totals, self.has_statistics = ToolResult(moved, done, errors), True
         elapsed_s = number("elapsedTime", text_at(stats, "elapsedTime") or "0")
-        self._untold = message
-        if self._stats_every_s is not None and elapsed_s - self._told_s >= self._stats_every_s:
-            self._told_s, self._untold = elapsed_s, None
-            self._tell(message)
+        self._held_back = message
+        if self._stats_every_s is not None and elapsed_s - self._echoed_s >= self._stats_every_s:
+            self._echoed_s, self._held_back = elapsed_s, None
+            self._echo_message(message)
 
-    def _tell(self, message: Mapping[str, object]) -> None:
+    def _echo_message(self, message: Mapping[str, object]) -> None:
         if self._as_json:
             self._echo(json.dumps(message).encode() + b"\n")
             return

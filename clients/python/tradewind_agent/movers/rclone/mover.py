@@ -55,15 +55,15 @@ class ListedFile:
 
 
 class RcloneMover:
-    name, programs, package, oldest, tuned = "rclone", ("rclone",), "rclone", (1, 53), True
+    name, programs, package, oldest, is_tuned = "rclone", ("rclone",), "rclone", (1, 53), True
     version_words = ("version",)
 
     def task(self, line: CommandLine) -> "RcloneTask":
-        """A ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
+        """Return a ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
         return self._task(line, None)
 
     def task_of_files(self, line: CommandLine, files: tuple[ListedFile, ...]) -> "RcloneTask":
-        """A copy of these files below the source, and of no others.
+        """Return a copy of these files below the source, and of no others.
 
         Raises
         ------
@@ -78,24 +78,24 @@ class RcloneMover:
     def _task(self, line: CommandLine, files: tuple[ListedFile, ...] | None) -> "RcloneTask":
         text = query_tool((line.program, "help", "flags")) + query_tool((line.program, "copy", "--help"))
         grammar = parse_help(text, switch_types=("count",))
-        given = parse(line.arguments, grammar)
-        if len(given.places) != 3 or given.places[0] not in _MOVES:
+        words = parse(line.arguments, grammar)
+        if len(words.places) != 3 or words.places[0] not in _MOVES:
             raise InvalidValue("rclone", f"is wrapped with one of {', '.join(_MOVES)}, a source and a destination")
-        return RcloneTask(line, given, grammar, files)
+        return RcloneTask(line, words, grammar, files)
 
 
 class RcloneTask:
     """One command line of rclone; of all files of the source, or of ``files`` alone."""
 
     def __init__(
-        self, line: CommandLine, given: ParsedWords, grammar: Grammar, files: tuple[ListedFile, ...] | None = None
+        self, line: CommandLine, words: ParsedWords, grammar: Grammar, files: tuple[ListedFile, ...] | None = None
     ) -> None:
-        self.line, self.given, self.grammar = line, given, grammar
+        self.line, self.words, self.grammar = line, words, grammar
         # A variable is the user's word as much as a flag is.
-        self.settled = ParsedWords({**_parse_variables(line.environment), **given.options}, given.places)
+        self.settled = ParsedWords({**_parse_variables(line.environment), **words.options}, words.places)
         environment = line.environment
-        source, protocol, port = find_host(given.places[1], given, environment)
-        destination, its_protocol, its_port = find_host(given.places[2], given, environment)
+        source, protocol, port = find_host(words.places[1], words, environment)
+        destination, its_protocol, its_port = find_host(words.places[2], words, environment)
         self.ends = (
             TransferEnds(source=source, destination=destination, protocol=protocol, port=port)
             if source is not None
@@ -112,15 +112,15 @@ class RcloneTask:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        return tuple(Path(place) for place in self.given.places[1:] if ":" not in place.partition("/")[0])
+        return tuple(Path(place) for place in self.words.places[1:] if ":" not in place.partition("/")[0])
 
     @property
-    def changes_live(self) -> bool:
+    def can_change_live(self) -> bool:
         return self._can_be_split
 
     @property
     def live(self) -> str:
-        return "between successive runs over parts of the list" if self.changes_live else "nothing"
+        return "between successive runs over parts of the list" if self.can_change_live else "nothing"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -131,16 +131,16 @@ class RcloneTask:
 
     @property
     def _can_be_split(self) -> bool:
-        """A sync deletes what is not in its list, and filters of the user's own are not mixed with ours.
+        """Return a sync deletes what is not in its list, and filters of the user's own are not mixed with ours.
 
         A list has a name a line.
         """
-        is_plain = self.given.places[0] == "copy" and not self.filters and self.settled.count("retries") != 0
+        is_plain = self.words.places[0] == "copy" and not self.filters and self.settled.count("retries") != 0
         return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
 
     def workload(self) -> Workload | None:
         listed = self._listed()
-        return Workload(tuple(max(file.size_bytes, 0) for file in listed), exact=True) if listed else None
+        return Workload(tuple(max(file.size_bytes, 0) for file in listed), is_exact=True) if listed else None
 
     def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
         return find_inexpressible("rclone", parameters)
@@ -155,12 +155,12 @@ class RcloneTask:
         return RcloneRun(self, tuning, parts, len(listed), scratch)
 
     def _listed(self) -> tuple[ListedFile, ...] | None:
-        """Files of the source as rclone sees them; ``None`` where it cannot list them in time."""
+        """Return the files of the source as rclone sees them; ``None`` where it cannot list them in time."""
         if self._files is None:
-            options = {name: values for name, values in self.given.options.items() if _is_listing_option(name)}
+            options = {name: values for name, values in self.words.options.items() if _is_listing_option(name)}
             words = [f"--{name}={value}" if value else f"--{name}" for name in options for value in options[name]]
             listing = (self.line.program, "lsjson", "-R", "--files-only", "--no-modtime", "--no-mimetype", *words)
-            rows = parse_json_list(query_tool((*listing, "--", self.given.places[1]), patience_s=_LIST_S))
+            rows = parse_json_list(query_tool((*listing, "--", self.words.places[1]), patience_s=_LIST_S))
             self._files = None if rows is None else tuple(_parse_file(row) for row in rows)
         return self._files
 
@@ -168,7 +168,7 @@ class RcloneTask:
 class RcloneRun:
     """rclone over the whole source, or over one part of its list after another."""
 
-    over = False
+    is_over = False
 
     def __init__(
         self,
@@ -181,37 +181,37 @@ class RcloneRun:
         self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
         self._fixed, self._rate_bps, self._scratch = tuning.fixed, tuning.rate_bps, scratch
         self._running = self._parameters
-        self._begun = 0
+        self._start_count = 0
         self._before = ToolResult(0, 0, 0)
         self._log: RcloneLog | None = None
-        self._all_told = True
+        self._has_statistics = True
         self.step_down = StepDown(tuning.fixed, _DEFAULT_TRANSFERS)
         self._runs = max(len(parts), 1)
 
     @property
-    def in_force(self) -> Parameters:
+    def current_parameters(self) -> Parameters:
         if self.step_down.is_plain:
             return self._task.by_hand
         return Parameters(concurrency=self._running.concurrency, parallelism=self._running.parallelism)
 
     @property
     def _added(self) -> tuple[str, ...]:
-        """Our flags for the next run; none once the user's own command line is due."""
+        """Return our flags for the next run; none once the user's own command line is due."""
         task = self._task
         if self.step_down.is_plain:
             return ()
         return make_flags("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
 
     def next_command(self) -> Command | None:
-        if self._begun >= self._runs:
+        if self._start_count >= self._runs:
             return None
-        task, log = self._task, self._scratch / f"log{self._begun}"
+        task, log = self._task, self._scratch / f"log{self._start_count}"
         self._parameters = self.step_down.within(self._parameters)
         ours = list(self._added)
         ours += make_rate_option("rclone", self._rate_bps, task.own_options)
         if self._parts:
-            listed = self._scratch / f"files{self._begun}"
-            listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")
+            listed = self._scratch / f"files{self._start_count}"
+            listed.write_text("".join(f"{path}\n" for path in self._parts[self._start_count]), encoding="utf-8")
             ours += ["--files-from-raw", str(listed)]
         if not task.is_on("syslog"):
             # Statistics at the level of errors, so that they come however quiet the user wants rclone to be.
@@ -222,28 +222,28 @@ class RcloneRun:
             as_json=task.is_on("use-json-log"),
             stats_every_s=_parse_stats_interval_s(task.settled),
         )
-        self._begun += 1
+        self._start_count += 1
         self._running = self._parameters
         return Command(task.line.with_options(ours))
 
-    def started(self, _pid: int, /) -> None:
+    def note_started(self, _pid: int, /) -> None:
         """Its process is of no use here."""
 
-    def tick(self) -> None:
+    def poll(self) -> None:
         if self._log is not None:
             self._log.read()
 
-    def ended(self, code: int, /) -> int:
-        self.tick()
+    def note_finished(self, code: int, /) -> int:
+        self.poll()
         if self._log is not None:
             self._log.close()
-            self._all_told = self._all_told and self._log.seen
+            self._has_statistics = self._has_statistics and self._log.has_statistics
             failed_before = self._before.files_failed
             self._before, self._log = self._totals(), None
             if code in _REPEATABLE and self._added and self.step_down.lower(self._running):
                 # It skips what is there already.
                 self._before = replace(self._before, files_failed=failed_before)
-                self._parts += self._parts[self._begun - 1 : self._begun]
+                self._parts += self._parts[self._start_count - 1 : self._start_count]
                 self._runs += 1
                 return 0
         return code
@@ -254,14 +254,14 @@ class RcloneRun:
         return ToolProgress(totals.bytes_moved, left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = choose_single_setting(chunks, self._fixed)
-        if self._begun >= len(self._parts) or wanted == self._parameters:
+        new_parameters = choose_single_setting(chunks, self._fixed)
+        if self._start_count >= len(self._parts) or new_parameters == self._parameters:
             return False
-        self._parameters = wanted
+        self._parameters = new_parameters
         return True
 
     def result(self) -> ToolResult | None:
-        return self._totals() if self._all_told else None
+        return self._totals() if self._has_statistics else None
 
     def _totals(self) -> ToolResult:
         now = self._log.totals if self._log is not None else ToolResult(0, 0, 0)
@@ -273,13 +273,13 @@ class RcloneRun:
 
 
 def _parse_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    """Options that the user's variables set."""
+    """Return the options that the user's variables set."""
     own = ((name.removeprefix(_VARIABLE), value) for name, value in environment.items() if name.startswith(_VARIABLE))
     return {name.lower().replace("_", "-"): (value,) for name, value in own}
 
 
 def _parse_user_parameters(settled: ParsedWords) -> Parameters:
-    """What the user says; no streams (0) is rclone's way to say one."""
+    """Return what the user says; no streams (0) is rclone's way to say one."""
     streams = settled.count("multi-thread-streams")
     return set_by_user(
         (
@@ -299,7 +299,7 @@ def _parse_file(row: Mapping[str, object]) -> ListedFile:
 
 
 def _parse_stats_interval_s(settled: ParsedWords) -> float | None:
-    """How often the user would see statistics: they are messages of level INFO, unless an option raises them."""
+    """Return how often the user would see statistics: they are messages of level INFO, unless an option raises them."""
     is_verbose = settled.last("verbose") not in (None, "0")
     if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):
         return None

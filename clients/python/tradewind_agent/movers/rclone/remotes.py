@@ -14,8 +14,8 @@ _KEYS = ("url", "host", "endpoint")
 _INLINE = re.compile(r"(?:^|,)(?:url|host|endpoint)=(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
-def find_host(place: str, given: ParsedWords, environment: Mapping[str, str]) -> tuple[str | None, str, int | None]:
-    """Host, protocol and port of a path or ``remote:path``; no host for a local path.
+def find_host(place: str, words: ParsedWords, environment: Mapping[str, str]) -> tuple[str | None, str, int | None]:
+    """Return the host, protocol and port of a path or ``remote:path``; no host for a local path.
 
     A remote of which nothing more is known goes by its own name.
     """
@@ -30,11 +30,11 @@ def find_host(place: str, given: ParsedWords, environment: Mapping[str, str]) ->
         if name == "local":
             return None, "file", None
         settings = {
-            key: given.last(f"{name}-{key}") or environment.get(f"RCLONE_{name}_{key}".upper()) for key in _KEYS
+            key: words.last(f"{name}-{key}") or environment.get(f"RCLONE_{name}_{key}".upper()) for key in _KEYS
         }
         kind = name
     else:
-        section = _read_section(name, given, environment)
+        section = _read_section(name, words, environment)
         settings = {key: environment.get(f"RCLONE_CONFIG_{name}_{key}".upper()) or section.get(key) for key in _KEYS}
         kind = environment.get(f"RCLONE_CONFIG_{name}_TYPE".upper()) or section.get("type") or "unknown"
         if kind in ("local", "alias"):
@@ -47,7 +47,7 @@ def find_host(place: str, given: ParsedWords, environment: Mapping[str, str]) ->
 
 
 def _split_place(place: str) -> tuple[str, str, str]:
-    """Remote, colon and path; a colon within quotes is of a value, one after a slash of the path."""
+    """Return the remote, colon and path; a colon within quotes is of a value, one after a slash of the path."""
     quote = ""
     for position, letter in enumerate(place):
         if quote:
@@ -61,10 +61,10 @@ def _split_place(place: str) -> tuple[str, str, str]:
     return place, "", ""
 
 
-def _read_section(name: str, given: ParsedWords, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The remote's part of the configuration; empty where there is none, or it is encrypted."""
+def _read_section(name: str, words: ParsedWords, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the remote's part of the configuration; empty where there is none, or it is encrypted."""
     folder = Path(environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "")) / ".config")
-    path = given.last("config") or environment.get("RCLONE_CONFIG") or folder / "rclone" / "rclone.conf"
+    path = words.last("config") or environment.get("RCLONE_CONFIG") or folder / "rclone" / "rclone.conf"
     configuration = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         configuration.read(path, encoding="utf-8")

@@ -17,7 +17,7 @@ from tradewind_agent.movers.port import ToolProgress, ToolRun
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 from tradewind_agent.session.planning import find_chunk
 
-_UNSEEN = PathSample(
+_UNKNOWN_PATH = PathSample(
     rtt_s=None, min_rtt_s=None, first_byte_s=None, min_first_byte_s=None, sent_bytes=0, retransmitted_bytes=0
 )
 """The connections are the tool's, and nobody looks at them."""
@@ -53,7 +53,7 @@ class DrivenTool:
         self._next: tuple[ChunkPlan, ...] | None = None
         self._clock_s = clock_s
         self._run: ToolRun | None = None
-        self._begun_s = 0.0
+        self._started_s = 0.0
         sizes: dict[ChunkKind, list[int]] = {each.chunk: [] for each in plan}
         for size in sizes_bytes:
             sizes[find_chunk(plan, size).chunk].append(size)
@@ -65,9 +65,9 @@ class DrivenTool:
         """The one setting that ``plan`` comes to."""
         return combine_settings([each.parameters for each in self.plan])
 
-    def begun(self, run: ToolRun) -> None:
+    def note_started(self, run: ToolRun) -> None:
         """``run`` starts now, with ``setting``."""
-        self._run, self._begun_s = run, self._clock_s()
+        self._run, self._started_s = run, self._clock_s()
 
     def retune(self, plan: Sequence[ChunkPlan]) -> bool:
         """Go on with ``plan``, as soon as the tool can; false where it cannot."""
@@ -80,16 +80,16 @@ class DrivenTool:
         return True
 
     def snapshot(self) -> Snapshot:
-        """How far it is, under the plan that is in force by now."""
-        self._take_up()
+        """Return how far it is, under the plan that is in force by now."""
+        self._adopt_plan()
         run = self._run
         progress = run.progress() if run is not None else ToolProgress(0, self._total.files)
         moved_share = min(progress.bytes_moved / self._total.total_bytes, 1.0) if self._total.total_bytes else 0.0
         files = self._total.files
         left = progress.files_left if progress.files_left is not None else round(files * (1 - moved_share))
-        path, connections = (_UNSEEN, 0) if self._connections is None else self._connections.sample()
+        path, connections = (_UNKNOWN_PATH, 0) if self._connections is None else self._connections.sample()
         return Snapshot(
-            elapsed_s=self._clock_s() - self._begun_s if run is not None else 0.0,
+            elapsed_s=self._clock_s() - self._started_s if run is not None else 0.0,
             chunks=tuple(
                 self._chunk(each, moved_share, min(left / files, 1.0) if files else 0.0) for each in self.plan
             ),
@@ -97,12 +97,12 @@ class DrivenTool:
             open_connections=connections,
         )
 
-    def _take_up(self) -> None:
+    def _adopt_plan(self) -> None:
         """A plan that waited for the tool's next run is in force once the tool says so."""
         if self._next is None or self._run is None:
             return
-        wanted = combine_settings([each.parameters for each in self._next])
-        if all(getattr(wanted, name) == value for name, value in self._run.in_force.known().items()):
+        new_parameters = combine_settings([each.parameters for each in self._next])
+        if all(getattr(new_parameters, name) == value for name, value in self._run.current_parameters.known().items()):
             self.plan, self._next = self._next, None
 
     def _chunk(self, plan: ChunkPlan, moved_share: float, left_share: float) -> ChunkSnapshot:
@@ -118,5 +118,5 @@ class DrivenTool:
             files_done=share.files - remaining_files,
             files_skipped=0,
             files_failed=0,
-            ended_s=None,
+            finished_s=None,
         )

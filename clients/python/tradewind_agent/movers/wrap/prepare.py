@@ -74,21 +74,21 @@ class PreparedWrap:
 
     @property
     def wanted(self) -> CopyOptions:
-        """What is asked of the transfer, see `_apply_user_flags`."""
+        """Return what is asked of the transfer, see `_apply_user_flags`."""
         return _apply_user_flags(self.options.copy, self.task)
 
     def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
-        """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
+        """Return what can be tuned; ``None`` where the tool is only measured, or its files are unknown.
 
         A tool that has no way to change while it runs still needs its share of what the path's transfers may use.
         """
-        if self.workload is None or not self.installed.mover.tuned:
+        if self.workload is None or not self.installed.mover.is_tuned:
             return None
-        wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
+        wanted = replace(self.wanted, tune=self.wanted.tune and self.task.can_change_live)
         return TunedWork(self.planned, self.workload, wanted, self.path, watch_connections(self.task, say))
 
     def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> RunSettings:
-        """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
+        """Return how the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
         predicted, own = self.plan.predicted, self.task.by_hand
         return RunSettings(
             parameters=override(self.plan.parameters if granted is None else granted, own),
@@ -100,8 +100,8 @@ class PreparedWrap:
         )
 
     def restarting(self, say: Callable[[str], None]) -> Restarting | None:
-        """What interruptions are weighed by; ``None`` where nothing is expected of any setting."""
-        if self.workload is None or not (self.installed.mover.tuned and self.options.copy.tune):
+        """Return what interruptions are weighed by; ``None`` where nothing is expected of any setting."""
+        if self.workload is None or not (self.installed.mover.is_tuned and self.options.copy.tune):
             return None
         return Restarting(
             expected_bps=expected_rates(self.plan, self.workload, self.path),
@@ -111,7 +111,7 @@ class PreparedWrap:
         )
 
     def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
-        """Limits of this host's resources, to be put on the tool."""
+        """Return the limits of this host's resources, to be put on the tool."""
         wanted, not_applied = select_limits(self.plan, self.options.copy)
         return ToolResources(
             wanted,
@@ -124,7 +124,7 @@ class PreparedWrap:
         )
 
     def beyond(self, granted: Parameters) -> tuple[str, ...]:
-        """What the tool's own flags set beyond what was granted, a line each: they win."""
+        """Return what the tool's own flags set beyond what was granted, a line each: they win."""
         own = self.task.by_hand
         shared = (
             ("files at once", own.concurrency, granted.concurrency),
@@ -141,7 +141,7 @@ class PreparedWrap:
         return self.task.find_inexpressible(self.plan.parameters)
 
     def first_command(self) -> Command:
-        """What would be run first."""
+        """Return what would be run first."""
         with tempfile.TemporaryDirectory(prefix="tradewind-") as scratch:
             command = self.task.run(self.tuning(), Folder(scratch)).next_command()
         assert command is not None
@@ -175,7 +175,7 @@ def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions,
     path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
     workload = options.workload or task.workload()
     notes: tuple[str, ...] = ()
-    if installed.mover.tuned:
+    if installed.mover.is_tuned:
         if workload is None:
             # A share is held by heartbeats that say how much is left, which nobody knows.
             claims_none = "" if client is None else ", and no share of the path's caps is claimed"

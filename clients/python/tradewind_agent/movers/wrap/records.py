@@ -29,7 +29,7 @@ def make_records(
     parameters: Parameters,
     path: Path,
 ) -> tuple[TransferRecord, ...]:
-    """The row of a run; none where the tool does not tell what it moved, or was given nothing to do."""
+    """Return the row of a run; none where the tool does not tell what it moved, or was given nothing to do."""
     if result is None or (ran.code == 0 and not result.bytes_moved):
         return ()
     outcome = TransferOutcome(
@@ -53,14 +53,14 @@ def make_records(
     )
 
 
-def restrict_to_known(main: Parameters, in_force: Parameters) -> Parameters:
-    """``main``, which moved most bytes, as far as ``in_force`` says that the tool has such settings at all."""
-    known = {name: getattr(main, name) for name in in_force.known() if getattr(main, name) is not None}
-    return replace(in_force, **known)
+def restrict_to_known(main: Parameters, current_parameters: Parameters) -> Parameters:
+    """``main``, which moved most bytes, as far as ``current_parameters`` says that the tool has such settings at all."""
+    known = {name: getattr(main, name) for name in current_parameters.known() if getattr(main, name) is not None}
+    return replace(current_parameters, **known)
 
 
 def _describe_dataset(workload: Workload | None, result: ToolResult) -> DataSet:
-    """What was listed, if that is what was moved; else what was moved."""
-    if workload is not None and workload.exact and sum(workload.sizes_bytes) == result.bytes_moved:
+    """Return what was listed, if that is what was moved; else what was moved."""
+    if workload is not None and workload.is_exact and sum(workload.sizes_bytes) == result.bytes_moved:
         return DataSet.of_sizes(workload.sizes_bytes)
     return DataSet(file_count=max(result.files_done + result.files_failed, 1), total_bytes=result.bytes_moved)

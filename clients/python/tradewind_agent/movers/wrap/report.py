@@ -23,7 +23,7 @@ class WrapReport:
     """The outcome of a wrapped tool.
 
     ``result`` : what it says it has done; ``None`` where it does not tell, and then nothing is logged.
-    ``in_force`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
+    ``current_parameters`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
     ``limits`` : of this host's resources, what held each or why nothing did.
     ``not_expressible`` : what of the recommendation it has no flag for; ``live`` : what can change while it runs.
     ``restarts`` : interruptions of it, to go on with other settings.
@@ -31,7 +31,7 @@ class WrapReport:
 
     mover: Mover
     plan: Plan
-    in_force: Parameters
+    current_parameters: Parameters
     by_hand: Parameters
     not_expressible: tuple[str, ...]
     live: str
@@ -59,15 +59,18 @@ class WrapReport:
         return throughput_bps(self.result.bytes_moved, self.duration_s)
 
     def line(self) -> str:
-        """The closing line: settings, what it got against the prediction, energy, and what became of the log."""
-        settings = ", ".join(f"{name} {value}" for name, value in self.in_force.known().items()) or "its own settings"
+        """Return the closing line: settings, what it got against the prediction, energy, and what became of the log."""
+        settings = (
+            ", ".join(f"{name} {value}" for name, value in self.current_parameters.known().items())
+            or "its own settings"
+        )
         ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
         count = len(self.restarts)
         restarts = f"; restarted {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
         return f"{self.mover.name} with {settings}: {self._moved()}{restarts}{ended}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
-        """All of it, in the names and units of the wire."""
+        """Return all of it, in the names and units of the wire."""
         return {
             "transfer_id": str(self.plan.transfer_id),
             "mover": asdict(self.mover),
@@ -76,7 +79,7 @@ class WrapReport:
             "commands": [list(command.words) for command in self.commands],
             "source": self.source,
             "destination": self.destination,
-            "parameters": self.in_force.known(),
+            "parameters": self.current_parameters.known(),
             "by_hand": self.by_hand.known(),
             "not_expressible": list(self.not_expressible),
             "live": self.live,
@@ -114,5 +117,5 @@ class WrapReport:
 
 
 def format_command(command: Command) -> str:
-    """A command as it could be typed."""
+    """Return a command as it could be typed."""
     return shlex.join(command.words)

@@ -52,7 +52,7 @@ class RestartCase:
 
     @property
     def gain_s(self) -> float:
-        """Time saved by starting now and not at the next boundary; negative for settings that are slower."""
+        """Return the time saved by starting now and not at the next boundary; negative for settings that are slower."""
         if self.now_bps <= 0 or self.then_bps <= 0:
             return 0.0
         earlier_s = BITS_PER_BYTE * min(self.boundary_bytes, self.remaining_bytes) / self.now_bps
@@ -60,12 +60,12 @@ class RestartCase:
 
     @property
     def cost_s(self) -> float:
-        again_s = BITS_PER_BYTE * self.lost_bytes / self.then_bps if self.then_bps > 0 else math.inf
-        return self.startup_s + self.slow_start_s + again_s
+        refetch_s = BITS_PER_BYTE * self.lost_bytes / self.then_bps if self.then_bps > 0 else math.inf
+        return self.startup_s + self.slow_start_s + refetch_s
 
 
 def is_restart_worthwhile(case: RestartCase) -> bool:
-    """Whether to interrupt the tool now: clearly worth it, not soon after the last start, nor near the end."""
+    """Return whether to interrupt the tool now: clearly worth it, not soon after the last start, nor near the end."""
     if case.since_s < MIN_TICKS_BETWEEN * case.tick_s or case.now_bps <= 0:
         return False
     if BITS_PER_BYTE * case.remaining_bytes / case.now_bps < MIN_TICKS_LEFT * case.tick_s:
@@ -76,15 +76,15 @@ def is_restart_worthwhile(case: RestartCase) -> bool:
 def predict_rate_bps(
     now_bps: float, *, expected_now_bps: float, expected_then_bps: float, streams_ratio: float
 ) -> float:
-    """What is to be expected of new settings, from what is measured of the old ones, bit/s.
+    """Return what is to be expected of new settings, from what is measured of the old ones, bit/s.
 
     Fewer or equal streams change the measured rate as they change the expected one. More streams may regain what is
     missed against the expectation (others have come, or more is lost), but at most in proportion to their number.
     """
-    alike_bps = now_bps * expected_then_bps / expected_now_bps if expected_now_bps > 0 else now_bps
+    scaled_bps = now_bps * expected_then_bps / expected_now_bps if expected_now_bps > 0 else now_bps
     if streams_ratio <= 1:
-        return alike_bps
-    return min(max(alike_bps, expected_then_bps), now_bps * streams_ratio)
+        return scaled_bps
+    return min(max(scaled_bps, expected_then_bps), now_bps * streams_ratio)
 
 
 def estimate_slow_start_s(rate_bps: float, streams: int, rtt_s: float) -> float:
@@ -103,7 +103,7 @@ class Restart:
     case: RestartCase
 
     def line(self) -> str:
-        """What people are told of it."""
+        """Return what people are told of it."""
         again = f", {format_bytes(self.case.lost_bytes)} are fetched again" if self.case.lost_bytes else ""
         return (
             f"{self.elapsed_s:.0f} s: restarted with {_format_parameters(self.after)} "
@@ -134,10 +134,10 @@ class Restarting:
     tick_s: float
     rtt_s: float
     say: Callable[[str], None]
-    made: list[Restart] = field(default_factory=list)
+    restarts: list[Restart] = field(default_factory=list)
 
     def note(self, restart: Restart) -> None:
-        self.made.append(restart)
+        self.restarts.append(restart)
         self.say(restart.line())
 
 

@@ -87,7 +87,7 @@ def run_wrap(
         records = _make_records(prepared, session, ran, result, timeline=timeline, resources=resources)
         log = session.finish(records) if records else session.abandon()
     report = _make_report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
-    return report if restarting is None else replace(report, restarts=tuple(restarting.made))
+    return report if restarting is None else replace(report, restarts=tuple(restarting.restarts))
 
 
 def _make_records(
@@ -100,8 +100,8 @@ def _make_records(
     resources: ToolResources,
 ) -> tuple[TransferRecord, ...]:
     """Return the records of a run, with the settings and limits that it ran under."""
-    settings = _get_parameters_used(prepared.plan, timeline, ran.run.in_force)
-    used = override(settings, resources.in_force(settings.concurrency or 1))
+    settings = _get_parameters_used(prepared.plan, timeline, ran.run.current_parameters)
+    used = override(settings, resources.current_parameters(settings.concurrency or 1))
     return make_records(session, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
 
 
@@ -118,7 +118,7 @@ def _make_report(
     return WrapReport(
         mover=_make_mover(prepared),
         plan=prepared.plan,
-        in_force=ran.run.in_force,
+        current_parameters=ran.run.current_parameters,
         not_expressible=prepared.not_expressible,
         by_hand=prepared.task.by_hand,
         live=prepared.task.live,
@@ -136,14 +136,16 @@ def _make_report(
         timeline=timeline,
         limits=resources.verdicts,
         log=log,
-        notes=(*prepared.notes, *resources.left, *_collect_notes(ran)),
+        notes=(*prepared.notes, *resources.leftovers, *_collect_notes(ran)),
     )
 
 
-def _get_parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
-    """The settings that moved most bytes, where the tool was tuned; else those that it was started with."""
+def _get_parameters_used(plan: Plan, timeline: Sequence[Tick], current_parameters: Parameters) -> Parameters:
+    """Return the settings that moved most bytes, where the tool was tuned; else those that it was started with."""
     main = main_settings(timeline)
-    return restrict_to_known(replace_settings(plan, main).parameters, in_force) if main else in_force
+    return (
+        restrict_to_known(replace_settings(plan, main).parameters, current_parameters) if main else current_parameters
+    )
 
 
 def _get_step_down_notes(ran: ToolOutcome) -> tuple[str, ...]:
@@ -168,6 +170,6 @@ def _make_identity(prepared: PreparedWrap) -> TransferIdentity:
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
         network=prepared.options.copy.network,
-        sla=format_sla(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
+        sla=format_sla(prepared.options.copy.sla) if prepared.installed.mover.is_tuned else None,
         quote=prepared.plan.quote,
     )

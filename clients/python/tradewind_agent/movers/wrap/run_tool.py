@@ -54,7 +54,7 @@ class RunTuner(Protocol):
     async def begin(self) -> None:
         """Before the first byte; the settings to begin with are known afterwards."""
 
-    def begun(self, run: ToolRun) -> None:
+    def note_started(self, run: ToolRun) -> None:
         """The run starts now."""
 
     async def run(self, meter: MeterSession | None) -> None:
@@ -99,9 +99,9 @@ def run_tool(
         if loop is not None:
             await loop.begin()
         run = make()
-        look = partial(_poll, run, connections, on_tick)
+        poll = partial(_poll, run, connections, on_tick)
         one = partial(
-            _run_command, run=run, look=look, output_to=output_to, resources=resources, connections=connections
+            _run_command, run=run, poll=poll, output_to=output_to, resources=resources, connections=connections
         )
         return await _run(run, session, loop, one, now)
 
@@ -114,22 +114,22 @@ async def _run(
     if session is not None:
         await session.start()
     clock = asyncio.get_running_loop()
-    started_at, begun_s = now(), clock.time()
+    started_at, started_s = now(), clock.time()
     tuning: asyncio.Task[None] | None = None
     if loop is not None:
-        loop.begun(run)
+        loop.note_started(run)
         tuning = asyncio.create_task(loop.run(session))
     commands: list[Command] = []
-    code, over_s = 0, None
+    code, moved_s = 0, None
     with _forward_signals(clock) as signals:
         while signals.sent is None and (command := run.next_command()) is not None:
             commands.append(command)
-            ended, over_s = await one(command, signals)
-            counted = run.ended(ended)
+            ended, moved_s = await one(command, signals)
+            counted = run.note_finished(ended)
             code = code or (counted if signals.sent is None else ended)
             if counted > _SIGNALLED:
                 break
-    duration_s = (clock.time() if over_s is None else over_s) - begun_s
+    duration_s = (clock.time() if moved_s is None else moved_s) - started_s
     metered = await session.stop() if session is not None else None
     if loop is not None and tuning is not None:
         tuning.cancel()
@@ -169,13 +169,13 @@ _Runner = Callable[[Command, _Signals], Awaitable[tuple[int, float | None]]]
 @contextmanager
 def _forward_signals(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
     signals = _Signals()
-    heard = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
-    for number in heard:
+    numbers = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    for number in numbers:
         loop.add_signal_handler(number, signals.receive, number)
     try:
         yield signals
     finally:
-        for number in heard:
+        for number in numbers:
             loop.remove_signal_handler(number)
 
 
@@ -184,50 +184,50 @@ async def _run_command(
     signals: _Signals,
     *,
     run: ToolRun,
-    look: Callable[[], object],
+    poll: Callable[[], object],
     output_to: int | None,
     resources: ToolResources | None,
     connections: ToolConnections | None,
 ) -> tuple[int, float | None]:
-    """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
+    """Return the exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
     with ExitStack() as stack:
         process = await _start(command, output_to, resources, stack)
         signals.process = process
-        run.started(process.pid)
+        run.note_started(process.pid)
         if connections is not None:
-            connections.began(process.pid, command.own_port)
-        return await _watch(process, signals, run, look)
+            connections.note_started(process.pid, command.own_port)
+        return await _watch(process, signals, run, poll)
 
 
 async def _watch(
-    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, look: Callable[[], object]
+    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, poll: Callable[[], object]
 ) -> tuple[int, float | None]:
     ending = asyncio.create_task(process.wait())
-    over_s: float | None = None
+    moved_s: float | None = None
     try:
         while not ending.done():
             await asyncio.wait([ending], timeout=TICK_S)
-            await asyncio.to_thread(look)
-            if run.over and over_s is None:
-                over_s = asyncio.get_running_loop().time()
+            await asyncio.to_thread(poll)
+            if run.is_over and moved_s is None:
+                moved_s = asyncio.get_running_loop().time()
         code = await ending
     finally:
         signals.process = None
         if process.returncode is None:
             process.kill()
             await ending
-    return (_SIGNALLED - code if code < 0 else code), over_s
+    return (_SIGNALLED - code if code < 0 else code), moved_s
 
 
 async def _start(
     command: Command, output_to: int | None, resources: ToolResources | None, stack: ExitStack
 ) -> asyncio.subprocess.Process:
-    """The tool, under way; its limits last as long as ``stack``."""
+    """Return the tool, under way; its limits last as long as ``stack``."""
     with ExitStack() as opened:
         try:
             errors = None if command.errors_to is None else opened.enter_context(command.errors_to.open("wb"))
             starting = partial(asyncio.create_subprocess_exec, stdout=output_to, stderr=errors)
-            if resources is None or not resources.begins():
+            if resources is None or not resources.must_wait():
                 return await starting(*command.words)
             gate, opener = os.pipe()
             opened.callback(os.close, opener)
@@ -237,30 +237,30 @@ async def _start(
                 os.close(gate)
         except OSError as failure:
             raise ToolUnusable(f"cannot start {command.words[0]}: {failure.strerror or failure}") from None
-        stack.enter_context(resources.holding(process.pid))
+        stack.enter_context(resources.limit_process(process.pid))
         with suppress(BrokenPipeError):  # a signal has ended it before it began
             os.write(opener, b"\n")
         return process
 
 
 def _make_gated_words(gate: int) -> tuple[str, ...]:
-    """Words before a command line that is to begin once a line comes by ``gate``, and never if the agent ends first.
+    """Return the words that make a command wait for a line on ``gate``; it never starts if the agent exits first.
 
-    What is limited before the tool's first step holds for every thread and process that it will ever have.
+    Limits set before the tool starts hold for all of its threads and processes.
     """
     return ("/bin/sh", "-c", f'read -r _ </dev/fd/{gate} && exec "$@"', "sh")
 
 
 def _poll(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[ToolRun], object] | None) -> None:
-    run.tick()
+    run.poll()
     if connections is not None:
-        connections.look()
+        connections.poll()
     if on_tick is not None:
         on_tick(run)
 
 
 def _is_in_foreground() -> bool:
-    """Whether the terminal's Ctrl-C reaches the tool as well, wherever the streams lead."""
+    """Return whether the terminal's Ctrl-C reaches the tool as well, wherever the streams lead."""
     try:
         terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
     except OSError:  # there is none

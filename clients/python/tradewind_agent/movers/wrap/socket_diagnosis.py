@@ -44,7 +44,7 @@ class EstablishedConnection:
 
 
 def list_established_connections() -> list[EstablishedConnection]:
-    """All of this network namespace.
+    """Return all of this network namespace.
 
     Raises
     ------

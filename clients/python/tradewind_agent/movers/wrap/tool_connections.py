@@ -33,7 +33,7 @@ class _KnownConnection:
 class ToolConnections:
     """Connections of a tool's process tree, over all its starts.
 
-    ``look`` is called by one thread, ``sample`` by any.
+    ``poll`` is called by one thread, ``sample`` by any.
 
     Parameters
     ----------
@@ -55,29 +55,29 @@ class ToolConnections:
         self._lock = Lock()
         self._pid: int | None = None
         self._own_port: int | None = None
-        self._looked_s = self._due_s = clock_s()
+        self._polled_s = self._due_s = clock_s()
 
-    def began(self, pid: int, own_port: int | None) -> None:
+    def note_started(self, pid: int, own_port: int | None) -> None:
         """The tool runs as ``pid``; on ``own_port`` it takes orders from this program."""
         self._pid, self._own_port = pid, own_port
-        self._looked_s = self._due_s = self._clock_s()
+        self._polled_s = self._due_s = self._clock_s()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See how its connections are by now."""
-        begun_s = self._clock_s()
-        if self._pid is None or begun_s < self._due_s:
+        started_s = self._clock_s()
+        if self._pid is None or started_s < self._due_s:
             return
-        began_cpu_s = self._cpu_s()
+        started_cpu_s = self._cpu_s()
         with suppress(OSError):  # this look tells nothing
             inodes = frozenset(inode for pid in tree(self._pid) for inode in _list_sockets(pid))
             seen = [each for each in self._connections() if each.inode in inodes and each.local_port != self._own_port]
             with self._lock:
-                self._note(seen, begun_s)
-        self._looked_s = begun_s
-        self._due_s = begun_s + (self._cpu_s() - began_cpu_s) / POLL_COST_SHARE
+                self._note(seen, started_s)
+        self._polled_s = started_s
+        self._due_s = started_s + (self._cpu_s() - started_cpu_s) / POLL_COST_SHARE
 
     def sample(self) -> tuple[PathSample, int]:
-        """What was seen until the last look, and how many connections were open then."""
+        """Return what was seen until the last look, and how many connections were open then."""
         with self._lock:
             infos = [each.info for each in self._known.values()]
             return self._sampler.sample(infos, (), receiving=self._receiving), len(infos)
@@ -85,16 +85,16 @@ class ToolConnections:
     def _note(self, seen: Sequence[EstablishedConnection], at_s: float) -> None:
         open_ = {each.cookie for each in seen}
         for cookie in self._known.keys() - open_:
-            self._sampler.closed(self._known.pop(cookie).info)
+            self._sampler.add_closed(self._known.pop(cookie).info)
         for each in seen:
             # One not seen before was opened since the last look.
-            known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._looked_s)))
+            known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._polled_s)))
             known.loss.seen(each.info, at_s)
             known.info = replace(each.info, lost_bytes=known.loss.lost_bytes(each.info))
 
 
 def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnections | None:
-    """What will see the path of a task; ``None``, which is said, where the kernel does not tell of connections.
+    """Return what will see the path of a task; ``None``, which is said, where the kernel does not tell of connections.
 
     Connections to a proxy, or to order two others about, say nothing of the path.
     """
@@ -118,7 +118,7 @@ def _uses_proxy(task: ToolTask) -> bool:
 
 
 def _list_sockets(pid: int) -> Iterator[int]:
-    """Inodes of a process's sockets; none of one that has ended, or may not be looked at."""
+    """Yield the inodes of a process's sockets; none of one that has ended, or may not be looked at."""
     folder = Path(f"/proc/{pid}/fd")
     try:
         names = os.listdir(folder)  # noqa: PTH208 -- names alone, of which there may be many

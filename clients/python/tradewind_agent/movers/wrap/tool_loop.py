@@ -26,7 +26,7 @@ class TunedWork:
 
     planned: PlannedCopy
     workload: Workload
-    wanted: CopyOptions
+    options: CopyOptions
     path: Path
     connections: ToolConnections | None = None
 
@@ -44,15 +44,15 @@ class ToolLoop:
 
     @property
     def is_service_answering(self) -> bool:
-        """Whether the service has answered last, and so holds a share for the run."""
+        """Return whether the service has answered last, and so holds a share for the run."""
         return self._tuning.is_service_answering
 
     async def begin(self) -> None:
         """Claim a share, and begin with the plan that is granted."""
         await self._tuning.start(self.driven)
 
-    def begun(self, run: ToolRun) -> None:
-        self.driven.begun(run)
+    def note_started(self, run: ToolRun) -> None:
+        self.driven.note_started(run)
 
     async def run(self, meter: MeterSession | None) -> None:
         await self._tuning.run(self.driven, meter)
@@ -70,7 +70,7 @@ def make_loop(work: TunedWork | None, session: TransferSession, *, say: Callable
     tuning = build_tuning_for_sizes(
         work.planned,
         work.workload.sizes_bytes,
-        work.wanted,
+        work.options,
         sees_path=work.connections is not None,
         service=session.client,
         live=live,

@@ -26,7 +26,7 @@ class ToolResources:
 
     def __init__(
         self,
-        wanted: Limits,
+        limits: Limits,
         limiter: ResourceLimiter,
         *,
         tool: str,
@@ -35,43 +35,43 @@ class ToolResources:
         not_applied: Sequence[Advice],
         say: Callable[[str], None],
     ) -> None:
-        self._of_host, self._limiter, self._folders, self._say = wanted.without(_BY_TOOL), limiter, folders, say
-        by_tool = [] if wanted.nic_bps is None else [judge_rate_limit(tool, wanted.nic_bps, own_options)]
-        self._beside: tuple[Verdict, ...] = (*by_tool, *not_applied)
+        self._of_host, self._limiter, self._folders, self._say = limits.without(_BY_TOOL), limiter, folders, say
+        by_tool = [] if limits.nic_bps is None else [judge_rate_limit(tool, limits.nic_bps, own_options)]
+        self._other_verdicts: tuple[Verdict, ...] = (*by_tool, *not_applied)
         self._tool, self._own_options = tool, own_options
-        self._held: tuple[Verdict, ...] | None = None
-        self.left: tuple[str, ...] = ()
+        self._host_verdicts: tuple[Verdict, ...] | None = None
+        self.leftovers: tuple[str, ...] = ()
 
-    def begins(self) -> bool:
+    def must_wait(self) -> bool:
         """Say what is held already; whether the tool is to wait for what this host is to hold."""
         if self._of_host.known():
             return True
-        if self._held is None:
-            self._held = ()
-            self._tell()
+        if self._host_verdicts is None:
+            self._host_verdicts = ()
+            self._report()
         return False
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What became of each limit."""
-        return (*(self._held or ()), *self._beside)
+        """Return what became of each limit."""
+        return (*(self._host_verdicts or ()), *self._other_verdicts)
 
-    def in_force(self, files_at_once: int) -> Parameters:
+    def current_parameters(self, files_at_once: int) -> Parameters:
         """Return the resources in force as a record states them, with the rate that the user's own options set."""
         held = Applied(self.verdicts).parameters
         rates = [held.nic_bps, find_user_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]
         return replace(held, nic_bps=min((rate for rate in rates if rate is not None), default=None))
 
     @contextmanager
-    def holding(self, pid: int) -> Iterator[None]:
+    def limit_process(self, pid: int) -> Iterator[None]:
         """Limit a process that has begun, and its descendants, until the end of the block."""
         with self._limiter.apply(self._of_host, pid, folders=self._folders) as applied:
-            if self._held is None:
-                self._held = (*applied.enforced, *applied.advice)
-                self._tell()
+            if self._host_verdicts is None:
+                self._host_verdicts = (*applied.enforced, *applied.advice)
+                self._report()
             yield
-        self.left = (*self.left, *applied.left)
+        self.leftovers = (*self.leftovers, *applied.left)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         for verdict in self.verdicts:
             self._say(f"the tool is {verdict}" if isinstance(verdict, Enforced) else str(verdict))

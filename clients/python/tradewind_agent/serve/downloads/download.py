@@ -34,13 +34,13 @@ _Result = TypeVar("_Result")
 
 
 async def answer_download(
-    folder: ServedFolder, request: ReceivedRequest, segments: Sequence[str], turns: PackingSlots, sums: FileSums
+    folder: ServedFolder, request: ReceivedRequest, segments: Sequence[str], slots: PackingSlots, sums: FileSums
 ) -> Response:
-    """The file or index at ``segments``; for HEAD the caller drops the body.
+    """Return the file or index at ``segments``; for HEAD the caller drops the body.
 
     Raises
     ------
-    Refused : 403, 404, 412, 416.
+    RequestRefused : 403, 404, 412, 416.
     """
     descriptor = folder.open_path(segments)
     try:
@@ -50,7 +50,7 @@ async def answer_download(
         else:
             is_summed = is_file(status) and wants_sum(request, status)
             digest = await _run_in_thread(partial(sums.header, descriptor, status)) if is_summed else []
-            wanted = request, segments[-1], descriptor, status, turns
+            wanted = request, segments[-1], descriptor, status, slots
             # What is to be packed is sampled first, which takes a while.
             if wants_packing(request, status) or wants_sample(request, status):
                 response = await _run_in_thread(partial(_answer_file, *wanted))
@@ -66,7 +66,10 @@ async def answer_download(
 
 
 async def _run_in_thread(make: Callable[[], _Result]) -> _Result:
-    """What ``make`` returns; the file stays open as long as it is read, and a turn that was taken is given back."""
+    """Return what ``make`` returns.
+
+    The file stays open as long as it is read, and a turn that was taken is given back.
+    """
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
         return await asyncio.shield(making)
@@ -79,7 +82,7 @@ async def _run_in_thread(make: Callable[[], _Result]) -> _Result:
 
 
 def _answer_file(
-    request: ReceivedRequest, name: str, descriptor: int, status: os.stat_result, turns: PackingSlots
+    request: ReceivedRequest, name: str, descriptor: int, status: os.stat_result, slots: PackingSlots
 ) -> Response:
     if not is_file(status):
         raise RequestRefused(HTTPStatus.FORBIDDEN, "not a regular file")
@@ -92,10 +95,10 @@ def _answer_file(
         return Response(HTTPStatus.NOT_MODIFIED, headers)
     if refused is not None:
         raise RequestRefused(refused, "the file is not the one that the condition names")
-    if wants_packing(request, status) and turns.take():
-        return answer_packed(request, descriptor, status, headers, turns)
+    if wants_packing(request, status) and slots.try_acquire():
+        return answer_packed(request, descriptor, status, headers, slots)
     if wants_sample(request, status):
-        headers += make_sample_fields(request, descriptor, turns)
+        headers += make_sample_fields(request, descriptor, slots)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).

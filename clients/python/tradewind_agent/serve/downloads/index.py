@@ -26,7 +26,7 @@ class FolderEntry:
 
 
 def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[FolderEntry]:
-    """Folders first, then files, by name; part files are left out, and what is not served is marked.
+    """Return the folders first, then files, by name; part files are left out, and what is not served is marked.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _make_json_entry(entry: FolderEntry) -> dict[str, object]:
 
 
 def make_html_index(path: str, entries: Sequence[FolderEntry]) -> bytes:
-    """A page with one ``<a href="name">name</a> date size`` line an entry, as nginx writes it."""
+    """Return a page with one ``<a href="name">name</a> date size`` line an entry, as nginx writes it."""
     title = html.escape(f"Index of {path}")
     lines = [f"<html>\n<head><title>{title}</title></head>\n<body>\n<h1>{title}</h1><hr><pre>"]
     if path != "/":

@@ -43,7 +43,7 @@ class _PackRequest:
 
 
 def wants_packing(request: ReceivedRequest, status: os.stat_result) -> bool:
-    """Whether a download is asked for packed, and there is something to pack."""
+    """Return whether a download is asked for packed, and there is something to pack."""
     return (
         request.method == "GET"
         and request.http_minor >= 1
@@ -54,30 +54,30 @@ def wants_packing(request: ReceivedRequest, status: os.stat_result) -> bool:
 
 
 def answer_packed(
-    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingSlots
+    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], slots: PackingSlots
 ) -> Response:
-    """The file as a packed stream; the response owns the descriptor, and the turn that was taken.
+    """Return the file as a packed stream; the response owns the descriptor, and the turn that was taken.
 
     Raises
     ------
-    Refused : 400 for fields that make no sense, 415 for a codec that one end lacks, 416 beyond the end.
+    RequestRefused : 400 for fields that make no sense, 415 for a codec that one end lacks, 416 beyond the end.
     """
     try:
-        return _make_response(request, descriptor, status, headers, turns)
+        return _make_response(request, descriptor, status, headers, slots)
     except BaseException:
-        turns.give_back()
+        slots.release()
         raise
 
 
 def _make_response(
-    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingSlots
+    request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], slots: PackingSlots
 ) -> Response:
-    asked = _parse_request(request)
-    if asked.first >= status.st_size:
+    pack_request = _parse_request(request)
+    if pack_request.first >= status.st_size:
         raise RequestRefused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
     fields = [*headers, *make_packing_fields(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
-    packed = _open_packed_file(asked, descriptor, status, turns)
-    span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
+    packed = _open_packed_file(pack_request, descriptor, status, slots)
+    span = PackedSpan(descriptor, packed.pieces(), slots.release)
     return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
 
@@ -101,9 +101,9 @@ def _parse_request(request: ReceivedRequest) -> _PackRequest:
 
 
 def _parse_line_bps(request: ReceivedRequest) -> float | None:
-    told = request.headers.get(LINE_HEADER.lower())
+    text = request.headers.get(LINE_HEADER.lower())
     try:
-        line_bps = None if told is None else float(told)
+        line_bps = None if text is None else float(text)
     except ValueError as error:
         raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is a number") from error
     if line_bps is not None and not MIN_LINE_BPS <= line_bps <= MAX_LINE_BPS:
@@ -114,7 +114,7 @@ def _parse_line_bps(request: ReceivedRequest) -> float | None:
 
 
 def _open_packed_file(
-    asked: _PackRequest, descriptor: int, status: os.stat_result, turns: PackingSlots
+    request: _PackRequest, descriptor: int, status: os.stat_result, slots: PackingSlots
 ) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
     from tradewind_agent.compression.codecs import CodecMissing, common_codecs  # noqa: PLC0415
@@ -123,13 +123,13 @@ def _open_packed_file(
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
-        wish = PackingMode.parse(asked.pack)
-        codecs, told = common_codecs(asked.codecs), parse_speeds(asked.expected)
-        # Who knows what to expect has been told of a sample already.
-        sample = sample_descriptor(descriptor, asked.line_bps) if wish.adapts and not told else None
-        if told and not any(setting.codec in codecs for setting in told):
+        mode = PackingMode.parse(request.pack)
+        codecs, expected = common_codecs(request.codecs), parse_speeds(request.expected)
+        # Who knows what to expect has seen a sample already.
+        sample = sample_descriptor(descriptor, request.line_bps) if mode.is_adaptive and not expected else None
+        if expected and not any(setting.codec in codecs for setting in expected):
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
-        plan = plan_steering(wish, sample, asked.line_bps, codecs, told=told)
+        plan = plan_steering(mode, sample, request.line_bps, codecs, expected=expected)
     except InvalidValue as wrong:
         raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
     except CodecMissing as missing:
@@ -138,49 +138,49 @@ def _open_packed_file(
         descriptor,
         status,
         plan,
-        first=asked.first,
-        adapt=wish.adapts,
-        pool=turns.pool,
-        at_once=asked.at_once,
+        first=request.first,
+        adapt=mode.is_adaptive,
+        pool=slots.pool,
+        at_once=request.at_once,
         sample=sample,
-        looks=sample is None and not wish.as_is and not told,
-        tells=True,
+        samples_late=sample is None and not mode.is_raw and not expected,
+        sends_sample=True,
     )
 
 
 def wants_sample(request: ReceivedRequest, status: os.stat_result) -> bool:
-    """Whether it is asked what packing a file would come to, before the file itself is."""
+    """Return whether it is asked what packing a file would come to, before the file itself is."""
     return (
         request.method == "HEAD" and PACKED_CODING in request.headers.get("accept-encoding", "") and status.st_size > 0
     )
 
 
-def make_sample_fields(request: ReceivedRequest, descriptor: int, turns: PackingSlots) -> list[Header]:
-    """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
+def make_sample_fields(request: ReceivedRequest, descriptor: int, slots: PackingSlots) -> list[Header]:
+    """Return what a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
 
     Who tells its own codecs is told what those that may be the best on its path make of the sample, unless others are
     being tried.
 
     Raises
     ------
-    Refused : 400 for a rate that makes no sense.
+    RequestRefused : 400 for a rate that makes no sense.
     """
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     line_bps = _parse_line_bps(request)
-    if not turns.take():
+    if not slots.try_acquire():
         return []
     try:
         sample = sample_descriptor(descriptor, line_bps)
     finally:
-        turns.give_back()
-    fields = [*make_packing_fields(), (SAMPLE_HEADER, sample.told())]
-    if not turns.trials.acquire(blocking=False):  # side by side they would measure each other
+        slots.release()
+    fields = [*make_packing_fields(), (SAMPLE_HEADER, sample.format())]
+    if not slots.trials.acquire(blocking=False):  # side by side they would measure each other
         return fields
     try:
         return [*fields, *_make_trial_fields(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)]
     finally:
-        turns.trials.release()
+        slots.trials.release()
 
 
 def _make_trial_fields(sample: "FileSample", their_codecs: str, line_bps: float | None) -> list[Header]:

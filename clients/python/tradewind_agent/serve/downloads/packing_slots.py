@@ -16,17 +16,17 @@ class PackingSlots:
         self._making = Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    def take(self) -> bool:
-        """Whether there is a turn; then `give_back` follows."""
+    def try_acquire(self) -> bool:
+        """Return whether there is a turn; then `release` follows."""
         return self._free is not None and self._free.acquire(blocking=False)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         assert self._free is not None
         self._free.release()
 
     @property
     def pool(self) -> ThreadPoolExecutor:
-        """A thread a core, for the blocks of all downloads together; made when the first is packed."""
+        """Return a thread a core, for the blocks of all downloads together; made when the first is packed."""
         from tradewind_agent.compression.cores import usable_cores  # noqa: PLC0415 -- loaded with the first, see above
 
         with self._making:

@@ -28,26 +28,26 @@ class FileSums:
     """Sums by version of a file, so that each version is read once; any thread may ask."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._lock = Lock()
 
     def header(self, descriptor: int, status: os.stat_result) -> list[tuple[str, str]]:
         """Return the ``Repr-Digest`` of an open file; nothing if it changes while it is read."""
         version = f"{status.st_dev:x} {status.st_ctime_ns:x} {make_etag(status)}"
         with self._lock:
-            digest = self._kept.get(version)
+            digest = self._cache.get(version)
         if digest is None:
             digest = _compute_sum(descriptor)
             if os.fstat(descriptor).st_ctime_ns != status.st_ctime_ns:
                 return []
-            self._keep(version, digest)
+            self._store(version, digest)
         return [("Repr-Digest", f"sha-256=:{b64encode(digest).decode('ascii')}:")]
 
-    def _keep(self, version: str, digest: bytes) -> None:
+    def _store(self, version: str, digest: bytes) -> None:
         with self._lock:
-            self._kept[version] = digest
-            if len(self._kept) > _MAX_CACHED:
-                self._kept.popitem(last=False)
+            self._cache[version] = digest
+            if len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
 
 
 def _compute_sum(descriptor: int) -> bytes:

@@ -25,17 +25,17 @@ class ByteRanges:
 
     def add(self, first: int, last: int) -> None:
         """Add the positions ``first`` to ``last``, both included; first ≤ last."""
-        begin = bisect_left(self._lasts, first - 1)
-        end = begin
+        rewrite = bisect_left(self._lasts, first - 1)
+        end = rewrite
         while end < len(self._firsts) and self._firsts[end] <= last + 1:
             end += 1
-        if begin < end:
-            first, last = min(first, self._firsts[begin]), max(last, self._lasts[end - 1])
-        self._firsts[begin:end] = [first]
-        self._lasts[begin:end] = [last]
+        if rewrite < end:
+            first, last = min(first, self._firsts[rewrite]), max(last, self._lasts[end - 1])
+        self._firsts[rewrite:end] = [first]
+        self._lasts[rewrite:end] = [last]
 
-    def cover(self, total_bytes: int) -> bool:
-        """Whether every byte of a file of ``total_bytes`` is there."""
+    def covers(self, total_bytes: int) -> bool:
+        """Return whether every byte of a file of ``total_bytes`` is there."""
         return self._firsts == [0] and self._lasts[0] >= total_bytes - 1
 
     @property

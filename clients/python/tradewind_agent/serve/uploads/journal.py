@@ -29,7 +29,7 @@ class JournalState:
     """
 
     total_bytes: int
-    trusted: bool
+    is_trusted: bool
     received: ByteRanges = field(default_factory=ByteRanges)
     sha256: str | None = None
 
@@ -40,7 +40,7 @@ def is_journal(name: str) -> bool:
 
 
 def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
-    """The state that a journal's text tells, or None when it is no journal of this part file.
+    """Return the state that a journal's text tells, or None when it is no journal of this part file.
 
     A last line without its end was cut off by a crash and does not count.
     """
@@ -48,11 +48,11 @@ def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
     words = lines[0].split() if lines else []
     if len(words) != 5 or " ".join(words[:2]) != _FORMAT or not words[2].isdecimal() or words[4] != str(inode):
         return None
-    state = JournalState(int(words[2]), trusted=bool(boot) and words[3] == boot)
+    state = JournalState(int(words[2]), is_trusted=bool(boot) and words[3] == boot)
     for line in lines[1:]:
         match line.split():
             case [("s" | "w") as kind, first, last] if first.isdecimal() and last.isdecimal():
-                if kind == "s" or state.trusted:
+                if kind == "s" or state.is_trusted:
                     state.received.add(int(first), int(last))
             case ["h", digest]:
                 state.sha256 = digest
@@ -89,7 +89,7 @@ class Journal:
         self._total_bytes, self._boot, self._inode = total_bytes, boot, inode
         self._lines = 0
 
-    def begin(self, synced: ByteRanges, written: ByteRanges, sha256: str | None) -> None:
+    def rewrite(self, synced: ByteRanges, written: ByteRanges, sha256: str | None) -> None:
         """Write the journal anew: a crash in between costs ranges, never truth."""
         lines = [f"{_FORMAT} {self._total_bytes} {self._boot or '-'} {self._inode}"]
         lines += [f"s {first} {last}" for first, last in synced]
@@ -101,11 +101,11 @@ class Journal:
         self._lines = len(lines)
 
     @property
-    def long(self) -> bool:
-        """Whether it is worth writing anew."""
+    def is_long(self) -> bool:
+        """Return whether it is worth writing anew."""
         return self._lines >= _REWRITE_FROM_LINES
 
-    def wrote(self, first: int, last: int) -> None:
+    def note_written(self, first: int, last: int) -> None:
         self._append(f"w {first} {last}")
 
     def synced(self, ranges: list[tuple[int, int]]) -> None:
@@ -113,7 +113,7 @@ class Journal:
         self._append(*(f"s {first} {last}" for first, last in ranges))
         os.fsync(self._descriptor)
 
-    def must_be(self, sha256: str) -> None:
+    def note_sha256(self, sha256: str) -> None:
         self._append(f"h {sha256}")
 
     def close(self) -> None:

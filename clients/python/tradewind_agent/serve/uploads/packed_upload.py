@@ -23,18 +23,18 @@ class PackedBody:
         self._unpacker = unpacker
 
     async def blocks(self) -> AsyncIterator[bytes]:
-        """Plain blocks until the stream has ended.
+        """Yield the plain blocks until the stream has ended.
 
         Raises
         ------
         BodyCutOff : after all blocks that did arrive.
-        Refused : 422 where the stream is damaged, 415 where this host has no such codec.
+        RequestRefused : 422 where the stream is damaged, 415 where this host has no such codec.
         """
         from tradewind_agent.compression.codecs import CodecMissing, UnpackFailed  # noqa: PLC0415 -- see `unpacked`
 
         try:
             async for data in self._body.blocks():
-                for block in self._unpacker.blocks(data):
+                for block in self._unpacker.feed(data):
                     yield await asyncio.to_thread(self._unpacker.plain, block)
             self._unpacker.end()
         except UnpackFailed as damage:
@@ -48,11 +48,11 @@ class PackedBody:
 
 
 def unpack_request(request: ReceivedRequest) -> ReceivedRequest:
-    """The request with the body that its coding says; the unpackers are loaded when the first comes.
+    """Return the request with the body that its coding says; the unpackers are loaded when the first comes.
 
     Raises
     ------
-    Refused : 415 for another coding.
+    RequestRefused : 415 for another coding.
     """
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity":
@@ -69,7 +69,7 @@ def unpack_request(request: ReceivedRequest) -> ReceivedRequest:
 
 
 def make_packing_fields() -> tuple[Header, ...]:
-    """Fields that tell which codecs uploads and downloads may come in."""
+    """Return the fields that tell which codecs uploads and downloads may come in."""
     from tradewind_agent.compression.codecs import available_codecs  # noqa: PLC0415
 
     return (("Accept-Encoding", PACKED_CODING), (CODECS_HEADER, ",".join(sorted(available_codecs()))))

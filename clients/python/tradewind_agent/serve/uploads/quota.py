@@ -50,7 +50,7 @@ class StorageQuota:
 
         Raises
         ------
-        Refused : 507.
+        RequestRefused : 507.
         """
         self._require(size_bytes, size_bytes, _compute_overhead(size_bytes))
         self._add(size_bytes, _compute_overhead(size_bytes))
@@ -60,7 +60,7 @@ class StorageQuota:
 
         Raises
         ------
-        Refused : 507 where it grows.
+        RequestRefused : 507 where it grows.
         """
         more, overhead = after_bytes - before_bytes, _compute_overhead(after_bytes) - _compute_overhead(before_bytes)
         if more > 0:
@@ -102,7 +102,7 @@ def check_free_space(folder: int, needed_bytes: int) -> None:
 
     Raises
     ------
-    Refused : 507.
+    RequestRefused : 507.
     """
     status = os.statvfs(folder)
     free = status.f_bavail * status.f_frsize

@@ -38,23 +38,23 @@ class Receiver:
 
         Raises
         ------
-        Refused : 400, 403, 409, 412, 413, 415, 422, 507.
+        RequestRefused : 400, 403, 409, 412, 413, 415, 422, 507.
         BodyCutOff : the client went away; what arrived of a part that is not packed is kept.
         """
         request = unpack_request(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
-            return await self._take_whole(request, segments)
+            return await self._take_single(request, segments)
         if isinstance(request.body, PackedBody):
             return await self._take_packed(request, segments)
         return await self._take_part(request, segments)
 
     async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        """Which bytes of an upload are there, for a client that resumes; one that tells its codecs is told ours.
+        """Return which bytes of an upload are there, for a client that resumes; one that tells its codecs is told ours.
 
         Raises
         ------
-        Refused : 404 when nothing is known of it.
+        RequestRefused : 404 when nothing is known of it.
         """
         offered = make_packing_fields() if CODECS_HEADER.lower() in request.headers else ()
         try:
@@ -69,7 +69,7 @@ class Receiver:
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 headers = [("Tradewind-Received", f"0-{known.total_bytes - 1}"), ("Tradewind-Complete", "true")]
                 return Response(HTTPStatus.NO_CONTENT, headers)
-            with self._uploads.using(folder, name, upload_id, None) as upload:
+            with self._uploads.open_upload(folder, name, upload_id, None) as upload:
                 if upload is None:
                     raise RequestRefused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part")
                 ranges = list(upload.received)[:MAX_RANGES_IN_HEADER]
@@ -78,7 +78,10 @@ class Receiver:
 
     @asynccontextmanager
     async def _target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
-        """The open folder that a file goes to, and its name there; failures of the file system become refusals."""
+        """Return the open folder that a file goes to, and its name there.
+
+        Failures of the file system become refusals.
+        """
         if not segments:
             raise RequestRefused(HTTPStatus.CONFLICT, "name a file below the folder")
         with self._folder.folder(segments[:-1], create=create) as folder:
@@ -89,16 +92,19 @@ class Receiver:
             except OSError as error:
                 raise make_refusal(error) from error
 
-    async def _take_whole(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+    async def _take_single(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         declared_bytes = request.body.declared_bytes
         _check_size(declared_bytes, self._limits.max_file_bytes)
         async with self._target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
-            size_bytes = await self._write_whole(request, folder, name, declared_bytes)
+            size_bytes = await self._write_single(request, folder, name, declared_bytes)
             return _make_created_response(folder, name, segments, [[0, size_bytes - 1]] if size_bytes else [])
 
     async def _take_packed(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        """An upload that comes packed. Only the end of its stream proves it, so nothing is kept of one without."""
+        """Return an upload that comes packed.
+
+        Only the end of its stream proves it, so nothing is kept of one without.
+        """
         upload_id = _parse_upload_id(request)
         first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
@@ -111,11 +117,11 @@ class Receiver:
             if self._uploads.finished(folder, name, upload_id) is not None:
                 await request.body.discard()
             else:
-                await self._write_whole(request, folder, name, total_bytes)
+                await self._write_single(request, folder, name, total_bytes)
                 self._uploads.remember(folder, name, upload_id, total_bytes)
             return _make_created_response(folder, name, segments, [[0, total_bytes - 1]])
 
-    async def _write_whole(self, request: ReceivedRequest, folder: int, name: str, total_bytes: int | None) -> int:
+    async def _write_single(self, request: ReceivedRequest, folder: int, name: str, total_bytes: int | None) -> int:
         """Take a body as the file ``name``, of ``total_bytes`` where that is known; or leave nothing of it.
 
         Returns
@@ -126,7 +132,7 @@ class Receiver:
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
         try:
-            whole = SingleRequestFile(folder, name)
+            file = SingleRequestFile(folder, name)
         except BaseException:
             self._space.release(reserved_bytes)
             raise
@@ -134,22 +140,22 @@ class Receiver:
             async for blocks in _group_blocks(
                 request.body, self._limits.max_body_bytes if total_bytes is None else total_bytes
             ):
-                size_bytes = whole.size_bytes + sum(len(block) for block in blocks)
+                size_bytes = file.size_bytes + sum(len(block) for block in blocks)
                 _check_size(size_bytes, self._limits.max_file_bytes)
                 if size_bytes > reserved_bytes:  # chunked: its length shows only now
                     self._space.resize(reserved_bytes, size_bytes)
                     reserved_bytes = size_bytes
-                await whole.append(blocks, hashing=sha256 is not None)
-            if total_bytes not in (None, whole.size_bytes):
-                raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {whole.size_bytes} of {total_bytes} bytes")
-            await whole.finish(sha256)
+                await file.append(blocks, hashing=sha256 is not None)
+            if total_bytes not in (None, file.size_bytes):
+                raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {file.size_bytes} of {total_bytes} bytes")
+            await file.finish(sha256)
         finally:
-            whole.discard()
-            if not whole.published:
+            file.discard()
+            if not file.is_published:
                 self._space.release(reserved_bytes)
-            elif whole.replaced_bytes is not None:
-                self._space.release(whole.replaced_bytes)
-        return whole.size_bytes
+            elif file.replaced_bytes is not None:
+                self._space.release(file.replaced_bytes)
+        return file.size_bytes
 
     async def _take_part(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         upload_id, sha256 = _parse_upload_id(request), _parse_sha256(request)
@@ -162,12 +168,12 @@ class Receiver:
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 await request.body.discard()
                 return _make_created_response(folder, name, segments, [[0, known.total_bytes - 1]])
-            with self._uploads.using(folder, name, upload_id, total_bytes) as upload:
+            with self._uploads.open_upload(folder, name, upload_id, total_bytes) as upload:
                 assert upload is not None  # it was begun if need be
                 if sha256 is not None:
-                    upload.expect(sha256)
+                    upload.require_sha256(sha256)
                 await self._write_part(upload, request.body, first, last)
-                if not upload.complete:
+                if not upload.is_complete:
                     state = {"received": upload.received.as_lists(), "complete": False}
                     return json_response(HTTPStatus.ACCEPTED, state)
                 await self._uploads.finish(folder, upload, upload_id)
@@ -183,7 +189,7 @@ class Receiver:
 
 
 async def _group_blocks(body: RequestBody, limit_bytes: int | None) -> AsyncIterator[list[bytes]]:
-    """Blocks of a body, in groups worth a write; the last group comes even when the body is then cut off."""
+    """Yield the blocks of a body, in groups worth a write; the last group comes even when the body is then cut off."""
     group: list[bytes] = []
     size_bytes = total_bytes = 0
     blocks = body.blocks()
@@ -230,7 +236,7 @@ def _check_replacement(request: ReceivedRequest, folder: int, name: str) -> None
 
 
 def _is_special(folder: int, name: str) -> bool:
-    """Whether a name is, or leads to, what is neither file nor folder: a file must not replace it."""
+    """Return whether a name is, or leads to, what is neither file nor folder: a file must not replace it."""
     try:
         status = os.stat(name, dir_fd=folder)
     except OSError:

@@ -29,7 +29,7 @@ class SingleRequestFile:
     def __init__(self, folder: int, name: str) -> None:
         self.size_bytes = 0
         self.replaced_bytes: int | None = None
-        self.published = False
+        self.is_published = False
         self._folder, self._name = folder, name
         self._part = f"{PART_PREFIX}{uuid.uuid4().hex}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -50,14 +50,14 @@ class SingleRequestFile:
 
         Raises
         ------
-        Refused : 422 when the digest is another.
+        RequestRefused : 422 when the digest is another.
         OSError
         """
         if sha256 is not None and self._hash.hexdigest() != sha256:
             raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
         await asyncio.to_thread(os.fsync, self._descriptor)
         self.replaced_bytes = publish(self._folder, self._part, self._name)
-        self.published = True
+        self.is_published = True
         await asyncio.to_thread(os.fsync, self._folder)
 
     def discard(self) -> None:

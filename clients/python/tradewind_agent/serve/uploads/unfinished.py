@@ -42,12 +42,12 @@ class UnfinishedFile:
         self.total_bytes = state.total_bytes
         self.received = state.received
         self.sha256 = state.sha256
-        self.finished = self.dropped = False
+        self.is_finished = self.is_dropped = False
         self.replaced_bytes: int | None = None
         self._folder, self._part = folder, part
         self._descriptor = descriptor
         self._journal = journal
-        self._synced = ByteRanges() if state.trusted else ByteRanges(state.received)
+        self._synced = ByteRanges() if state.is_trusted else ByteRanges(state.received)
         self._unsynced_bytes = 0
         self._writers = 0
         self._quiet = asyncio.Event()
@@ -56,22 +56,22 @@ class UnfinishedFile:
 
     @property
     def journal_bytes(self) -> int:
-        """Size of the journal on disk."""
+        """Return the size of the journal on disk."""
         return self._journal.size_bytes
 
     @property
-    def complete(self) -> bool:
-        return self.finished or self.dropped or self.received.cover(self.total_bytes)
+    def is_complete(self) -> bool:
+        return self.is_finished or self.is_dropped or self.received.covers(self.total_bytes)
 
-    def expect(self, sha256: str) -> None:
+    def require_sha256(self, sha256: str) -> None:
         """Demand a digest of the whole.
 
         Raises
         ------
-        Refused : 409 when another was demanded before.
+        RequestRefused : 409 when another was demanded before.
         """
         if self.sha256 is None:
-            self._journal.must_be(sha256)
+            self._journal.note_sha256(sha256)
             self.sha256 = sha256
         elif self.sha256 != sha256:
             raise RequestRefused(HTTPStatus.CONFLICT, "an earlier part named another Tradewind-Sha256 for this upload")
@@ -82,16 +82,16 @@ class UnfinishedFile:
         Each ``sync_every_bytes`` what is there is synced to disk and noted as safe.
         """
         count = sum(len(block) for block in blocks)
-        if self.complete or count == 0:
+        if self.is_complete or count == 0:
             return count
         self._writers += 1
         self._quiet.clear()
         try:
             await asyncio.to_thread(write_fully, self._descriptor, blocks, first)
             self.received.add(first, first + count - 1)
-            self._journal.wrote(first, first + count - 1)
+            self._journal.note_written(first, first + count - 1)
             self._unsynced_bytes += count
-            if self._unsynced_bytes >= sync_every_bytes and not self.complete:
+            if self._unsynced_bytes >= sync_every_bytes and not self.is_complete:
                 await self._make_safe()
         finally:
             self._writers -= 1
@@ -104,22 +104,22 @@ class UnfinishedFile:
 
         Raises
         ------
-        Refused : 422 when the digest is another; what was received is dropped then.
+        RequestRefused : 422 when the digest is another; what was received is dropped then.
         OSError
         """
         async with self._finishing:
             await self._quiet.wait()
-            if not (self.finished or self.dropped):
+            if not (self.is_finished or self.is_dropped):
                 await self._check_digest()
-            if self.dropped:
+            if self.is_dropped:
                 raise RequestRefused(
                     HTTPStatus.UNPROCESSABLE_ENTITY, f"the SHA-256 is not {self.sha256}; send the file again"
                 )
-            if self.finished:
+            if self.is_finished:
                 return False
             await asyncio.to_thread(os.fsync, self._descriptor)
             self.replaced_bytes = publish(self._folder, self._part, self.name)
-            self.finished = True
+            self.is_finished = True
             await asyncio.to_thread(self._settle)
             return True
 
@@ -131,7 +131,7 @@ class UnfinishedFile:
 
     def drop(self) -> None:
         """Forget all that was received; the journal goes first, so that a crash leaves none without its file."""
-        self.dropped = True
+        self.is_dropped = True
         for name in (self._part + JOURNAL_SUFFIX, self._part):
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
@@ -147,8 +147,8 @@ class UnfinishedFile:
         ranges = list(self.received)
         await asyncio.to_thread(self._sync, ranges)
         self._synced = ByteRanges(ranges)
-        if self._journal.long:
-            self._journal.begin(self._synced, self.received, self.sha256)
+        if self._journal.is_long:
+            self._journal.rewrite(self._synced, self.received, self.sha256)
 
     def _sync(self, ranges: list[tuple[int, int]]) -> None:
         os.fdatasync(self._descriptor)
@@ -197,7 +197,7 @@ def open_upload(
 
     Raises
     ------
-    Refused : 409 when another server process receives it, 507; nothing new is left behind.
+    RequestRefused : 409 when another server process receives it, 507; nothing new is left behind.
     OSError
     """
     part = make_part_name(name, upload_id)
@@ -216,13 +216,13 @@ def open_upload(
         status = os.fstat(data)
         state = read_journal(_read_text(notes), boot=boot, inode=status.st_ino)
         if state is None:
-            state = JournalState(total_bytes or status.st_size, trusted=True)
+            state = JournalState(total_bytes or status.st_size, is_trusted=True)
             space.resize(status.st_size, state.total_bytes)
         journal = Journal(
             notes, total_bytes=state.total_bytes, boot=boot, inode=status.st_ino, on_size=space.note_journal
         )
-        journal.begin(
-            *((ByteRanges(), state.received) if state.trusted else (state.received, ByteRanges())), state.sha256
+        journal.rewrite(
+            *((ByteRanges(), state.received) if state.is_trusted else (state.received, ByteRanges())), state.sha256
         )
         os.ftruncate(data, state.total_bytes)
         upload = UnfinishedFile(os.dup(folder), name=name, part=part, descriptor=data, journal=journal, state=state)

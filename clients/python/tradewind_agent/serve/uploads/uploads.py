@@ -54,12 +54,14 @@ class UploadStore:
         self._swept: set[tuple[int, int]] = set()
 
     @contextmanager
-    def using(self, folder: int, name: str, upload_id: str, total_bytes: int | None) -> Iterator[UnfinishedFile | None]:
-        """The upload, opened or begun, for the time of the block; None when unknown and ``total_bytes`` is None.
+    def open_upload(
+        self, folder: int, name: str, upload_id: str, total_bytes: int | None
+    ) -> Iterator[UnfinishedFile | None]:
+        """Return the upload, opened or begun, for the time of the block; None when unknown and ``total_bytes`` is None.
 
         Raises
         ------
-        Refused : 409 for another size or another server process, 507.
+        RequestRefused : 409 for another size or another server process, 507.
         OSError
         """
         key = _make_key(folder, name, upload_id)
@@ -83,7 +85,7 @@ class UploadStore:
             self._settle(key, opened)
 
     def finished(self, folder: int, name: str, upload_id: str) -> FinishedUpload | None:
-        """The upload, if it was finished not long ago and its file is still the one."""
+        """Return the upload, if it was finished not long ago and its file is still the one."""
         key = _make_key(folder, name, upload_id)
         known = self._finished.get(key)
         if known is not None and known.status != read_file_status(folder, name):
@@ -142,7 +144,7 @@ class UploadStore:
         """Close what is done, and what has been idle longest."""
         if opened.users:
             return
-        if opened.upload.finished or opened.upload.dropped:
+        if opened.upload.is_finished or opened.upload.is_dropped:
             self._close(key)
             return
         self._open.move_to_end(key)
@@ -154,16 +156,16 @@ class UploadStore:
         """Close an upload; one that is neither finished nor dropped stays on disk, and goes on being counted."""
         upload = self._open.pop(key).upload
         upload.close()
-        if upload.finished or upload.dropped:
+        if upload.is_finished or upload.is_dropped:
             self._space.note_journal(upload.journal_bytes, None)
-        if upload.dropped:
+        if upload.is_dropped:
             self._space.release(upload.total_bytes)
         if upload.replaced_bytes is not None:
             self._space.release(upload.replaced_bytes)
 
 
 def read_file_status(folder: int, name: str) -> tuple[int, int, int] | None:
-    """Inode, size and modification time in ns of a name in an open folder; None when there is none."""
+    """Return the inode, size and modification time in ns of a name in an open folder; None when there is none."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
