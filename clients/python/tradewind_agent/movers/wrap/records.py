@@ -54,7 +54,7 @@ def make_records(
 
 
 def restrict_to_known(main: Parameters, current_parameters: Parameters) -> Parameters:
-    """``main``, which moved most bytes, as far as ``current_parameters`` says that the tool has such settings at all."""
+    """Return ``main``, which moved most bytes, restricted to settings that ``current_parameters`` knows."""
     known = {name: getattr(main, name) for name in current_parameters.known() if getattr(main, name) is not None}
     return replace(current_parameters, **known)
 
