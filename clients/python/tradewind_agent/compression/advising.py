@@ -58,9 +58,7 @@ def advise_on_file(
         return answer
 
     for_throughput = objective is Objective.MAX_THROUGHPUT
-    return advise_by_trial(
-        advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput
-    ), reason
+    return advise_by_trial(advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput), reason
 
 
 def make_advice_request(

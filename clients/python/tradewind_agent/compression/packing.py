@@ -295,7 +295,9 @@ class PackedFile:
         if self._adapt:
             self.steering = self.steering.update(self._make_feedback(made, len(piece), resumed_s - started_s, waited_s))
 
-    def _make_feedback(self, made: _PackedBlock, piece_bytes: int, sending_s: float, waited_s: float | None) -> PackedBlock:
+    def _make_feedback(
+        self, made: _PackedBlock, piece_bytes: int, sending_s: float, waited_s: float | None
+    ) -> PackedBlock:
         """``sending_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
         bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
         idle = sending_s < LEAST_SEEN_S and waited_s is not None and sending_s < IDLE_SHARE * waited_s

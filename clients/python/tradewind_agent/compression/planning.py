@@ -47,7 +47,7 @@ def format_speeds(speeds: Mapping[CodecSetting, Speeds]) -> str:
 
 
 def parse_speeds(text: str) -> Mapping[CodecSetting, Speeds]:
-    """What `format_speeds` has text.
+    """Return what `format_speeds` has encoded.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def plan_steering(
     codecs: frozenset[Codec],
     *,
     advice: "AdviceAnswer | None" = None,
-    told: Mapping[CodecSetting, Speeds] | None = None,
+    expected: Mapping[CodecSetting, Speeds] | None = None,
 ) -> Steering:
     """Return the setting to begin with, and what the others are expected to make of the content.
 
