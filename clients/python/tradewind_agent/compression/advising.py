@@ -87,7 +87,7 @@ def make_advice_request(
 
 
 def to_wire_samples(measured: Mapping[CodecSetting, Speeds]) -> tuple[WireSampled, ...]:
-    """What settings measured of a sample, as it is told."""
+    """Return what settings measured of a sample, as it is told."""
     return tuple(
         WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.from_domain(speeds))
         for setting, speeds in measured.items()
@@ -106,7 +106,7 @@ def request_advice(request: AdviceRequest, client: "Client | None") -> tuple[Adv
 
 
 def advise_locally(request: AdviceRequest) -> AdviceAnswer:
-    """Advice without a service."""
+    """Return the advice without a service."""
     from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- for who needs it
 
     advice = advise(request.to_query(typical_probe(request.kind)), load_packaged_history())
@@ -117,7 +117,7 @@ def advise_locally(request: AdviceRequest) -> AdviceAnswer:
 def advise_on_class_locally(
     request: FileClassRequest, rates: ExpectedRates, history: "History | None" = None
 ) -> AdviceAnswer:
-    """Advice on a sort of files without a service.
+    """Return the advice on a sort of files without a service.
 
     ``history`` : in place of the packaged measurements.
     """

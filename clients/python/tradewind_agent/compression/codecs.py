@@ -73,7 +73,7 @@ def load_codec(codec: Codec) -> None:
 
 
 def pack(block: bytes, setting: CodecSetting) -> bytes:
-    """``block`` as a stream of its own."""
+    """Return ``block`` as a stream of its own."""
     return _PACKERS[setting.codec](block, setting.level)
 
 

@@ -113,7 +113,7 @@ class FrameReader:
 
 
 def _check_head(number: int, level: int, plain_bytes: int, packed_bytes: int) -> CodecSetting | None:
-    """The setting of a head that makes sense."""
+    """Return the setting of a head that makes sense."""
     if number == _FAILED and plain_bytes == 0 and packed_bytes <= _MOST_REASON_BYTES:
         return None
     if number == _END and plain_bytes == 0 and 0 <= packed_bytes - _DIGEST_BYTES <= _MOST_NOTE_BYTES:

@@ -53,7 +53,7 @@ def _observe_settings(
 
 
 def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: CodecSetting) -> float:
-    """Plain bits a second; of what has not become smaller a sample has to be packed first."""
+    """Return the plain bits a second; of what has not become smaller a sample has to be packed first."""
     block = effort.last
     if block is None:
         return measure_setting(sample.blocks[:1], setting, repeats=1).decompress_bps

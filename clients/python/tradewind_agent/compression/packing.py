@@ -236,7 +236,7 @@ class PackedFile:
         return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), MIN_BLOCK_BYTES))
 
     def _core_bps(self, setting: CodecSetting) -> float | None:
-        """Plain bits a second that one core packs, as was seen of this file, or else is expected."""
+        """Return the plain bits a second that one core packs, as was seen of this file, or else is expected."""
         if (effort := self.work.efforts.get(setting)) is not None:
             return effort.compress_bps
         expected = self.steering.expected.get(setting)
@@ -298,7 +298,7 @@ class PackedFile:
     def _make_feedback(
         self, made: _PackedBlock, piece_bytes: int, sending_s: float, waited_s: float | None
     ) -> PackedBlock:
-        """``sending_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
+        """Return ``sending_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
         bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
         idle = sending_s < LEAST_SEEN_S and waited_s is not None and sending_s < IDLE_SHARE * waited_s
         is_parallel = made.tried is not None and CODEC_LEVELS[made.tried.codec].is_parallel

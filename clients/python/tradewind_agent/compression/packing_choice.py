@@ -193,7 +193,7 @@ def _make_class_request(files: FileClass, looked: ClassProbe, path: Path, direct
 
 
 def _compute_capacity_bps(path: Path, connections: int) -> float:
-    """What so many connections carry at most, by their windows and the loss."""
+    """Return what so many connections carry at most, by their windows and the loss."""
     return connections * stream_rate_bps(fill_in_assumptions(path))
 
 

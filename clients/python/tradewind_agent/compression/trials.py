@@ -25,7 +25,7 @@ Clock = Callable[[], float]
 
 
 def try_setting(setting: CodecSetting, sample: FileSample, clock_s: Clock = time.perf_counter) -> Speeds:
-    """What a setting makes of a sample that was taken here, on all cores that it uses.
+    """Return what a setting makes of a sample that was taken here, on all cores that it uses.
 
     The ratio is that of the blocks, as far as all that was looked at packs as they do.
     """
@@ -46,7 +46,7 @@ def try_worthwhile_settings(
     history: "History | None" = None,
     clock_s: Clock = time.perf_counter,
 ) -> Mapping[CodecSetting, Speeds]:
-    """What the settings that may be the best for files alike make of a sample of them, where that is soon done.
+    """Return what the settings that may be the best for files alike make of a sample of them, where that is soon done.
 
     Parameters
     ----------

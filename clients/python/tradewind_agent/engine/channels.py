@@ -1,4 +1,4 @@
-"""How many channels each chunk gets: its own concurrency, and again those that another chunk has no file for."""
+"""Channels of each chunk: its own concurrency, and channels that other chunks have no files for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ChunkDemand:
-    """What one chunk may use.
+    """The channels that one chunk can use.
 
-    ``concurrency`` and ``parallelism`` are its plan; ``files_left`` are neither done nor failed.
+    ``concurrency`` and ``parallelism`` are its plan; ``files_left`` counts files neither done nor failed.
     """
 
     concurrency: int

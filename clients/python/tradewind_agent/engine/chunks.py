@@ -1,4 +1,4 @@
-"""A chunk in transfer: its queue of files, its channels, its plan and its counters."""
+"""Chunks in transfer: queue of files, channels, plan and counters."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tradewind_agent.engine.request_pipeline import RequestPipeline
 
 
 class WorkQueue:
-    """Files waiting for a channel, by origin, so that a busy connection can go on with its own."""
+    """Files waiting for a channel, by origin, so that a busy connection can continue with its own origin."""
 
     def __init__(self) -> None:
         self._by_origin = dict[Origin, deque[FileTransfer]]()
@@ -24,7 +24,7 @@ class WorkQueue:
         return sum(len(files) for files in self._by_origin.values())
 
     def add(self, file: FileTransfer, *, first: bool = False) -> None:
-        """Queue a file once; ``first`` for one that has been begun."""
+        """Queue a file once; ``first`` puts it at the head, for a file that has been started."""
         if file.is_placed:
             return
         file.is_placed = True
@@ -64,7 +64,7 @@ class WorkQueue:
 
 
 class Channel:
-    """The p pipelines that carry one file after another."""
+    """The p pipelines that carry one file after another (p: parallelism of the chunk's plan)."""
 
     def __init__(self, chunk: "TransferChunk") -> None:
         self.chunk = chunk
@@ -110,7 +110,7 @@ class Channel:
         return exchange
 
     def return_files(self) -> None:
-        """Return files whose bytes are not all dealt, for another channel to go on with."""
+        """Put files with undealt bytes back into the chunk's queue, for another channel."""
         while self._files:
             file = self._files.pop()
             file.is_placed = False
@@ -122,9 +122,9 @@ class TransferChunk:
 
     Attributes
     ----------
-    files : those neither done nor failed.
-    buffer : the I/O block that its connections receive into.
-    most_streams : connections that the origins permit, all chunks together; ``None`` without a limit.
+    files : the files neither done nor failed.
+    buffer : the I/O block that the connections receive into.
+    most_streams : connections that the origins permit for all chunks together; ``None`` without a limit.
     """
 
     def __init__(self, plan: ChunkPlan) -> None:
@@ -142,7 +142,7 @@ class TransferChunk:
         self.apply_plan(plan)
 
     def apply_plan(self, plan: ChunkPlan) -> None:
-        """Take over the settings of a plan; unknown ones count as untuned (one)."""
+        """Apply the settings of a plan; an unknown setting counts as 1."""
         self.kind = plan.chunk
         self.max_file_bytes = plan.max_file_bytes
         self.concurrency = plan.parameters.concurrency or 1
@@ -167,20 +167,20 @@ class TransferChunk:
         return (pipeline for channel in self.channels for pipeline in channel.pipelines)
 
     def abandon(self) -> None:
-        """The plan has no such chunk any more: hand back what its channels hold and take no more."""
+        """Return the channels' files and take no more: the plan has no such chunk any more."""
         self.concurrency = 0
         for channel in self.channels:
             channel.return_files()
 
     def add(self, file: FileTransfer, *, queued: bool = True) -> None:
-        """Take a file in; one that is in flight elsewhere is not ``queued``."""
+        """Add a file; one in flight in another chunk's channel is not ``queued``."""
         self.files.add(file)
         self.planned_bytes += file.remaining_bytes
         if queued:
             self.queue.add(file)
 
     def remove(self, file: FileTransfer) -> None:
-        """Let a file go to another chunk."""
+        """Remove a file that moves to another chunk."""
         self.files.discard(file)
         self.planned_bytes -= file.remaining_bytes
 

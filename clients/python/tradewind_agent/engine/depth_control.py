@@ -1,4 +1,4 @@
-"""How many requests a connection may have in flight: as many as its server has proved to keep apart."""
+"""Control of the pipelining depth: as many requests in flight as the server has proved to answer in order."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from tradewind_agent.engine.origin.pipelining import (
 from tradewind_agent.engine.origin.traits import OriginTraits
 
 _MOST_BEFORE_CONNECTED = 2
-"""Few are enough to connect for: to deal requests by the thousand would keep the first from being sent."""
+"""Requests that justify a connection. Dealing thousands before it is open would delay the first."""
 
 _ROUND_TRIPS_OF_SILENCE = 5.0
 
 
 class DepthControl:
-    """The trial that a connection is in, if any, and the request that waits for its end.
+    """Control of the requests in flight on one connection, with the trial that it runs, if any.
 
     Parameters
     ----------
-    on_proved : is called when a deeper pipeline has been proved.
+    on_proved : called when the server has proved a deeper pipeline.
 
     Attributes
     ----------
-    held : a request that is sent when the connection is idle, as it cannot be told from the one before.
+    held : a request to send when the connection is idle, because its answer cannot be told from the previous one.
     """
 
     def __init__(self, on_proved: Callable[[], None]) -> None:
@@ -68,7 +68,7 @@ class DepthControl:
         window: int,
         round_trip_s: float,
     ) -> None:
-        """Send a request behind ``before``, or hold it until the connection is idle where it must not follow."""
+        """Send a request behind ``before``; hold it until the connection is idle where it must not follow."""
         if not connection.in_flight:
             self._is_draining = False
             self._trial = self._open_trial(connection, traits, window, round_trip_s)
@@ -84,7 +84,7 @@ class DepthControl:
                 exchange.set_apart([before.expected_answer])
             connection.send(CheckedExchange(exchange))
         else:
-            # Requests that follow may be mixed up with it. Alone, another answer is another version of the file.
+            # A server may confuse it with requests that follow. Alone, a different answer is another file version.
             connection.send(CheckedExchange(exchange) if window > 1 else exchange)
 
     def take_held(self) -> FileExchange | None:
@@ -94,7 +94,7 @@ class DepthControl:
         return held
 
     def reset(self) -> None:
-        """The connection is gone; a request that waited for it is requested again."""
+        """Forget the trial of a closed connection; a held request is reported as lost."""
         self._trial = None
         if (held := self.take_held()) is not None:
             held.on_lost(None)
@@ -121,5 +121,5 @@ class DepthControl:
                 )
 
         trial = PipelineTrial(traits.trial_limit(window), end)
-        self._loop.call_soon(close)  # what is dealt in this turn of the loop leaves together
+        self._loop.call_soon(close)  # requests dealt in this iteration of the loop leave together
         return trial

@@ -1,4 +1,4 @@
-"""Download of one file: byte ranges dealt to any number of connections, checked, stored, published when complete."""
+"""Download of one file: byte ranges over any number of connections, checked, stored, published when complete."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,25 +19,25 @@ _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
 
 
 def _ignore_part() -> None:
-    """Leave the bytes of a part that belongs to no version by name: the file has been requested again."""
+    """Ignore a part without a strong validator: the file has been requested again."""
 
 
 class UnwantedAnswer(FileFault):
-    """The answer is for a file that is over, or for an outdated version of it: its connection is not kept."""
+    """An answer for a finished file or an outdated version; its connection is closed."""
 
 
 class FileDownload(LocalFirst):
-    """State of one file: what is received, what is still to be dealt, and which version of it this is."""
+    """The download of one file: its received and undealt ranges, and the version that they belong to."""
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
         super().__init__(job, host)
         self._reads: set[RangeRead] = set()
         self._publishing = False
-        self._sole_read: RangeRead | None = None  # carries the whole file, where ranges do not work
+        self._sole_read: RangeRead | None = None  # carries the full file, where ranges do not work
         self._most_received_bytes = 0
         self._unsynced_bytes = 0
 
-    # What is left to do.
+    # Requests.
 
     @property
     def size_bytes(self) -> int | None:
@@ -74,7 +74,7 @@ class FileDownload(LocalFirst):
         return self._make_read(*self._undealt.take(self.choose_range_length(self._undealt, streams, most_bytes)))
 
     def _make_single_read(self, size_bytes: int | None) -> RangeRead:
-        """Ask for all that is missing at once, behind what has come where its version can be named."""
+        """Request all missing bytes at once; behind the received ones where the version has a validator."""
         last = None if size_bytes is None else size_bytes - 1
         if last is None or self._version.validator is None or not self.traits.ranges or not self._undealt:
             return self._make_read(0, last, ranged=False)
@@ -107,7 +107,7 @@ class FileDownload(LocalFirst):
         self._reads.add(read)
         return read
 
-    # What comes back.
+    # Answers.
 
     def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         if self.is_over or read.generation != self._generation:
@@ -168,7 +168,7 @@ class FileDownload(LocalFirst):
         return None
 
     def _accept_full_answer(self, read: RangeRead, answered: FileIdentity) -> None:
-        """Have this answer bring the whole file: what other answers bring is wanted no more."""
+        """Take the full file from this answer; other answers are ignored from now on."""
         if self._version.validator is None or answered.validator != self._version.validator:
             self._received = RangeSet()
         self._generation += 1
@@ -182,7 +182,7 @@ class FileDownload(LocalFirst):
             read.last, self._version.size_bytes = required_bytes - 1, required_bytes
 
     def _learn_version(self, head: ResponseHead, size_bytes: int | None, *, is_full: bool = False) -> FileIdentity:
-        """Note size and version that the server tells, and return them; another version starts the file afresh."""
+        """Note and return the size and version of an answer; another version restarts the download."""
         if (find_objection := self._version.find_objection(head, size_bytes)) is not None:
             self.give_up(find_objection)
             raise UnwantedAnswer("not the file that was wanted")
@@ -195,14 +195,14 @@ class FileDownload(LocalFirst):
         return answered
 
     def _restart(self, answered: FileIdentity) -> None:
-        """Fetch afresh: the file on the server is another one now."""
+        """Restart the download: the file on the server has changed."""
         self._version.count_change()
         self._forget(answered)
-        self._progressed = False  # a file that changes all the time shall not be fetched for ever
+        self._progressed = False  # a file that keeps changing must not be fetched for ever
         self.fault(FileFault("the file changed on the server while it was fetched"))
 
     def _forget(self, answered: FileIdentity) -> None:
-        """Forget everything received."""
+        """Discard all received bytes."""
         self._generation += 1
         self._version.forget(answered)
         try:
@@ -216,7 +216,7 @@ class FileDownload(LocalFirst):
             self._undealt.add(0, answered.size_bytes - 1)
 
     def _resize(self, head: ResponseHead) -> None:
-        """416: the file is shorter than we thought, or the server does not do this range."""
+        """Handle status 416: the file is shorter than expected, or the server has no ranges."""
         total = head.content_range.total if head.content_range is not None else None
         if total is None or total == self._version.size_bytes:
             self._go_without_ranges("the server refused the range (416)")
@@ -263,7 +263,7 @@ class FileDownload(LocalFirst):
 
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
         if read not in self._reads:
-            return  # of an outdated version: what becomes of it is no fault of this one
+            return  # a read of an outdated version says nothing about this one
         self._settle_read(read)
         if fault is not None:
             self.fault(fault)
@@ -276,14 +276,14 @@ class FileDownload(LocalFirst):
             settle()
 
     def _settle_read(self, read: RangeRead) -> None:
-        """Keep what a read brought and hand back the rest to be dealt again."""
+        """Keep the bytes of a finished read, and return the rest to be dealt again."""
         self._reads.discard(read)
         if read is self._sole_read:
             self._sole_read = None
         if not read.peek:
             self._received.add(read.first, read.position - 1)
         if self._version.validator is None and not self._is_all_received:
-            self._received = RangeSet()  # nothing could be put behind it
+            self._received = RangeSet()  # without a validator nothing can be appended
         if self._version.size_bytes is not None:
             self._undealt = self._missing()
         if self._received.total_bytes > self._most_received_bytes:
@@ -291,7 +291,7 @@ class FileDownload(LocalFirst):
             self.note_progress()
 
     def _missing(self) -> RangeSet:
-        """Return what nobody has received or been asked for."""
+        """Return the ranges neither received nor requested."""
         assert self._version.size_bytes is not None
         taken = RangeSet(self._received)
         for read in self._reads:
@@ -299,7 +299,7 @@ class FileDownload(LocalFirst):
                 taken.add(read.first, read.last)
         return taken.find_missing(self._version.size_bytes)
 
-    # Safely on disk.
+    # On disk.
 
     def checkpoint(self) -> None:
         if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.is_over:

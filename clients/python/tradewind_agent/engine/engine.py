@@ -28,11 +28,11 @@ from tradewind_agent.errors import AgentError, StorageFailed
 Outcome = TypeVar("Outcome")
 
 _STORAGE_THREADS = 4
-"""Syncs wait for the disk, not for the processor; a few overlap well."""
+"""Syncs wait for the disk, not for the processor: a few in parallel are enough."""
 
 
 class TransferEngine:
-    """Moves one set of files by a plan per chunk, which `retune` may change at any time.
+    """An engine that moves one set of files by a plan per chunk, which `retune` may change at any time.
 
     An engine runs once: make a new one for another transfer.
     """
@@ -55,9 +55,9 @@ class TransferEngine:
         self._publisher: Publisher
 
     async def run(self, jobs: Iterable[Job]) -> TransferResult:
-        """Move every file, and return when each is done, skipped or given up, or when nothing can go on.
+        """Move every file; return when each is done, skipped or failed, or when the transfer cannot continue.
 
-        Cancelling is safe: connections are closed and what was received can be resumed.
+        Cancelling is safe: connections are closed, and received bytes can be resumed.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class TransferEngine:
         return self._result()
 
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
-        """Go on with another plan, from the next request of each connection on.
+        """Apply another plan, from the next request of each connection on.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class TransferEngine:
             self._pool.deal_soon()
 
     def limit_rate(self, rate_bytes_per_s: float | None) -> None:
-        """Move no more than this from now on, all connections together; ``None`` lifts the limit.
+        """Limit the rate of all connections together from now on; ``None`` lifts the limit.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class TransferEngine:
             self._pool.rate_limit.change(rate_bytes_per_s)
 
     def snapshot(self) -> Snapshot:
-        """Return the counters and path as they are now; before the start everything is zero."""
+        """Return the current counters and path sample; before the start every counter is zero."""
         return Snapshot(
             elapsed_s=self._elapsed_s(),
             chunks=tuple(chunk.snapshot() for chunk in self._chunks),
@@ -120,7 +120,7 @@ class TransferEngine:
         )
 
     def path(self) -> PathSample:
-        """Return the path as the open connections see it now."""
+        """Return a sample of the path, from the open connections."""
         connections = self._connections()
         sampler = self._pool.sampler if self._started else PathSampler()
         return sampler.sample(
@@ -134,7 +134,7 @@ class TransferEngine:
             [pipeline.connection for pipeline in self._pool.pipelines if pipeline.connection] if self._running else []
         )
 
-    # What files ask for.
+    # Called by files.
 
     def traits_of(self, origin: Origin) -> OriginTraits:
         return self._pool.traits_of(origin)
@@ -181,7 +181,7 @@ class TransferEngine:
         self._remove_file(file)
 
     def _remove_file(self, file: FileTransfer) -> None:
-        """A file is over: perhaps its chunk has channels to spare now."""
+        """Remove a finished file; its chunk may have channels to spare now."""
         chunk = self._files[file]
         chunk.files.discard(file)
         if not chunk.files:
@@ -219,7 +219,7 @@ class TransferEngine:
         if isinstance(error, StorageFailed):
             self.stop(error)
 
-    # From start to end.
+    # Start and finish.
 
     @property
     def _started(self) -> bool:
@@ -235,7 +235,7 @@ class TransferEngine:
         return (self._finished_at if self._finished_at is not None else self._loop.time()) - self._started_at
 
     def _start(self, jobs: Iterable[Job]) -> None:
-        """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
+        """Assign files to chunks, the largest first so that none remains at the end, and open the channels."""
         files = [self._make_transfer(job) for job in _require_distinct(jobs)]
         self._receiving = not any(isinstance(file, FileUpload) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
@@ -259,7 +259,7 @@ class TransferEngine:
         return next((chunk for chunk in serving if chunk.holds(file.size_bytes)), serving[-1])
 
     def _reassign_files(self) -> None:
-        """Move files that wait in a queue to the chunk of the new plan, and all files of a dismissed one."""
+        """Move queued files to the chunk of the new plan, and all files of an abandoned chunk."""
         for chunk in self._chunks:
             waiting = set(chunk.queue.drain())
             for file in waiting if chunk.concurrency else tuple(chunk.files):
@@ -278,7 +278,7 @@ class TransferEngine:
         self._checkpoint_later()
 
     async def _shut(self) -> None:
-        """Close connections, then note in the journals what was received."""
+        """Close connections, then write the received ranges to the journals."""
         for timer in (*self._timers.values(), self._checkpoint_timer):
             if timer is not None:
                 timer.cancel()
@@ -307,7 +307,7 @@ def _require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
     """Yield the jobs as they are, as long as no two write to the same place."""
     seen: set[str] = set()
     for job in jobs:
-        if (place := str(job.destination)) in seen:  # of a path it is kept, which a hash of its parts is not
+        if (place := str(job.destination)) in seen:  # pathlib caches the text of a path, but not its hash
             raise InvalidValue("jobs", f"two files would both become {place}")
         seen.add(place)
         yield job

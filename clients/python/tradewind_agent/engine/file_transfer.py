@@ -1,4 +1,4 @@
-"""What a download and an upload of one file have in common: dealt out in requests, retried within bounds."""
+"""The base of downloads and uploads of one file: dealt out in requests, retried within bounds."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -33,36 +33,36 @@ from tradewind_agent.errors import (
 
 _NOT_ALLOWED = 405
 _MOST_REFUSALS = 3
-"""So often a file may be refused beside others before it is requested alone, and alone before it is given up."""
+"""Refusals of a file among others before it is requested alone, and alone before it fails."""
 
 _MOST_EXTRA_TRIES = 6
-"""Tries of a file beyond its own, while its origin serves others, before it is requested alone."""
+"""Additional tries of a file, while its origin serves others, before it is requested alone."""
 
 _SMALLEST_RANGE_BYTES = 256 * 1024
-"""Below this a further request costs more than a further stream gains."""
+"""Below this length another request costs more than another stream gains."""
 
 
 class FileExchange(PipelinedExchange, Protocol):
-    """A request for (a part of) a file, and how much of it has moved.
+    """A request for a file or a part of it, with the bytes moved so far.
 
     Attributes
     ----------
-    send_context : what was going on at the origin when it was sent; set then.
+    send_context : state of the origin when the request was sent; set at that time.
     """
 
     send_context: SendContext | None
 
     @property
     def expected_bytes(self) -> int:
-        """Return the file bytes still to come or to go with this request; 0 where unknown."""
+        """Return the file bytes that this request still has to move; 0 where unknown."""
 
     @property
     def moved_bytes(self) -> int:
-        """Return the file bytes that came or went so far."""
+        """Return the file bytes moved so far."""
 
 
 class TransferHost(Protocol):
-    """What a file in transfer asks of the engine."""
+    """The engine, as files in transfer see it. A protocol, because the engine's layer is above files."""
 
     options: EngineOptions
 
@@ -71,13 +71,13 @@ class TransferHost(Protocol):
     def limits_of(self, origin: Origin) -> OriginLimits: ...
 
     def count_connections_in_use(self, origin: Origin) -> int:
-        """Return the connections that carry requests to ``origin`` now, or are being made for them."""
+        """Return the number of connections that carry requests to ``origin`` or are being made for them."""
 
     def retry_alone(self, file: "FileTransfer") -> None:
-        """Request ``file`` once more when nothing else is asked of its origin."""
+        """Request ``file`` once more when no other request to its origin is in flight."""
 
     def make_available(self, file: "FileTransfer") -> None:
-        """Bytes of ``file`` can be dealt (again)."""
+        """Queue ``file``: it has bytes to deal."""
 
     def make_available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
 
@@ -88,28 +88,28 @@ class TransferHost(Protocol):
     def note_failure(self, file: "FileTransfer", reason: str) -> None: ...
 
     def stop(self, error: AgentError) -> None:
-        """Nothing can go on: end the whole transfer."""
+        """Stop the entire transfer with ``error``."""
 
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
-        """Run in a thread what may wait for the disk; whoever calls looks at the outcome."""
+        """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
 
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
-        """Give a complete file its name, in a thread; ``on_published`` hears how that went."""
+        """Give a complete file its final name in a thread, then call ``on_published``."""
 
     def in_background(self, work: Callable[[], object]) -> None:
-        """The same where only a disk that fails matters: it stops the transfer."""
+        """Run ``work`` in a thread; only a failed disk matters, which stops the transfer."""
 
 
 class FileTransfer(ABC):
-    """One file under way.
+    """One file in transfer.
 
     Attributes
     ----------
-    url : where the next request goes; follows redirects.
-    over : done or failed; whatever still arrives for it is unwanted.
-    placed : in a queue or with a channel.
-    progress : what the origin has served of it: bytes received, or requests that were confirmed.
-    waiting : resting before the next try; nothing is to be dealt.
+    url : address of the next request; it follows redirects.
+    is_over : done or failed; bytes that still arrive are discarded.
+    is_placed : in a queue or with a channel.
+    progress : bytes received, or requests that the origin has confirmed.
+    is_waiting : waiting for the next try; nothing can be dealt.
     """
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
@@ -137,25 +137,25 @@ class FileTransfer(ABC):
     @property
     @abstractmethod
     def has_undealt(self) -> bool:
-        """Return whether `take` may have something."""
+        """Return whether `take` may return a request."""
 
     @property
     @abstractmethod
     def size_bytes(self) -> int | None:
-        """Return the size as far as it is known, rounded or not."""
+        """Return the size if it is known, rounded or not."""
 
     @property
     @abstractmethod
     def remaining_bytes(self) -> int:
-        """Return the bytes still to be moved, as far as known."""
+        """Return the bytes still to be moved, as far as they are known."""
 
     @abstractmethod
     def make_closer(self) -> Callable[[], None]:
-        """Return what lets go of local resources, keeping what another run can resume; to be run in a thread."""
+        """Return a function, to be run in a thread, that closes local files and keeps what another run can resume."""
 
     @abstractmethod
     def checkpoint(self) -> None:
-        """Make what was moved so far survive a crash, where that is not so by itself."""
+        """Make the moved bytes survive a crash."""
 
     @property
     def limits(self) -> OriginLimits:
@@ -176,23 +176,23 @@ class FileTransfer(ABC):
         return compute_range_length(undealt.total_bytes, self._even_share[1], streams, most_bytes)
 
     def note_progress(self) -> None:
-        """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
+        """Note that more of the file is stored than ever before: a later fault counts tries from 1."""
         self._progressed = True
         self.note_served()
 
     def note_served(self) -> None:
-        """The origin serves this file."""
+        """Note that the origin serves this file."""
         self._refusals = self._extra_tries = self._refusals_alone = 0
         self.limits.note_served(self)
         self.count_progress(1)
 
     def count_progress(self, amount: int) -> None:
-        """Count what the origin serves, of this file and of all."""
+        """Count what the origin has served, for this file and for all."""
         self.progress += amount
         self.limits.progress += amount
 
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
-        """Deal with an error status, which means this file or the load of the origin."""
+        """Handle an error status, which may mean this file or the load of the origin."""
         fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
         if head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
@@ -216,7 +216,7 @@ class FileTransfer(ABC):
                 self.fault(fault)
 
     def _is_refused_under_load(self, fault: FileFault) -> bool:
-        """Return whether others got some of their bytes since this file was refused last."""
+        """Return whether others were served since this file was refused last, by a refusal that may mean load."""
         by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_refusal(fault)
         others = self.limits.progress - self.progress
         is_served, self._others_progress = others > self._others_progress, others
@@ -224,11 +224,11 @@ class FileTransfer(ABC):
 
     @property
     def _is_refused_alone(self) -> bool:
-        """Return whether it was refused often enough while nothing else was asked of its origin."""
+        """Return whether it was refused often enough while no other request was in flight."""
         return self._refusals_alone >= _MOST_REFUSALS
 
     def fault(self, fault: FileFault) -> None:
-        """Try again later, or give the file up. Faults that meet while it waits anyway are one and the same."""
+        """Retry later, or fail the file. Faults while it waits already count as the same one."""
         if self.is_over or self.is_waiting:
             return
         if self._progressed:
@@ -251,7 +251,7 @@ class FileTransfer(ABC):
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
 
     def redirect(self, head: ResponseHead) -> None:
-        """Ask at another place from now on; credentials do not go along to another host."""
+        """Follow a redirect; credentials are not sent to another host."""
         self._redirects += 1
         if self._redirects > self.host.options.most_redirects:
             self.give_up(f"more than {self.host.options.most_redirects} redirects")
@@ -268,7 +268,7 @@ class FileTransfer(ABC):
         self.host.make_available(self)
 
     def give_up(self, reason: str) -> None:
-        """Fail; what there is of it can be resumed by another run."""
+        """Fail the file; another run can resume it."""
         if not self.is_over:
             self.is_over = True
             self.host.note_failure(self, reason)
@@ -287,13 +287,13 @@ def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most
 
 
 def is_load_refusal(fault: FileFault) -> bool:
-    """Return whether a server may refuse in this way because it has too much to do."""
+    """Return whether this refusal may mean an overloaded server."""
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
 
 
 def make_refusal(head: ResponseHead) -> RefusedByServer:
-    """Return the fault that an error status stands for."""
-    # Files are asked for by GET, which no server of files lacks: what is not allowed is to put them there.
+    """Return the fault for an error status."""
+    # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
     advice = "; it takes no uploads: start serve-files with --writable" if head.status == _NOT_ALLOWED else ""
     return RefusedByServer(
         f"the server answered {head.status_line}{advice}",

@@ -1,4 +1,4 @@
-"""What is to be moved: one file a job, and how it ended."""
+"""Jobs, one a file, and the result of a transfer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ from tradewind_agent.errors import AgentError
 
 
 class SizeTrust(Enum):
-    """What a size told before the transfer is worth."""
+    """The reliability of a size that was known before the transfer."""
 
-    ROUNDED = "an index page for people: 1.2M"
+    ROUNDED = "rounded by an index page: 1.2M"
     LISTED = "exact when listed; the file may have changed since"
-    BINDING = "a manifest demands it: another size is a failure"
+    BINDING = "required by a manifest: another size is a failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadJob:
     """A file to fetch.
 
-    ``size_bytes`` : what the listing says, as far as ``size_trust`` goes.
-    ``least_bytes`` : of a rounded size, the smallest that it may stand for.
+    ``size_bytes`` : as listed; ``size_trust`` says how reliable it is.
+    ``least_bytes`` : the smallest size that a rounded size may stand for.
     ``sha256`` : lower-case hex, from a manifest.
     ``modified_at`` : from a listing that is exact to the second.
-    ``may_be_folder`` : the listing does not tell, and the server was not asked.
+    ``may_be_folder`` : the listing does not say, and the server was not queried.
     """
 
     source: Url
@@ -45,7 +45,7 @@ class DownloadJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadJob:
-    """A local file to send; size and time are those it had when it was listed."""
+    """A local file to send; size and modification time are those of the listing."""
 
     source: Path
     destination: Url
@@ -69,11 +69,11 @@ class FileFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferResult:
-    """How a transfer ended.
+    """The result of a transfer.
 
-    ``files_done`` counts what was moved now, ``files_skipped`` what was there already.
-    ``permitted`` : connections at once by origin, of servers that have refused more.
-    ``stopped`` is the error that ended everything early, such as a full disk; ``None`` where every file was tried.
+    ``files_done`` counts files moved now, ``files_skipped`` files that were there already.
+    ``permitted`` : simultaneous connections by origin, for servers that have refused more.
+    ``stopped`` : the error that stopped the transfer early, such as a full disk; ``None`` where every file was tried.
     """
 
     bytes_moved: int

@@ -1,4 +1,4 @@
-"""How the engine talks and stores, as opposed to what it tunes."""
+"""Options of the engine that stay fixed, unlike the parameters that it tunes."""
 
 import math
 import random
@@ -30,20 +30,20 @@ def tls_context(*, ca_file: Path | None = None, insecure: bool = False) -> ssl.S
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """Everything that stays fixed during a transfer.
+    """The options that stay fixed during a transfer.
 
     ``tls`` : see `tls_context`; ``None`` trusts the system's authorities.
-    ``idle_timeout_s`` : longest silence while an answer is due.
-    ``checksum`` : compare SHA-256 sums: of the manifest, of the server's Repr-Digest; ask the receiver to on upload.
-    ``durable`` : sync each file before it gets its name.
+    ``idle_timeout_s`` : longest silence while an answer is expected.
+    ``checksum`` : compare SHA-256 sums: the manifest's, the server's Repr-Digest; on upload the receiver compares.
+    ``durable`` : sync each file to disk before it gets its final name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
     noted what has arrived; a crash costs at most what came since.
-    ``rate_bytes_per_s`` : most that is received or sent, all connections together; see `TransferEngine.limit_rate`.
-    ``tag`` : names the transfer to a server that meters it.
-    ``early`` : sockets of the listing's time, which the transfer's first connections go on with.
-    ``congestion_control`` : that connections send by, such as ``fld_tcp`` for uploads; the system's where refused.
-    ``origins`` : what earlier runs have learned of servers; ``None`` remembers nothing.
-    ``rng`` : source of the jitter between tries.
+    ``rate_bytes_per_s`` : rate limit of all connections together; see `TransferEngine.limit_rate`.
+    ``tag`` : the transfer's id, for a server that meters it.
+    ``early`` : sockets opened while files were listed; the first connections of the transfer use them.
+    ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
+    ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
+    ``rng`` : source of the jitter between retries.
     """
 
     connect_timeout_s: float = 15.0
@@ -71,5 +71,5 @@ class EngineOptions:
 
     @cached_property
     def tls_in_use(self) -> ssl.SSLContext:
-        """Made when an https connection first needs it: reading the system's authorities takes tens of milliseconds."""
+        """Return the TLS settings, made on first use: reading the system's authorities takes tens of milliseconds."""
         return self.tls if self.tls is not None else tls_context()

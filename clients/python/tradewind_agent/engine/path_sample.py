@@ -1,4 +1,4 @@
-"""The path as the transfer's own connections see it: round-trip times, bytes sent and sent again."""
+"""Samples of the path from the transfer's own connections: round-trip times, sent and retransmitted bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from tradewind_agent.engine.http.tcp_info import TcpInfo
 
 @dataclass(frozen=True, slots=True)
 class PathSample:
-    """Of all connections together; ``None`` where nothing is known.
+    """A sample over all connections; ``None`` where nothing is known.
 
-    ``rtt_s`` : median over the open connections. ``min_rtt_s`` : least ever seen.
+    ``rtt_s`` : median over the open connections. ``min_rtt_s`` : minimum over all connections.
     ``first_byte_s``, ``min_first_byte_s`` : from a request on an idle connection to its first byte; a round trip and
     the server's thinking. Behind a proxy or another middle box this is the only view of the whole path.
     ``sent_bytes``, ``retransmitted_bytes`` : in the direction of the payload. Of an upload as the kernel counts them;
@@ -27,7 +27,7 @@ class PathSample:
 
 
 class PathSampler:
-    """Adds up over connections that come and go."""
+    """A sampler that sums over open and closed connections."""
 
     def __init__(self) -> None:
         self._min_rtt_s: float | None = None
@@ -35,14 +35,14 @@ class PathSampler:
         self._closed: dict[bool, tuple[int, int]] = dict.fromkeys((False, True), (0, 0))
 
     def add_closed(self, info: TcpInfo) -> None:
-        """Keep the totals of a connection that is gone."""
+        """Add the totals of a closed connection."""
         self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
         for receiving, (carried, again) in self._closed.items():
             more, more_again = _count_carried(info, receiving=receiving)
             self._closed[receiving] = (carried + more, again + more_again)
 
     def sample(self, open_infos: Iterable[TcpInfo], first_bytes_s: Iterable[float], *, receiving: bool) -> PathSample:
-        """Join the open connections to what is known; ``receiving`` takes all from the incoming data."""
+        """Sample open and closed connections; ``receiving`` reads the values of incoming data."""
         infos, waits_s = list(open_infos), list(first_bytes_s)
         for info in infos:
             self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
@@ -64,7 +64,7 @@ def _read_rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
 
 
 def _count_carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
-    """Return the bytes in the direction of the payload, and those of them sent twice."""
+    """Return the bytes in the direction of the payload, and the retransmitted ones."""
     if receiving:
         lost_bytes = info.lost_bytes or 0
         return (info.received_bytes or 0) + lost_bytes, lost_bytes

@@ -1,4 +1,4 @@
-"""The pool of channels: as many as the plan says, dealt work breadth first, reshaped while it runs."""
+"""The pool of channels: as many as the plan says, supplied with work breadth first, reshaped while it runs."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,8 @@ from tradewind_agent.engine.path_sample import PathSampler
 from tradewind_agent.engine.request_pipeline import RequestPipeline
 
 RETIREMENT_S = 1.0
-"""A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few
-megabytes take a minute, in which those who suffer from so many connections would go on suffering."""
+"""Time that a connection in excess has to finish its requests before it is closed. On a congested path a few megabytes
+take a minute, in which too many connections would keep the path congested."""
 
 
 class ChannelPool:
@@ -59,7 +59,7 @@ class ChannelPool:
         return limits
 
     def remember_limits(self) -> None:
-        """Note for the next run what this one has learned."""
+        """Store the learned limits for the next run."""
         if self.options.origins is not None:
             found = {origin: each for origin, limits in self._limits.items() if (each := limits.get_known_limit())}
             if found:
@@ -67,7 +67,7 @@ class ChannelPool:
 
     @property
     def permitted(self) -> dict[Origin, int]:
-        """Return the connections at once, of the origins that have refused more."""
+        """Return the permitted simultaneous connections of origins that have refused more."""
         found = ((origin, limits.permitted) for origin, limits in self._limits.items())
         return {origin: permitted for origin, permitted in found if permitted is not None}
 
@@ -135,7 +135,7 @@ class ChannelPool:
     # Shape.
 
     def _reshape(self) -> None:
-        """Bring channels and pipelines to what plans and files left ask for now."""
+        """Adapt channels and pipelines to the plans and the remaining files."""
         most_streams = self.most_streams
         for chunk in self.chunks:
             chunk.most_streams = most_streams
@@ -155,7 +155,7 @@ class ChannelPool:
             self._retire_if_idle(pipeline)
 
     def _shrink(self, chunk: TransferChunk, channels: int) -> None:
-        """Let go of channels beyond their number, idle ones first, and of pipelines beyond the parallelism."""
+        """Free excess channels, idle ones first, and pipelines beyond the parallelism."""
         surplus = len(chunk.channels) - channels
         if surplus > 0:
             for channel in sorted(chunk.channels, key=lambda channel: not channel.is_idle)[:surplus]:
@@ -198,7 +198,7 @@ class ChannelPool:
     # Work.
 
     def deal_soon(self) -> None:
-        """Deal channels and work anew, once for all that happens in this turn of the loop."""
+        """Deal channels and work, once for all events of this iteration of the loop."""
         if not self._dealing_soon and not self._shut:
             self._dealing_soon = True
             self._loop.call_soon(self._deal)
@@ -254,7 +254,7 @@ class ChannelPool:
         self.sampler.add_closed(last_info)
 
     async def shut(self) -> None:
-        """Close every connection and wait until they are."""
+        """Close every connection, and wait for that."""
         self._shut = True
         for tests in self._tests.values():
             tests.close()

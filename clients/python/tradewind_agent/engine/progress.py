@@ -1,4 +1,4 @@
-"""What a running transfer looks like at one moment."""
+"""Snapshots of a running transfer."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from tradewind_agent.engine.path_sample import PathSample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkSnapshot:
-    """One chunk.
+    """The progress of one chunk.
 
-    ``parameters`` : those in force, channels dealt from finished chunks included.
+    ``parameters`` : the current ones, with channels taken over from finished chunks.
     ``finished_s`` : when its last file was over, since the start; ``None`` while files are left or if it never had any.
     """
 
@@ -28,9 +28,9 @@ class ChunkSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The whole transfer; ``elapsed_s`` since its start, counters since then.
+    """The progress of the entire transfer; ``elapsed_s`` and counters since its start.
 
-    ``permitted_connections`` : by the servers at once; ``None`` where none has refused any.
+    ``permitted_connections`` : simultaneous connections that the servers permit; ``None`` where none was refused.
     """
 
     elapsed_s: float

@@ -1,4 +1,4 @@
-"""One GET of (a range of) a file and what becomes of its answer."""
+"""One GET of a file or a range of it, and the handling of its answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,14 +14,14 @@ _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
 OnAnswerEnd = Callable[[], None]
-"""What to do once an answer without wanted bytes is over."""
+"""Called at the end of an answer whose bytes are not used."""
 
 
 class ReadingFile(Protocol):
-    """The file that a read belongs to."""
+    """The file that a read belongs to. A protocol, because downloads are the layer above."""
 
     def judge(self, read: "RangeRead", head: ResponseHead) -> OnAnswerEnd | None:
-        """Decide on an answer's head: ``None`` means its body is wanted."""
+        """Judge an answer's head; ``None`` means that its body is stored."""
 
     def store(self, read: "RangeRead", data: memoryview | bytes) -> None: ...
 
@@ -33,16 +33,16 @@ class ReadingFile(Protocol):
 
 
 class RangeRead:
-    """Bytes ``first`` to ``last`` asked for; ``last`` is ``None`` while the end is unknown.
+    """A request for bytes ``first`` to ``last``; ``last`` is ``None`` while the end is unknown.
 
     Attributes
     ----------
-    position : where the next byte received belongs.
-    least_bytes : that the body must have where only the end of the connection ends it.
+    position : offset of the next received byte.
+    least_bytes : minimum length of a body that only the end of the connection ends.
     ranged : whether the request has a Range header.
-    peek : asks for one byte only to learn size and version; nothing is stored.
+    peek : the request is for one byte, to learn size and version; nothing is stored.
     generation : version of the file this read belongs to.
-    expected_answer : of a request for a whole file whose size is known.
+    expected_answer : set for a full file of known size.
     """
 
     payload: Payload | None = None
@@ -92,7 +92,7 @@ class RangeRead:
         return (got.last, got.total) if self.first <= got.last <= self.last and got.last < got.total else None
 
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
-        """Leave out the last bytes, which are requested later, where all of a file of this size is requested twice."""
+        """Make the answer distinct: where two files have this size, request all but the last bytes of one."""
         expected = self.expected_answer
         if not isinstance(expected, ExpectedFile):
             return False
@@ -105,7 +105,7 @@ class RangeRead:
         return False
 
     def _expect(self, answer: ExpectedFile) -> None:
-        """Have the request answered in this way."""
+        """Change the request so that ``answer`` is its answer."""
         if answer != self.expected_answer:
             headers = {**self.request.headers, "Range": f"bytes=0-{answer.last}"}
             self.request = RequestHead(self.request.method, self.request.target, headers)
@@ -117,7 +117,7 @@ class RangeRead:
     def on_data(self, data: memoryview | bytes) -> None:
         if self._settle is None:
             if self.last is not None and self.position + len(data) > self.last + 1:
-                self.position = self.first  # whoever sends too much may have sent anything
+                self.position = self.first  # a server that sends too much may have sent wrong bytes
                 raise MalformedResponse("more bytes than were announced")
             self.file.store(self, data)
             return

@@ -18,22 +18,22 @@ from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import FileFault
 
 _MAX_REQUESTED_BYTES = 8 * 1024 * 1024
-"""No request is sent ahead while this much is still to come on the connection: it covers 1 Gbit/s at 60 ms, and what
-is not yet asked for can still be dealt to a faster pipeline."""
+"""No further request is sent while this much is still to come on the connection. It covers 1 Gbit/s at 60 ms;
+bytes that are not requested yet can still be dealt to a faster pipeline."""
 
 _MIN_REQUESTED_BYTES = 256 * 1024
-"""As the work runs out less is sent ahead, but at least this much: it covers 35 Mbit/s at 60 ms on each connection."""
+"""As the work runs out fewer bytes are requested at once, but at least these: 35 Mbit/s at 60 ms on a connection."""
 
 _REQUESTED_SHARE = 0.5
-"""Of its even part of what is left that a connection asks for at once. The rest goes to whoever is done first, so that
-none is left with many files when the others have nothing more to do (guided self-scheduling)."""
+"""Share of its even part of the remaining bytes that a connection requests at once. The rest goes to the connection that
+finishes first, so that none is left with many files at the end (guided self-scheduling)."""
 
 _FIRST_RANGE_BYTES = 4 * 1024 * 1024
 _LONGEST_RANGE_BYTES = 1 << 30
 _RANGE_S = 2.0
-"""A range request lasts about this long, so that a retune takes effect soon …"""
+"""Duration of a range request, about: short enough that a retune takes effect soon …"""
 _RANGE_ROUND_TRIPS = 50
-"""… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
+"""… but at least this many round trips, so that the gap between two requests costs at most 2 %."""
 
 
 _BUSY = frozenset({429, 503, 509})
@@ -99,12 +99,12 @@ class PipelineHost(Protocol):
 
 
 class RequestPipeline:
-    """One connection at a time and the requests dealt to it.
+    """One connection at a time, with the requests dealt to it.
 
     Attributes
     ----------
-    channel : whose files it carries; ``None`` once it is to retire.
-    has_served : whether the current connection has brought an answer that is no refusal.
+    channel : the source of its requests; ``None`` once the pipeline is to retire.
+    has_served : whether the current connection has carried an answer that is no refusal.
     """
 
     def __init__(self, host: PipelineHost, channel: ExchangeSource) -> None:
@@ -127,12 +127,12 @@ class RequestPipeline:
 
     @property
     def outstanding(self) -> int:
-        """Return the requests dealt to this pipeline and not answered in full."""
+        """Return the number of requests dealt to this pipeline and not answered in full."""
         return len(self._outstanding)
 
     @property
     def is_busy(self) -> bool:
-        """Return whether it has requests in flight or connects for one."""
+        """Return whether requests are in flight, or it connects for one."""
         return bool(self._outstanding) or self._dialling is not None
 
     @property
@@ -140,7 +140,7 @@ class RequestPipeline:
         return self.connection is not None and self.connection.is_open
 
     def has_room(self) -> bool:
-        """Return whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
+        """Return whether window, requested bytes and the server's limits permit one more request."""
         if self.channel is None or self._back_off_timer is not None or self._is_shut or self._depth.held is not None:
             return False
         if not self._outstanding:
@@ -156,7 +156,7 @@ class RequestPipeline:
 
     def _may_request_more(self, last: FileExchange, channel: ExchangeSource) -> bool:
         if self._is_cautious or last.request.method == "HEAD":
-            return False  # where the answer to HEAD ends is only known when nothing follows it
+            return False  # the end of an answer to HEAD is only known when nothing follows it
         allowed_bytes = _REQUESTED_SHARE * channel.bytes_per_pipeline
         most_bytes = min(max(allowed_bytes, _MIN_REQUESTED_BYTES), _MAX_REQUESTED_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
@@ -172,18 +172,18 @@ class RequestPipeline:
 
     @property
     def range_bytes(self) -> int:
-        """Return how much to ask for at once, from the rate and round trip seen so far."""
+        """Return the length of the next range, from the rate and the round trip measured so far."""
         if self._rate_bytes_per_s is None:
             return _FIRST_RANGE_BYTES
         lasting_s = max(_RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
         return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
 
     def can_serve(self, origin: Origin) -> bool:
-        """Return whether work for ``origin`` can be dealt now: it permits that, and nothing is in flight to another."""
+        """Return whether a request to ``origin`` can be sent now: it permits that, and no other origin is in use."""
         return (not self._outstanding or self.origin == origin) and self._host.admits(origin, self)
 
     def assign(self, exchange: FileExchange) -> None:
-        """Deal one request to this pipeline; `has_room` and `can_serve` must hold."""
+        """Assign one request to this pipeline; `has_room` and `can_serve` must hold."""
         if not self._outstanding:
             self._idle_since = self._loop.time()
         self._outstanding.append(exchange)
@@ -238,7 +238,7 @@ class RequestPipeline:
         self._host.note_ready(self)
 
     def _back_off(self, requested_s: float | None = None) -> None:
-        """Take no work for a while, longer each time: the server is away or has too much to do."""
+        """Take no work for a while, longer each time: the server is unreachable or overloaded."""
         if self._back_off_timer is not None:
             return
         self._failures += 1
@@ -278,7 +278,7 @@ class RequestPipeline:
     def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
         self._host.note_closed(last_info)
         if connection is not self.connection:
-            return  # left behind for another origin
+            return  # replaced by one to another origin
         self.connection = None
         if connection.was_refused and not self._is_shut:
             self._note_refused_connection()
@@ -298,7 +298,7 @@ class RequestPipeline:
             self._rate_bytes_per_s = moved_bytes / duration_s
 
     def retire(self) -> None:
-        """Close the idle connection, and stop waiting for another try."""
+        """Close the idle connection, and cancel the back-off."""
         if self._back_off_timer is not None:
             self._back_off_timer.cancel()
             self._back_off_timer = None
@@ -307,20 +307,20 @@ class RequestPipeline:
             connection.abort()
 
     def dismiss(self) -> None:
-        """Close the connection whatever is in flight, as long as what came can be kept and the rest asked for again."""
+        """Close the connection with requests in flight, where the rest of their files can be requested again."""
         if self.connection is None or self.origin is None or not self._host.traits_of(self.origin).ranges:
             return
         if all(exchange.payload is None for exchange in self._outstanding):
             self.connection.dismiss()
 
     def move_to(self, channel: ExchangeSource | None) -> None:
-        """Go on with the files of another channel; what is in flight is finished first."""
+        """Serve another channel from the next request on."""
         self.channel = channel
         if channel is not None and self.connection is not None:
             self.connection.buffer = channel.buffer
 
     async def shut(self) -> None:
-        """Close whatever is open; exchanges in flight are told."""
+        """Close the connection; exchanges in flight get `on_lost`."""
         self._is_shut = True
         self.channel = None
         if self._back_off_timer is not None:

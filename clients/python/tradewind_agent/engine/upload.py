@@ -24,7 +24,7 @@ _RECEIVED_RANGE = re.compile(r"\s*(\d+)-(\d+)\s*")
 
 
 class FileUpload(FileTransfer):
-    """State of one file: what the receiver has confirmed and what is still to be dealt."""
+    """The upload of one file: the bytes that the receiver has confirmed, and those still to be dealt."""
 
     job: UploadJob
 
@@ -37,7 +37,7 @@ class FileUpload(FileTransfer):
         self._undealt = RangeSet([(0, job.size_bytes - 1)])
         self._in_flight: set[UploadExchange] = set()
         self._preparing = False
-        self._in_parts: bool | None = None  # None: not decided; whole if False
+        self._in_parts: bool | None = None  # None: not decided; False: in one request
         self._must_ask = False
 
     @property
@@ -70,14 +70,14 @@ class FileUpload(FileTransfer):
         if not self._in_parts:
             return None if self._in_flight else self._put_full_file()
         if not self._undealt:
-            # Everything was confirmed, but not that the file is complete: a part sent again makes the receiver say so.
+            # All parts are confirmed, but not the file: sending a part again makes the receiver confirm it.
             return None if self._in_flight else self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
         return self._put_part(*self._undealt.take(length))
 
     # The source.
 
     def _open(self) -> bool:
-        """Open the source; with checksums its sum is computed first, in a thread. Whether it is ready now."""
+        """Open the source, and return whether it is ready; with checksums a thread computes its sum first."""
         try:
             self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
             found = os.fstat(self._fd)
@@ -108,7 +108,7 @@ class FileUpload(FileTransfer):
             self.host.make_available(self)
 
     def _read_at(self, position: int, length: int) -> bytes:
-        """Return the bytes for a request under way; the announced length can no longer be taken back."""
+        """Return bytes for a request in flight, whose length has been announced."""
         if self.is_over or self._fd is None:
             raise FileFault("not to be sent any more")
         try:
@@ -174,7 +174,7 @@ class FileUpload(FileTransfer):
             self.refuse(exchange, head)
 
     def _learn_received(self, head: ResponseHead) -> None:
-        """Answer to the question what has arrived; other servers than ours do not understand it."""
+        """Learn which bytes have arrived; a server that is not ours does not understand the query."""
         self._must_ask = False
         ours = "tradewind-received" in head.headers or head.headers.get("server", "").startswith("tradewind")
         if head.headers.get("tradewind-complete") == "true":
@@ -197,7 +197,7 @@ class FileUpload(FileTransfer):
             self.host.make_available(self)
 
     def _stored(self, sent: FileSlice) -> None:
-        """The server says that it has it all, which is only believed of a file that was sent in full."""
+        """Finish a file that the server has stored, provided that all of it was sent."""
         self._received.add(sent.first, sent.last)
         if self._received.covers(self.job.size_bytes):
             self._done()
@@ -215,14 +215,14 @@ class FileUpload(FileTransfer):
             return
         self._undealt = self._missing()
         if self._in_parts and exchange.moved_bytes:
-            self._must_ask = True  # some of it may have arrived
+            self._must_ask = True  # part of it may have arrived
         if fault is not None:
             self.fault(fault)
         if self.has_undealt:
             self.host.make_available(self)
 
     def _missing(self) -> RangeSet:
-        """Return what is neither confirmed nor on its way."""
+        """Return the ranges that are neither confirmed nor in flight."""
         taken = RangeSet(self._received)
         for exchange in self._in_flight:
             if exchange.sent is not None:
@@ -230,7 +230,7 @@ class FileUpload(FileTransfer):
         return taken.find_missing(self.job.size_bytes)
 
     def checkpoint(self) -> None:
-        """The receiver keeps the journal."""
+        """Do nothing: the receiver has the journal."""
 
     def make_closer(self) -> Callable[[], None]:
         return self._close

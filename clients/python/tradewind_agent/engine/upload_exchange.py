@@ -1,4 +1,4 @@
-"""Requests of an upload: how much the receiver has, and PUTs of (a part of) a file."""
+"""Requests of an upload: the query for received bytes, and PUTs of a file or a part of it."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ _LONGEST_ANSWER_BYTES = 256 * 1024
 
 
 def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str:
-    """Name the upload of an open source file, in every run alike as long as it has the same bytes.
+    """Return the id of the upload of an open source file, the same in every run while its bytes are unchanged.
 
     Size and time can be set, and hosts may have files of one name: inode, last change of any kind and host tell such
     files apart, whose parts must not meet in one file. ``form`` : in which the bytes are sent.
@@ -29,7 +29,7 @@ def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str
 
 
 class FileSlice:
-    """Bytes ``first`` to ``last`` of a source file, read as the connection takes them."""
+    """Bytes ``first`` to ``last`` of a source file, read while the connection sends them."""
 
     def __init__(self, read_at: Callable[[int, int], bytes], first: int, last: int) -> None:
         self._read_at = read_at
@@ -48,22 +48,22 @@ class FileSlice:
 
 
 class SendingFile(Protocol):
-    """The file that a request belongs to."""
+    """The file that a request belongs to. A protocol, because uploads are the layer above."""
 
     def answered(self, exchange: "UploadExchange", head: ResponseHead) -> None:
-        """The answer is complete."""
+        """Handle a complete answer."""
 
     def lost(self, exchange: "UploadExchange", fault: FileFault | None) -> None:
-        """There was none."""
+        """Handle a request without an answer."""
 
 
 class UploadExchange:
-    """One request of an upload; a question has no payload.
+    """One request of an upload; a query has no payload.
 
     Attributes
     ----------
-    sent : what of the file goes along, as it goes.
-    expected_answer : of a whole file.
+    sent : the bytes of the file that go with it.
+    expected_answer : set for a full file.
     """
 
     payload: Payload | None

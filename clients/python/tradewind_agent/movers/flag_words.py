@@ -24,7 +24,7 @@ def make_flags(
 
 
 def find_inexpressible(tool: str, parameters: Parameters) -> tuple[str, ...]:
-    """What of ``parameters`` the tool cannot express."""
+    """Return what of ``parameters`` the tool cannot express."""
     return flags_for_tool(tool, parameters).not_expressible
 
 

@@ -161,7 +161,7 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
 def _make_records(
     session: TransferSession, prepared: PreparedCopy, held: CopyResources, movement: _Movement
 ) -> tuple[TransferRecord, ...]:
-    """The row to log; none where nothing was moved that measures a transfer."""
+    """Return the row to log; none where nothing was moved that measures a transfer."""
     packed, listing = movement.packed, prepared.listing
     if not packed.files_done and not (packed.cancelled and packed.moved_bytes):
         return ()

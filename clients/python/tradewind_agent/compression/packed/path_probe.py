@@ -94,7 +94,10 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
 
 
 def estimate_query_s(line: NetworkLine) -> float:
-    """What a packed upload takes to ask what is there already, s: a round trip, of which a probe's set-up has two."""
+    """Return what a packed upload takes to ask what is there already, s.
+
+    A round trip, of which a probe's set-up has two.
+    """
     return line.setup_s / 2
 
 

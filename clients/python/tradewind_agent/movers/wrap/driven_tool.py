@@ -62,7 +62,7 @@ class DrivenTool:
 
     @property
     def setting(self) -> Parameters:
-        """The one setting that ``plan`` comes to."""
+        """Return the one setting that ``plan`` comes to."""
         return combine_settings([each.parameters for each in self.plan])
 
     def note_started(self, run: ToolRun) -> None:
