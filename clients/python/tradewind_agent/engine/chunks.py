@@ -159,7 +159,7 @@ class TransferChunk:
         return planned if self.most_streams is None else min(planned, self.most_streams)
 
     def holds(self, size_bytes: int | None) -> bool:
-        """Return whether a file of this size belongs here, asked from the smallest chunk on."""
+        """Return whether a file of this size belongs here, provided that no smaller chunk holds it."""
         return self.max_file_bytes is None or (size_bytes is not None and size_bytes <= self.max_file_bytes)
 
     @property
@@ -190,7 +190,7 @@ class TransferChunk:
         return sum(file.remaining_bytes for file in self.files)
 
     def demand(self) -> ChunkDemand:
-        """Return what to deal channels by; bytes by a running count, this is asked after every file."""
+        """Return the demand for channels; its bytes are a running count, because this is called after every file."""
         return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._estimate_remaining_bytes)
 
     @property

@@ -13,7 +13,7 @@ class PathSample:
 
     ``rtt_s`` : median over the open connections. ``min_rtt_s`` : minimum over all connections.
     ``first_byte_s``, ``min_first_byte_s`` : from a request on an idle connection to its first byte; a round trip and
-    the server's thinking. Behind a proxy or another middle box this is the only view of the whole path.
+    the server's processing. Behind a proxy or another middle box this is the only view of the entire path.
     ``sent_bytes``, ``retransmitted_bytes`` : in the direction of the payload. Of an upload as the kernel counts them;
     of a download what arrived, and an estimate of what had to be sent again, see `receiver_loss`.
     """

@@ -25,8 +25,8 @@ _MIN_REQUESTED_BYTES = 256 * 1024
 """As the work runs out fewer bytes are requested at once, but at least these: 35 Mbit/s at 60 ms on a connection."""
 
 _REQUESTED_SHARE = 0.5
-"""Share of its even part of the remaining bytes that a connection requests at once. The rest goes to the connection that
-finishes first, so that none is left with many files at the end (guided self-scheduling)."""
+"""Share of its even part of the remaining bytes that a connection requests at once. The rest goes to whichever
+connection finishes first, so that none is left with many files at the end (guided self-scheduling)."""
 
 _FIRST_RANGE_BYTES = 4 * 1024 * 1024
 _LONGEST_RANGE_BYTES = 1 << 30

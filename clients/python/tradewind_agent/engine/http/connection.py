@@ -45,7 +45,7 @@ class Payload(Protocol):
 
 
 class Exchange(Protocol):
-    """A request and what becomes of its answer."""
+    """A request and the handling of its answer."""
 
     request: RequestHead
     payload: Payload | None
@@ -57,17 +57,17 @@ class Exchange(Protocol):
     def on_end(self) -> None: ...
 
     def on_lost(self, fault: FileFault | None) -> None:
-        """The connection went away first; ``None`` means through no fault of this request: ask again at once."""
+        """Handle a lost connection; ``None`` means through no fault of this request: send it again at once."""
 
 
 class ConnectionOwner(Protocol):
-    """Told of what changes on a connection."""
+    """The receiver of a connection's events."""
 
     def on_answered(self, connection: "Connection", head: ResponseHead) -> None:
-        """One exchange is complete and the connection can take another."""
+        """Handle a complete exchange: the connection can take another."""
 
     def on_closed(self, connection: "Connection", last_info: TcpInfo) -> None:
-        """The connection is gone; every exchange on it has ended or been told `on_lost`."""
+        """Handle a closed connection; every exchange on it is complete or got `on_lost`."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -79,7 +79,7 @@ class Connection(asyncio.BufferedProtocol):
     answered : responses completed on this connection.
     pipelining_failed : the server fell silent on requests sent behind others, or mixed their answers.
     first_byte_s : time from a request on the idle connection to its first byte back: a round trip and the server's
-        thinking; ``None`` before the first.
+        processing; ``None`` before the first.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
         return replace(info, lost_bytes=self._loss.lost_bytes(info))
 
     def set_congestion_control(self, congestion_control: str) -> None:
-        """Have this connection send by another congestion control than the system's, where the kernel has it."""
+        """Set another congestion control than the system's, where the kernel has it."""
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is not None:
             choose([sock], congestion_control)
@@ -149,7 +149,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_soon()
 
     def limit_silence(self, first_s: float, between_s: float) -> None:
-        """Wait no longer than this for the next answer to begin, before and after the next one to come."""
+        """Limit the wait for the start of the next answer, and for each answer after it."""
         self._patience_s = (min(first_s, self._idle_timeout_s), min(between_s, self._idle_timeout_s))
         if self._deadline is not None:
             self._deadline.cancel()
@@ -157,11 +157,11 @@ class Connection(asyncio.BufferedProtocol):
         self._watch()
 
     def lift_silence_limit(self) -> None:
-        """Wait as long as ever again."""
+        """Restore the usual limit of silence."""
         self._patience_s = None
 
     def abort(self, fault: FileFault | None = None) -> None:
-        """Close now. Exchanges in flight are told when the socket is closed, the first of them with ``fault``."""
+        """Close now. Exchanges in flight get `on_lost` when the socket is closed, the first of them with ``fault``."""
         if self._transport is None or self._transport.is_closing():
             return
         self._fault = fault
@@ -169,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def dismiss(self) -> None:
-        """Close now and hand back what is in flight: nobody's fault, there are to be fewer connections."""
+        """Close now and return the requests in flight without a fault: fewer connections are needed."""
         self._dismissed = True
         self.abort()
 
@@ -210,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_soon()
 
     def resume(self) -> None:
-        """The rate limit has bytes again; how long an answer waited for them says nothing of the path."""
+        """Resume: the rate limit has bytes again. How long an answer waited says nothing of the path."""
         self._active_at = self._loop.time()
         self._requested_at = None
         if self._transport is not None:

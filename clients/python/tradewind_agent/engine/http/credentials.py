@@ -1,4 +1,4 @@
-"""Who we are to a server: credentials in the URL first, then a token given for it, then netrc."""
+"""Credentials for a server: those of the URL first, then a token for it, then netrc."""
 
 import netrc
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Opening connections: straight, through an HTTP proxy, and with TLS."""
+"""Opening connections: directly, through an HTTP proxy, and with TLS."""
 
 import asyncio
 import socket
@@ -86,7 +86,7 @@ def _is_address(host: str) -> bool:
 async def _connect_by_proxy(
     proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions
 ) -> Connection:
-    """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
+    """Connect to the proxy; http then uses absolute URIs, https a CONNECT tunnel."""
     loop = asyncio.get_running_loop()
     if not origin.is_secure:
         _, connection = await loop.create_connection(make, proxy.origin.host, proxy.origin.port)
@@ -108,7 +108,7 @@ async def _connect_by_proxy(
 
 
 class _Tunnel(asyncio.Protocol):
-    """Asks a proxy to CONNECT; ``established`` is done when it agrees."""
+    """A CONNECT request to a proxy; ``established`` is done when the proxy accepts it."""
 
     def __init__(self, origin: Origin, proxy: Proxy) -> None:
         self.established: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -136,10 +136,10 @@ class _Tunnel(asyncio.Protocol):
         return False
 
     def on_data(self, data: memoryview | bytes) -> None:
-        """Nothing of a refusal's body is wanted."""
+        """Ignore the body of a refusal."""
 
     def on_end(self) -> None:
-        """The head alone decides."""
+        """Do nothing: the head alone decides."""
 
     def _settle(self, fault: FileFault | None) -> None:
         if self.established.done():

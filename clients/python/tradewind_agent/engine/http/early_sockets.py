@@ -1,4 +1,4 @@
-"""Sockets that connect before it is known what they will carry: their handshakes pass while files are listed."""
+"""Sockets that connect early: their handshakes pass while files are listed."""
 
 import asyncio
 import errno
@@ -9,13 +9,13 @@ from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 
 USUAL_SOCKETS = 16
-"""Most transfers of many files use so many; whatever more a plan asks for connects as it begins."""
+"""Most transfers of many files use this many; a plan with more opens the others at its start."""
 
 HANDSHAKE_PATIENCE_S = 3.0
-"""How long the first handshake is waited for: as long as two lost packets take."""
+"""Longest wait for the first handshake: the time of two lost packets."""
 
 MAX_UNUSED_S = 1.0
-"""How long after the start of a transfer sockets that its plan did not ask for stay open."""
+"""Time after the start of a transfer when sockets that its plan did not use are closed."""
 
 
 class EarlySockets:
@@ -25,7 +25,7 @@ class EarlySockets:
 
     Parameters
     ----------
-    most : sockets that are begun.
+    most : number of sockets to open.
     """
 
     def __init__(self, most: int = USUAL_SOCKETS) -> None:
@@ -34,7 +34,7 @@ class EarlySockets:
         self._sockets: list[socket.socket] = []
 
     async def connect(self, origin: Origin) -> None:
-        """Begin to connect to ``origin``; what cannot be begun is left to whoever dials, who tells what is wrong."""
+        """Start to connect to ``origin``. Errors are left to the transfer's own connections, which report them."""
         loop = asyncio.get_running_loop()
         with suppress(OSError, UnicodeError):
             family, kind, protocol, _, address = (
@@ -72,7 +72,7 @@ class EarlySockets:
         return None
 
     def close(self) -> None:
-        """Close those that nobody has taken."""
+        """Close the unused sockets."""
         while self._sockets:
             self._sockets.pop().close()
 

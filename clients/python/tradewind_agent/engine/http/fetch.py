@@ -1,4 +1,4 @@
-"""One request by itself, its whole answer in memory: index pages and questions about uploads."""
+"""One request by itself, with the entire answer in memory: index pages and queries about uploads."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 
 
 OnConnection = Callable[[Origin, TcpInfo], None]
-"""Told what the kernel knew of a connection when its answer was complete, and where it led."""
+"""Called with the origin and the kernel's values of a connection when its answer is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def fetch(
     method: str = "GET",
     on_connection: OnConnection | None = None,
 ) -> FetchedAnswer:
-    """Ask until there is an answer that is neither a redirect nor an invitation to come back later.
+    """Send the request until there is an answer that is neither a redirect nor a temporary error.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class _SingleExchange:
             self.complete.set_exception(fault or FileFault("the connection was closed"))
 
     def on_answered(self, connection: Connection, head: ResponseHead) -> None:
-        """There is only this one."""
+        """Do nothing: there is only one exchange."""
 
     def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
-        """Whoever waits has been told."""
+        """Do nothing: `complete` is set already."""

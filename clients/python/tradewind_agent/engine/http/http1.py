@@ -71,7 +71,7 @@ class ResponseHead:
 
     @property
     def status_line(self) -> str:
-        """Return the status for people, such as ``404 Not Found``."""
+        """Return the status with its phrase, such as ``404 Not Found``."""
         phrase = _PHRASES.get(self.status)
         return f"{self.status} {phrase}" if phrase else str(self.status)
 
@@ -91,7 +91,7 @@ class ResponseHead:
 
 
 class ResponseSink(Protocol):
-    """Receives the events of one response after the other, in the order they were asked for."""
+    """The receiver of events of one response after the other, in the order of the requests."""
 
     def on_head(self, head: ResponseHead) -> bool:
         """Take a final head (1xx never comes here); return whether a body may follow (not after HEAD)."""
@@ -104,7 +104,7 @@ class ResponseSink(Protocol):
 
 
 class ResponseReader:
-    """Turns received bytes into events for a sink, over any number of pipelined responses.
+    """A reader that turns received bytes into events for a sink, over any number of pipelined responses.
 
     Parsing stops for good with `close`, which a sink may call from within an event.
     """
@@ -143,7 +143,7 @@ class ResponseReader:
                 self._finish()
 
     def eof(self) -> None:
-        """The peer has closed: ends a response without a stated length."""
+        """Note that the peer has closed, which ends a response without a stated length."""
         if self._head is not None and self._head.until_close and not self._closed:
             self._finish()
 

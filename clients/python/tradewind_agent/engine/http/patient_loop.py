@@ -1,4 +1,4 @@
-"""An event loop that lets arrivals pile up, so that one turn of it serves many packets.
+"""An event loop that lets arrivals pile up, so that one iteration serves many packets.
 
 On long paths packets come one by one, thousands a second, and to wake for each takes more processor time than what is
 done with its bytes; network cards moderate their interrupts for the same reason. The loop waits a small part of the
@@ -14,18 +14,18 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE_SHARE = 0.05
-"""Of the path's round trip."""
+"""Share of the path's round trip."""
 
 MAX_PATIENCE_S = 0.01
 
 
 class PatientSelector(selectors.DefaultSelector):
-    """Looks at its sockets no sooner than ``patience_s`` after the end of the look before, unless there is work.
+    """A selector that polls its sockets no sooner than ``patience_s`` after the last poll, unless there is work.
 
     Attributes
     ----------
     patience_s : 0 at first.
-    hurried : more had come than one turn could take: the next look does not wait.
+    is_hurried : more bytes had arrived than one iteration could read: the next one does not wait.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class PatientLoop(asyncio.SelectorEventLoop):
         return self._patient_selector.patience_s
 
     def adapt_to(self, rtt_s: float | None) -> None:
-        """Be as patient as the round trip of the path permits."""
+        """Set the patience that the round trip of the path permits."""
         self._patient_selector.patience_s = 0.0 if rtt_s is None else min(PATIENCE_SHARE * rtt_s, MAX_PATIENCE_S)
 
     def hurry(self) -> None:
-        """More had come than one turn could take."""
+        """Note that more bytes had arrived than one iteration could read."""
         self._patient_selector.is_hurried = True
 
 

@@ -10,7 +10,7 @@ from tradewind_agent.errors import UnusableSource
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy and the login it wants."""
+    """An HTTP proxy and the login that it requires."""
 
     origin: Origin
     login: Login | None = None
@@ -35,14 +35,14 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """A proxy for each scheme and the hosts that are reached without."""
+    """A proxy for each scheme, and the hosts that are reached without one."""
 
     by_scheme: Mapping[str, Proxy] = field(default_factory=dict)
     direct: tuple[str, ...] = ()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """As curl reads it: lower case first; HTTP_PROXY in capitals is ignored, a CGI client could set it."""
+        """Read the variables as curl does: lower case first; HTTP_PROXY is ignored: a CGI client could set it."""
         found = {
             "http": environment.get("http_proxy"),
             "https": environment.get("https_proxy") or environment.get("HTTPS_PROXY"),
@@ -56,7 +56,7 @@ class Proxies:
 
     @classmethod
     def for_all_schemes(cls, text: str) -> Self:
-        """One proxy for everything."""
+        """Use one proxy for everything."""
         proxy = Proxy.parse(text)
         return cls({"http": proxy, "https": proxy})
 

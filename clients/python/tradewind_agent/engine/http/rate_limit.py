@@ -1,4 +1,4 @@
-"""A rate that all connections of a transfer keep together: a token bucket, which may be changed at any time."""
+"""A rate limit for all connections of a transfer together: a token bucket, which may be changed at any time."""
 
 import asyncio
 import math
@@ -11,14 +11,14 @@ BURST_S = 0.1
 """The bucket holds what the rate allows in this time: in any time t at most rate · (t + BURST_S) bytes pass."""
 
 ROUND_S = BURST_S / 2
-"""Time that an empty bucket is left to fill before those who wait go on; half of it is left for lateness."""
+"""Time that an empty bucket fills before waiting connections resume; half of it is left for lateness."""
 
 PART_BYTES = 16 * KIB
-"""Nobody goes on for less, if the rate has it in a round: those next in line do then. A read of few bytes costs as much
+"""Least part of a connection in a round, if the rate permits: fewer connections resume then. A small read costs as much
 processor as one of many; left to read what came in meanwhile, twenty connections kept a core busy for 8 Mbit/s."""
 
 WORTH_BYTES = PART_BYTES // 4
-"""What is left below this is no read's worth; of a low rate, below a quarter of the bucket."""
+"""Fewer bytes than this are not worth a read; at a low rate, fewer than a quarter of the bucket."""
 
 
 class RateLimited(Protocol):
@@ -28,7 +28,7 @@ class RateLimited(Protocol):
 
 
 class RateLimit:
-    """Bytes received in answers and sent in bodies, of all connections together.
+    """A limit of the bytes received in answers and sent in bodies, all connections together.
 
     Connections that wait go on in rounds, in turn, each with a part of what the bucket holds then; who has used up its
     part waits at the end of the line. A part that is not used, for want of data, is the next one's in the next round.
@@ -49,7 +49,7 @@ class RateLimit:
         self._timer: asyncio.TimerHandle | None = None
 
     def change(self, rate_bytes_per_s: float | None) -> None:
-        """Go on with another rate, from now on."""
+        """Change the rate from now on."""
         self._fill()  # at the old rate
         self._rate = rate_bytes_per_s
         self._tokens = min(self._tokens, self._capacity)
@@ -76,14 +76,14 @@ class RateLimit:
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether who wants to move more has to `wait`: what is left is not worth a read."""
+        """Return whether a connection has to `wait`: the rest of the bucket is not worth a read."""
         if self._rate is None:
             return False
         self._fill()
         return self._tokens < self._worth
 
     def wait(self, connection: RateLimited) -> None:
-        """Call the connection's ``resume`` once it is its turn again."""
+        """Call the connection's ``resume`` in one of the next rounds."""
         self._parts.pop(connection, None)
         self._waiting[connection] = None
         if self._timer is None:
@@ -94,12 +94,12 @@ class RateLimit:
         return connection in self._waiting
 
     def forget(self, connection: RateLimited) -> None:
-        """The connection is gone."""
+        """Forget a closed connection."""
         self._waiting.pop(connection, None)
         self._parts.pop(connection, None)
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """Stop the rounds."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -121,7 +121,7 @@ class RateLimit:
         self._filled_at = now_s
 
     def _wake_later(self) -> None:
-        """Once the bucket holds a round beside the parts that are not used yet; a round from now at the latest."""
+        """Schedule the next round: when the bucket holds it besides unused parts, at the latest a round from now."""
         delay_s = 0.0
         if self._rate is not None:
             free = self._tokens - min(sum(self._parts.values()), max(self._tokens, 0.0))

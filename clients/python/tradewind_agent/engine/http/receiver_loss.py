@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.tcp_info import TcpInfo
 
 
 class ReceiverLoss:
-    """Adds up over the looks at one connection; the more often, the better the round trips fit."""
+    """An estimator that sums over samples of one connection; the more samples, the better the round trips fit."""
 
     def __init__(self, opened_s: float) -> None:
         self.lost_packets = 0.0
@@ -21,7 +21,7 @@ class ReceiverLoss:
         self._out_of_order = 0
 
     def seen(self, info: TcpInfo, at_s: float) -> None:
-        """Count what came since the last look; of a kernel that does not tell, nothing."""
+        """Count the losses since the last sample; a kernel without these values counts none."""
         rtt_s = info.receive_rtt_s or info.rtt_s
         if info.received_packets is None or info.out_of_order_packets is None or rtt_s is None:
             return

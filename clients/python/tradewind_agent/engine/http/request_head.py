@@ -1,4 +1,4 @@
-"""The head of any request: target and headers as options, proxy, credentials and transfer want them."""
+"""The head of any request: target and headers from options, proxy, credentials and transfer."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from tradewind_agent.engine.options import EngineOptions
 
 
 def make_request_head(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> RequestHead:
-    """Return a request for ``url``; plain http through a proxy is asked for by absolute URI (RFC 9112 §3.2.2)."""
+    """Return a request for ``url``; plain http through a proxy uses an absolute URI (RFC 9112 §3.2.2)."""
     proxy = options.proxies.find_proxy(url.origin) if not url.origin.is_secure else None
     return RequestHead(
         method,

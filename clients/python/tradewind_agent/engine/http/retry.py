@@ -1,4 +1,4 @@
-"""When to ask again: exponential backoff with full jitter, a bound on tries, the server's own wish honoured."""
+"""Retries: exponential back-off with jitter, a bounded number of tries, and the server's Retry-After."""
 
 import random
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Bounds of trying again; tries count only while nothing new arrives: progress starts the count afresh.
+    """Bounds of retries; tries count only while nothing new arrives: progress resets the count.
 
     ``longest_wait_s`` also bounds what a server may ask for by Retry-After.
     """
@@ -37,7 +37,7 @@ def is_retryable_status(status: int) -> bool:
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds asked for by ``Retry-After`` (a number or a date, RFC 9110 §10.2.3).
+    """Return the seconds that ``Retry-After`` states (a number or a date, RFC 9110 §10.2.3).
 
     A date is read against the server's own ``Date`` where it sent one, else against ``now``.
     """

@@ -1,4 +1,4 @@
-"""What the kernel knows of a connection: round-trip time, retransmissions, bytes (Linux TCP_INFO).
+"""The kernel's measurements of a connection: round-trip time, retransmissions, bytes (Linux TCP_INFO).
 
 Offsets are those of ``struct tcp_info`` in <linux/tcp.h>; the kernel only ever appends to it, so a shorter answer of an
 older kernel lacks the last fields and is taken as far as it goes.
@@ -30,7 +30,7 @@ class SocketLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
-    """One sample of one connection; ``None`` where the kernel does not tell (yet).
+    """One sample of one connection; ``None`` where the kernel has no value (yet).
 
     ``rtt_s`` is measured by the data we send, ``receive_rtt_s`` by the data we receive. ``out_of_order_packets`` of the
     ``received_packets`` arrived after a gap. ``lost_bytes`` of those on their way to us: no figure of the kernel's, but
@@ -72,7 +72,7 @@ def decode_tcp_info(answer: bytes) -> TcpInfo:
 
 
 def read_tcp_info(connection: SocketLike) -> TcpInfo:
-    """Ask the kernel; all ``None`` where there is no TCP_INFO (not Linux, not TCP, already closed)."""
+    """Read the kernel's values; all ``None`` where there is no TCP_INFO (not Linux, not TCP, already closed)."""
     option = getattr(socket, "TCP_INFO", None)
     if option is None:
         return TcpInfo()

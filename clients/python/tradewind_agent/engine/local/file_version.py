@@ -1,4 +1,4 @@
-"""Which version of a file is being fetched: what is known of it, and which answers may bring bytes of it."""
+"""The version of a file that is being fetched, and which answers may carry bytes of it."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ class FileVersion:
 
     Attributes
     ----------
-    identity : what the listing and the answers tell of it.
+    identity : from the listing and the answers.
     validator : what answers must share with the bytes that have come; ``None`` where there are none, or no name.
     sha256 : that the file must have, if known.
     in_one_answer : whether the file is to come as one answer, because parts of it cannot be put together.
@@ -32,7 +32,7 @@ class FileVersion:
         self._checks_sums = checks_sums
         self._answered = FileIdentity()
         self._changes = 0
-        # An empty file is asked for like one of unknown size.
+        # An empty file is requested like one of unknown size.
         self.identity = FileIdentity(_exact_size(job) or None, job.etag)
         self.validator: str | None = None
         self.sha256 = job.sha256
@@ -58,7 +58,7 @@ class FileVersion:
         return replace(self._answered, size_bytes=self.identity.size_bytes)
 
     def resume(self, left: FileIdentity) -> None:
-        """Go on with the version that an earlier run has left bytes of."""
+        """Resume the version that an earlier run has left bytes of."""
         self._answered, self.validator = left, left.validator
         self.identity = left.fill_from(self.identity)
 
@@ -68,7 +68,7 @@ class FileVersion:
         return self.identity.contradicts(answered) or (is_unproven and not is_full)
 
     def learn(self, answered: FileIdentity, head: ResponseHead, *, is_different: bool) -> None:
-        """Note what an answer tells of the version."""
+        """Update the version from an answer."""
         if is_different:
             self.sha256 = self._job.sha256
         self._answered, self.identity = answered, answered.fill_from(self.identity)
@@ -81,7 +81,7 @@ class FileVersion:
         self._changes += 1
 
     def forget(self, answered: FileIdentity) -> None:
-        """Begin with the version of an answer; no bytes of it have come."""
+        """Restart with the version of an answer, without any bytes of it."""
         self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
 
     def find_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:

@@ -10,7 +10,7 @@ _ONE_CLOCK = timedelta(seconds=1)
 """Between `Last-Modified` and a later `Date`: whatever changes after that gets another time (RFC 9110 §8.8.2.2)."""
 
 _TWO_CLOCKS = timedelta(seconds=60)
-"""The same, where the server tells no `Date` and this host's clock stands in for it: the two may differ."""
+"""The same, where the server sends no `Date` and this host's clock stands in for it: the two may differ."""
 
 
 class HeaderFields(Protocol):
@@ -21,7 +21,7 @@ class HeaderFields(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What tells one version of a remote file from another; ``None`` where the server does not say.
+    """The identity of a version of a remote file; ``None`` where the server does not say.
 
     ``has_strong_time`` : no other version can have the same ``last_modified``.
     """

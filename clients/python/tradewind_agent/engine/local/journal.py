@@ -1,4 +1,4 @@
-"""The journal beside a part: which version of which source its bytes are, and which of them are safely on disk.
+"""The journal of a part: source and version of its bytes, and the ranges that are safely on disk.
 
 ``.name.tradewind-part`` holds the bytes, ``.name.tradewind-journal`` a header line, then one line ``[first, last]`` a
 range. The journal is replaced as a whole, after the bytes it speaks of were synced.
@@ -61,7 +61,7 @@ def _is_same_source(left: str, source: str, identity: FileIdentity) -> bool:
 
 
 def write_journal(destination: Path, source: str, identity: FileIdentity, received: RangeSet) -> None:
-    """Replace the journal as a whole: a reader sees the old text or the new one."""
+    """Replace the journal atomically: a reader sees the old text or the new one."""
     header = {"format": _FORMAT, "source": source, **asdict(identity)}
     path = journal_path(destination)
     fresh = path.with_name(path.name + ".new")

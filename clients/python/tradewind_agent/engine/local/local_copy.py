@@ -1,4 +1,4 @@
-"""What of a file is on the local disk before its transfer begins."""
+"""The state of a file on the local disk before its transfer starts."""
 
 from enum import Enum
 
@@ -12,8 +12,8 @@ from tradewind_agent.engine.local.storage import PartFile
 
 class LocalState(Enum):
     CURRENT = "complete, and the listing proves that it is the version on the server"
-    PRESENT = "there under its final name; the server is to be asked which version it has"
-    RECEIVED = "received in full by an earlier run but not yet named; the server is to be asked likewise"
+    PRESENT = "there under its final name; the server must say which version it has"
+    RECEIVED = "received in full by an earlier run but not yet named; the server must say which version it has"
 
 
 def inspect_local_copy(

@@ -1,4 +1,4 @@
-"""The local disk under a download: its errors in words, sums of files, folders, and names that may be given."""
+"""The local disk of a download: its errors, sums of files, folders, and permitted destinations."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 
 
 def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
-    """Return the error to raise: the whole transfer stops where no file could be written, else only this file fails."""
+    """Return the error to raise: the transfer stops where no file could be written, else only this file fails."""
     words = explain_os_error(error)
     if error.errno in _STOPPING:
         advice = "make room and run the same command again, what was received is kept"
@@ -73,7 +73,7 @@ def compute_sha256_of_descriptor(fd: int) -> str:
 
 
 def make_folders(folder: Path) -> tuple[Path, ...]:
-    """Make a folder and those above it that are missing; where they were made."""
+    """Make a folder and those above it that are missing; return their parents."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return tuple(each.parent for each in missing)

@@ -14,7 +14,7 @@ from tradewind_agent.errors import FileFault, StorageFailed
 
 
 class LocalFirst(FileTransfer):
-    """A download that looks at the local disk before it asks for bytes."""
+    """A download that inspects the local disk before it requests bytes."""
 
     job: DownloadJob
 
@@ -59,7 +59,7 @@ class LocalFirst(FileTransfer):
             self._skip()
 
     def _compare_local(self) -> None:
-        """A peek has told the version on the server: keep what is here, or go on and fetch."""
+        """Compare the server's version, known from a peek: keep the local file, or fetch."""
         state, self._local = self._local, None
         version, checks_sum = self._version, self.host.options.checksum
         is_present = self._generation == 0 and state is LocalState.PRESENT
@@ -74,7 +74,7 @@ class LocalFirst(FileTransfer):
             self.host.make_available(self)
 
     def _compare_sum(self) -> None:
-        """Keep the file that is here if it has the sum that is known, else fetch it."""
+        """Keep the local file if it has the known sum, else fetch it."""
         assert self._version.sha256 is not None
         self._local, self._comparing = None, True
         self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._compared)

@@ -1,4 +1,4 @@
-"""Files that one process at a time writes: held by a lock that ends with the process, however that ends."""
+"""Files that one process at a time writes: locked until the process exits, however that happens."""
 
 import errno
 import fcntl

@@ -1,7 +1,7 @@
 """The last step of a download: check the sum, then give the file its name.
 
 To make a small file and its name survive a power cut takes the disk longer than to receive it. So those that are
-complete while others are being published are published together, which costs one turn of the disk and not one a file.
+complete while others are being published are published together, which costs one wait for the disk and not one a file.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ _MOST_TOGETHER = 64
 _SHA256_BYTES = 32
 
 Outcomes = list[AgentError | None]
-"""What went wrong with each of several files, in their order."""
+"""The error of each of several files, in their order."""
 
 OnPublished = Callable[[BaseException | None], None]
-"""Told how the publishing of one file went."""
+"""Called with the error of a published file, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,18 +74,18 @@ class Publisher:
         self._busy = False
 
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
-        """Publish as soon as may be; nobody is told once the publisher is closed."""
+        """Publish as soon as possible; ``on_published`` is not called once the publisher is closed."""
         if not publication.is_small:
             self._start([(publication, on_published)])
             return
         if len(self._waiting) >= _MOST_TOGETHER:
-            publication.part.close()  # opened again in its turn: the disk is slower than the path
+            publication.part.close()  # opened again later: the disk is slower than the path
         self._waiting.append((publication, on_published))
         if not self._busy:
             self._go_on()
 
     def close(self) -> None:
-        """Begin no more."""
+        """Start no more."""
         self._waiting.clear()
 
     def _go_on(self) -> None:
@@ -149,7 +149,7 @@ def _complete(publication: Publication) -> None:
 
 
 def _sync_folders(publication: Publication, synced: set[Path]) -> None:
-    """Each folder once."""
+    """Sync each folder once."""
     part = publication.part
     for folder in (part.destination.parent, *part.changed_folders):
         if folder not in synced:

@@ -17,7 +17,7 @@ class ByteRange(NamedTuple):
 
 
 class RangeSet:
-    """Which bytes of a file: received, or still to be asked for. Neighbours are merged."""
+    """A set of bytes of a file, received or still to be requested. Adjacent ranges are merged."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._ranges: list[ByteRange] = []

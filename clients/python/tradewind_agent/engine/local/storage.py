@@ -34,7 +34,7 @@ from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.errors import FileFault
 
 _MOST_CREATIONS = 8
-"""Parts that are created until one can be held: rivals that start at the same moment take turns."""
+"""Attempts to create a part that can be locked: rivals may start at the same moment."""
 
 
 class PartInUse(FileFault):
@@ -53,8 +53,8 @@ class PartFile:
 
     Attributes
     ----------
-    journalled : whether there is a journal beside it, as far as known.
-    grown_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
+    has_journal : whether it has a journal, as far as known.
+    changed_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
     """
 
     def __init__(self, destination: Path, source: str = "") -> None:
@@ -69,11 +69,11 @@ class PartFile:
 
     @cached_property
     def _path(self) -> Path:
-        """Made when the file is begun: of thousands that are to come it would take longer than to ask for the first."""
+        """Return the path of the part, made on first use: for thousands of files that saves time."""
         return part_path(self.destination)
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
-        """Hold the part that an earlier run left and return what is in it; throw it away if that is not known.
+        """Lock the part of an earlier run and return its version and ranges; remove it if they are unknown.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class PartFile:
         return self._fd
 
     def _create(self) -> None:
-        """Create a part that this run holds; one that a crash has left without a journal goes."""
+        """Create a part that this run locks; a part that a crash left without a journal is removed."""
         for _ in range(_MOST_CREATIONS):
             try:
                 self._fd = create_locked(self._path)
@@ -151,7 +151,7 @@ class PartFile:
     def checkpoint(self, identity: FileIdentity, received: RangeSet) -> None:
         """Sync the part, then note in the journal what it holds; nothing once the file is published or closed.
 
-        Nothing is noted either of bytes that no later run could go on with.
+        Bytes that no later run could resume are not noted.
         """
         with self._translate_errors(), self._lock:
             if self._fd is None or not self._has_locks or identity.validator is None:
@@ -161,14 +161,14 @@ class PartFile:
             write_journal(self.destination, self.source, identity, received)
 
     def close_for_resume(self, identity: FileIdentity, received: RangeSet) -> None:
-        """Close; what was received is noted for another run, or goes where none could use it."""
+        """Close; note the received ranges for another run, or remove the part where none could use it."""
         if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
             self.discard()
         self.checkpoint(identity, received)
         self.close()
 
     def sha256(self) -> str:
-        """Return the hex digest of the whole part, read back from disk or page cache."""
+        """Return the hex digest of the entire part, read back from disk or page cache."""
         with self._open_for_publishing() as fd:
             return compute_sha256_of_descriptor(fd)
 
@@ -224,7 +224,7 @@ class PartFile:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Have what the system refuses raised as the agent's own errors."""
+        """Raise errors of the system as the agent's own."""
         try:
             yield
         except OSError as error:

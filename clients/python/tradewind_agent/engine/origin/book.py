@@ -1,4 +1,4 @@
-"""What earlier runs have learned of origins: a small file of this user's, which may be lost or broken at any time."""
+"""Limits of origins from earlier runs: a small file of the user, which may be lost or damaged at any time."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.credentials import Credentials
 from tradewind_agent.folders import make_private, replace_durably
 
 MAX_AGE_S = 24 * 3600.0
-"""A limit may have been a bad hour of the server: after a day without a refusal it is found out again."""
+"""Lifetime of a limit. It may have been a bad hour of the server, so it is learned again after a day."""
 
 MOST_ORIGINS = 1000
 _MOST_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""How many connections an origin permits at once, and when it wants the next request, learned from its refusals.
+"""Limits of an origin, learned from its refusals: simultaneous connections, and the time of the next request.
 
 A refusal may mean one file (forbidden, broken) or the load (too many connections, too many requests). It means the load
 where others of the origin are served meanwhile and the file is served later. It means the file where the same answer
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from tradewind_agent.engine.origin.book import PermittedConnections
 
 AMBIGUOUS_STATUSES = frozenset({403, 421})
-"""They refuse one file as often as a connection too many."""
+"""Statuses that refuse a file as often as an excess connection."""
 
 TOO_MANY_REQUESTS = 429
 LOAD_STATUSES = AMBIGUOUS_STATUSES | {TOO_MANY_REQUESTS, 503, 509}
 
 RAISE_S = 60.0
-"""After so long without a refusal one connection more is tried."""
+"""Time without a refusal after which one more connection is tried."""
 
 MOST_PROMPT_TESTS = 3
-"""Files that were refused alone. Where there are so many, the origin forbids files, and others are tested last."""
+"""Files refused alone, from which on the origin is assumed to forbid files; others are retried alone last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class OriginLimits:
     ----------
     held_until_s : no request before, as ``Retry-After`` says.
     progress : what the origin has served so far, of all files.
-    forbidden_files : refused when nothing else was asked of the origin.
+    forbidden_files : files refused while no other request to the origin was in flight.
     is_load_proven : a file that was refused was served later.
     """
 
@@ -114,11 +114,11 @@ class OriginLimits:
         return SendContext(self._step, pipeline, in_use, self.started)
 
     def was_alone(self, sent: SendContext) -> bool:
-        """Return whether nothing else was asked of the origin between this request and now."""
+        """Return whether no other request was in flight between this request and now."""
         return sent.in_use == 1 and sent.started == self.started
 
     def note_served(self, file: Hashable) -> None:
-        """A file got some of its bytes, or was stored."""
+        """Note that bytes of a file were served, or that it was stored."""
         self.served += 1
         if file in self._refused:
             self._refused.discard(file)
@@ -127,7 +127,7 @@ class OriginLimits:
             self._apply(self._burst)
 
     def note_forbidden(self, file: Hashable) -> None:
-        """A file was refused although nothing else was asked of the origin."""
+        """Note that a file was refused although no other request was in flight."""
         self.forbidden_files += 1
         self._refused.discard(file)
         if self._burst is not None and not self._burst.is_applied:
@@ -136,7 +136,7 @@ class OriginLimits:
             self._permitted = self._applied.pop().before
 
     def note_refused_file(self, file: Hashable, sent: SendContext, in_use: int, status: int) -> None:
-        """A request was refused while others were under way."""
+        """Note that a request was refused while others were in flight."""
         self._refused.add(file)
         burst = self._burst_of(sent, in_use)
         if burst is None:
@@ -148,7 +148,7 @@ class OriginLimits:
             self._apply(burst)
 
     def note_refused_connection(self, sent: SendContext, in_use: int, *, others_work: bool) -> None:
-        """A connection was refused, or closed before its first answer."""
+        """Note that a connection was refused, or closed before its first answer."""
         burst = self._burst_of(sent, in_use)
         if burst is not None:
             burst.is_certain = True
@@ -169,7 +169,7 @@ class OriginLimits:
         return burst
 
     def _apply(self, burst: _Burst) -> None:
-        """Halve the limit, or keep no more than the connections that were not refused."""
+        """Halve the limit, or lower it to the number of connections that were not refused."""
         if not (burst.is_certain or self.is_load_proven):
             return
         if not burst.is_applied:

@@ -28,7 +28,7 @@ BETWEEN_ANSWERS_S = 2.0
 
 
 class ExpectedAnswer(Protocol):
-    """What is known of an answer before it comes."""
+    """What is known of an answer in advance."""
 
     def is_met_by(self, head: ResponseHead) -> bool | None:
         """Return whether ``head`` is such an answer; ``None`` where it says nothing, like an error status."""
@@ -59,7 +59,7 @@ class ExpectedFile:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStored:
-    """The answer to a whole upload. All of them look the same, and it does not matter which of them came first."""
+    """The answer to the upload of a full file. All such answers look the same, and their order does not matter."""
 
     def is_met_by(self, head: ResponseHead) -> bool | None:
         return True if head.status in _STORED else None
@@ -73,7 +73,7 @@ class PipelinedExchange(Exchange, Protocol):
 
     Attributes
     ----------
-    expected_answer : what is known of the answer beforehand; ``None`` where nothing tells it from others.
+    expected_answer : what is known of the answer in advance; ``None`` where nothing distinguishes it.
     """
 
     origin: Origin
@@ -84,7 +84,7 @@ class PipelinedExchange(Exchange, Protocol):
 
 
 class TrialVerdict(Enum):
-    """What a trial has shown."""
+    """The result of a trial."""
 
     PROVED = "every request was answered, in order"
     REFUSED = "an answer was missing, or was another request's"
@@ -114,7 +114,7 @@ class PipelineTrial:
         return len(self.members) > 1 and self._verdict is None
 
     def close(self) -> None:
-        """No more members: the requests leave now."""
+        """Accept no more members: the requests leave now."""
         self.is_open = False
 
     def can_take(self, exchange: PipelinedExchange) -> bool:
@@ -132,11 +132,11 @@ class PipelineTrial:
         return member
 
     def note_unclear(self) -> None:
-        """An answer that says nothing of the order."""
+        """Note an answer that says nothing about the order."""
         self._is_clear = False
 
     def settle(self) -> None:
-        """Pass the verdict once every member has ended."""
+        """Pass the verdict once every member is finished."""
         if self.is_running and all(member.is_finished for member in self.members):
             self.end(TrialVerdict.PROVED if self._is_clear else TrialVerdict.OPEN)
 

@@ -1,4 +1,4 @@
-"""Requests for files that were refused while others were served: repeated when nothing else is asked of the origin."""
+"""Files refused while others were served: each is requested again while no other request is in flight."""
 
 import asyncio
 from collections import deque
@@ -11,11 +11,11 @@ from tradewind_agent.engine.origin.limits import OriginLimits
 from tradewind_agent.engine.request_pipeline import RequestPipeline
 
 MAX_PAUSE_S = 5.0
-"""How long the others are kept from new requests for one test. If they are not done by then, the test comes last."""
+"""Longest pause of the others for one test. If they are not done by then, the test comes last."""
 
 
 class TestingHost(Protocol):
-    """What the tests ask of the pool."""
+    """The pool, as the tests see it. A protocol, because the pool owns the tests."""
 
     @property
     def pipelines(self) -> Iterator[RequestPipeline]: ...
@@ -88,13 +88,13 @@ class SoloTests:
         pipeline.assign(exchange)
 
     def _stop_pausing(self) -> None:
-        """The others take too long: go on with them, and test when they are done."""
+        """Resume the others, which take too long, and test after them."""
         self._pausing = None
         self._is_late = True
         self._host.deal_soon()
 
     def _release(self) -> None:
-        """Others were refused because of the load: request them as any file."""
+        """Queue the suspects like any file: they were refused because of the load."""
         while self._suspects:
             file = self._suspects.popleft()
             if not file.is_over:

@@ -1,4 +1,4 @@
-"""What has been learned of a server while talking to it."""
+"""Traits of a server, learned from its answers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from tradewind_agent.engine.origin.pipelining import TrialVerdict
 
 _MOST_OPEN_TRIALS = 8
 _DEEPER = 4
-"""How much deeper than proved the next trial goes."""
+"""Factor by which the next trial is deeper than the proved depth."""
 
 
 @dataclass(slots=True)

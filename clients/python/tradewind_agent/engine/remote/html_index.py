@@ -1,4 +1,4 @@
-"""Index pages in HTML, as web servers and portals write them for people: nginx, Apache, and any list of links."""
+"""Index pages in HTML, as web servers and portals write them: nginx, Apache, and any list of links."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -209,7 +209,7 @@ def _parse_child(url: Url, base: Url, href: str) -> str | None:
 
 
 def _find_outside_link(url: Url, base: Url, anchor: Anchor) -> Url | None:
-    """Return where a link leads that shows a file or folder of another place, as portals and mirrors link theirs."""
+    """Return the target of a link to a file or folder elsewhere, as portals and mirrors have them."""
     linked = _try_join(base, anchor.href) if anchor.href else None
     if linked is None or linked.target == base.target:
         return None

@@ -14,7 +14,7 @@ class ListingEntry:
 
     ``target`` : request target as the page links it; ``None`` where it is the folder's path and the escaped name.
     ``least_bytes`` : of a rounded size, the smallest that is shown so.
-    ``may_be_folder`` : the page does not tell files from folders.
+    ``may_be_folder`` : the page does not distinguish files from folders.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Asking a server for the index page of a folder, and whether an address is a folder at all."""
+"""Requests for the index page of a folder, and probes whether an address is a folder."""
 
 import asyncio
 import zlib
@@ -19,7 +19,7 @@ _AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 _OK = 200
 _NOT_ACCEPTABLE = 406
 _REQUESTS_AT_ONCE = 8
-"""Index pages, and questions about single entries, that are asked for at once."""
+"""Simultaneous requests for index pages and single entries."""
 
 _LONGEST_INDEX_BYTES = 64 * 1024 * 1024
 """Of one that came compressed, which may unpack to anything."""
@@ -51,7 +51,7 @@ class IndexClient:
     async def read(self, url: Url) -> tuple[Url, IndexPage]:
         """Return the index page of ``url`` and the address that answered with it.
 
-        A server may have JSON of its own form for everything; its page for people is read then.
+        A server may answer with JSON of its own form; its HTML page is read then.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class IndexClient:
         return answer.url if answer.url.is_folder_of(source) else source
 
     async def probe(self, url: Url) -> ProbedAddress | None:
-        """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not tell.
+        """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not say.
 
         A folder redirects to itself with a slash, or answers with its index.
         """

@@ -28,10 +28,10 @@ _FOLDERS_AT_ONCE = 64
 """Folders whose pages are held in memory at a time."""
 
 _ENTRIES_LOOKED_AT = 64
-"""Entries of one page that may be folders and are asked for at first; all of them once one is a folder."""
+"""Entries of one page that may be folders and are probed first; all of them once one is a folder."""
 
 _EQUAL_ANCESTORS = {True: 1, False: 4}
-"""Ancestors with the very same page that show a loop, by whether a page tells sizes. Without sizes, folders that hold
+"""Ancestors with the very same page that show a loop, by whether a page states sizes. Without sizes, folders that hold
 one folder of the same name are ordinary."""
 
 OnFolders = Callable[[int], None]
@@ -155,7 +155,7 @@ class RemoteTree:
         return None
 
     async def _resolve_unclear(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
-        """Return the entries with those that may be folders asked for: some of them, or all if one is a folder."""
+        """Return the entries, with those that may be folders probed: some of them, or all if one is a folder."""
         unsettled = [entry for entry in entries if entry.may_be_folder]
         # Names without an extension first: of these most folders are.
         unsettled.sort(key=lambda entry: "." in entry.name.strip("."))
