@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from infra.documents.site import ROOT
+
 MOST_WORDS = 18.0
+TABLES = ("docs/results/papers.md",)
+"""Written by a benchmark, and hardly more than a table."""
+
+AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
 FENCED = re.compile(r"^(\s*)(```|~~~).*?^\1\2\s*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -15,7 +21,7 @@ IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 CODE = re.compile(r"(`+).+?\1", re.DOTALL)
 NO_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|!!!|\?\?\?|[-=]{3,}\s*$)")
-INDENTED = re.compile(r"^(?: {4}|\t)")
+INDENTED, INDENTED_IN_LIST = re.compile(r"^(?: {4}|\t)"), re.compile(r"^(?: {8}|\t\t)")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 END_OF_SENTENCE = re.compile(r"(?<=[.!?…])[)\"'*_”]*(?:\s+|$)")
 WORD = re.compile(r"\w")
@@ -34,9 +40,15 @@ def sentences(text: str) -> Iterator[str]:
         yield from (each for each in END_OF_SENTENCE.split(paragraph) if each.strip())
 
 
-def find_long_winded(pages: list[Path], root: Path) -> Iterator[str]:
-    """Yield a line for each page whose sentences are too long on average."""
-    for page in pages:
+def pages_to_read(root: Path = ROOT) -> list[Path]:
+    """Return the documents that are read as prose: the site's except the table of claims, and those at the top."""
+    site = (page for page in (root / "docs").rglob("*.md") if page.relative_to(root).as_posix() not in TABLES)
+    return sorted([*site, *(root / name for name in AT_THE_TOP if (root / name).exists())])
+
+
+def find_hard_pages(root: Path = ROOT) -> Iterator[str]:
+    """Yield a line for each document whose sentences are too long on average."""
+    for page in pages_to_read(root):
         average = average_sentence(page.read_text(encoding="utf-8"))
         if average > MOST_WORDS:
             yield f"{page.relative_to(root)}: {average:.1f} words a sentence on average, at most {MOST_WORDS:g}"
@@ -50,7 +62,8 @@ def _paragraphs(text: str) -> Iterator[str]:
     after_blank, in_list = True, False
     for line in text.splitlines():
         is_item = ITEM.match(line) is not None
-        is_code = after_blank and INDENTED.match(line) is not None and not is_item and not in_list
+        indented = INDENTED_IN_LIST if in_list else INDENTED
+        is_code = after_blank and indented.match(line) is not None and not is_item
         if not line.strip() or NO_PROSE.match(line) or is_item or is_code:
             if lines:
                 yield " ".join(lines)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra.documents.links import find_broken_links, find_missing_paths, slug_of
+from infra.documents.sentences import MOST_WORDS, average_sentence, find_hard_pages, sentences
 from infra.documents.site import build_site, find_foreign_sources
 
 POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">'
@@ -82,3 +83,45 @@ def test_link_after_code_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 )
 def test_anchor_of_a_heading_is_that_of_the_site(heading: str, slug: str) -> None:
     assert slug_of(heading) == slug
+
+
+def test_only_prose_counts_as_sentences() -> None:
+    text = """# A heading of many words that is no sentence at all
+
+First sentence, with `a piece of code` in it. Second one?
+
+| a table | of words |
+|---|---|
+
+    code = that is not read
+
+- an item
+- another [item](with/a/very/long/address.md) that
+  goes on
+
+        code = of the item
+
+```sh
+not this either
+```
+"""
+    assert list(sentences(text)) == [
+        "First sentence, with code in it.",
+        "Second one?",
+        "an item",
+        "another item that goes on",
+    ]
+    assert average_sentence(text) == (6 + 2 + 2 + 5) / 4
+
+
+def test_sentences_of_every_document_are_short_on_average() -> None:
+    assert list(find_hard_pages()) == []
+
+
+def test_page_with_long_sentences_is_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "long.md").write_text("word " * 19 + ".\n")
+    (tmp_path / "docs" / "short.md").write_text("word " * 18 + ".\n")
+    assert list(find_hard_pages(tmp_path)) == [
+        f"docs/long.md: 19.0 words a sentence on average, at most {MOST_WORDS:g}"
+    ]
