@@ -1,8 +1,8 @@
-"""Advice on compression against every candidate: on machines never seen (--data), and on rate-limited transfers.
+"""Compare advice on compression with every candidate: on unknown machines (--data), and on rate-limited transfers.
 
-All settings that the product weighs are candidates: each packs and unpacks each file, and is transferred unless that
-proves that it cannot be the best. A run in full needs the measurements of other machines (--data). What was measured
-is kept in ``var/bench/compression-runs.ndjson``: an interrupted benchmark goes on where it was.
+All settings that the product considers are candidates: each packs and unpacks each file, and is transferred unless that
+proves that it cannot be the best. A full run needs the measurements of other machines (--data). Rows are stored in
+``var/bench/compression-runs.ndjson``, from which an interrupted benchmark continues.
 """
 
 import argparse
@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from benchmarks.compression.judging import figures
-from benchmarks.compression.kept import Kept
-from benchmarks.compression.machines import Measured, read, unseen_machines
-from benchmarks.compression.transfers import Extent, transferred, transferred_in
+from benchmarks.compression.judging import judge_cells
+from benchmarks.compression.machines import MachineRecord, judge_unseen_machines, read_machines
+from benchmarks.compression.row_store import RowStore
+from benchmarks.compression.transfers import Extent, run_transfers, run_transfers_in
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 from benchmarks.wan.runs import RunLog
@@ -39,22 +39,22 @@ WRONG_USAGE = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = report.make_parser((__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data-only", action="store_true", help="leave the transfers out")
+    parser.add_argument("--data-only", action="store_true", help="make no transfers")
     options = parser.parse_args(argv)
-    measured = [each for folder in options.data for each in read(folder)]
-    if not measured and (options.data_only or not options.quick):
-        wanted = "no measurements of other machines, without which a run in full is not judged"
-        print(f"compression: {wanted}; name a folder of squash tables with --data, or --quick", file=sys.stderr)
+    machines = [each for folder in options.data for each in read_machines(folder)]
+    if not machines and (options.data_only or not options.quick):
+        message = "no measurements of other machines, without which a run in full is not judged"
+        print(f"compression: {message}; name a folder of squash tables with --data, or --quick", file=sys.stderr)
         return WRONG_USAGE
-    return run_command("compression", partial(_run, options, measured), is_resumable=True)
+    return run_command("compression", partial(_run, options, machines), is_resumable=True)
 
 
-def _run(options: argparse.Namespace, measured: Sequence[Measured]) -> int:
+def _run(options: argparse.Namespace, machines: Sequence[MachineRecord]) -> int:
     started_at = datetime.now(UTC)
     results: list[dict[str, Any]] = []
     summary: dict[str, Any] = {}
-    if measured:
-        rows, found = unseen_machines(measured, quick=options.quick)
+    if machines:
+        rows, found = judge_unseen_machines(machines, quick=options.quick)
         results, summary = results + rows, summary | found
     if not options.data_only:
         rows, found = _transfers(options)
@@ -74,10 +74,10 @@ def _transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[
     """Make the transfers; return a row for each cell, and the figures over all of them."""
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
     with report.open_scratch_folder("compression", RUNS.parent, smoke=options.smoke) as folder:
-        kept = Kept.of(RunLog(folder / RUNS.name), quick=options.quick)
-        if options.smoke:  # in no workspace that it would share with another run
-            return figures(transferred_in(folder, kept, extent, seed=options.seed))
-        return figures(transferred(WORKSPACE, kept, extent, seed=options.seed))
+        store = RowStore.of(RunLog(folder / RUNS.name), quick=options.quick)
+        if options.smoke:  # a folder that it shares with no other run
+            return judge_cells(run_transfers_in(folder, store, extent, seed=options.seed))
+        return judge_cells(run_transfers(WORKSPACE, store, extent, seed=options.seed))
 
 
 if __name__ == "__main__":

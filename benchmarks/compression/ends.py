@@ -1,7 +1,7 @@
-"""Two machines on one: each end of a transfer has processors of its own, as the model of a transfer takes them to have.
+"""Give each end of a transfer processors of its own, as if they were two machines.
 
-The path between them runs wherever there is room. Files of both are in memory where it holds them: that a disk keeps
-what has come is no part of a path, and no probe of one tells it.
+The path between them runs where there is room. Files of both are in memory if it holds them: the time of a disk is no
+part of a path, and no probe of a path measures it.
 """
 
 import os
@@ -11,22 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")
-"""Where Linux keeps files in memory; containers may have little of it."""
+"""The folder in which Linux keeps files in memory; containers may have little of it."""
 
 SPARE = 2
-"""Room wanted over what files take."""
+"""Factor of the room over what the files take."""
 
 
-def processors_of_ends() -> tuple[set[int], set[int]]:
-    """Of the end that this benchmark is, and of the server: a half each; of a single processor both have it."""
+def split_processors() -> tuple[set[int], set[int]]:
+    """Return the processors of this benchmark and of the server: a half each; both have a single one."""
     usable = sorted(os.sched_getaffinity(0))
     half = (len(usable) + 1) // 2
     return set(usable[:half]), set(usable[half:] or usable)
 
 
 @contextmanager
-def running_on(processors: set[int]) -> Iterator[None]:
-    """What is started within, threads and processes, runs on these alone."""
+def run_on(processors: set[int]) -> Iterator[None]:
+    """Run everything that the block starts, threads and processes, on these processors only."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors)
     try:
@@ -36,13 +36,15 @@ def running_on(processors: set[int]) -> Iterator[None]:
 
 
 @contextmanager
-def folder_for(needed_bytes: int, otherwise: Path) -> Iterator[Path]:
-    """An empty folder in memory, or else ``otherwise``; removed in the end, as is what an interrupted run has left."""
-    there = MEMORY / f"tradewind-compression-{os.getuid()}"
-    for left in (there, otherwise):
-        shutil.rmtree(left, ignore_errors=True)
+def open_folder(needed_bytes: int, fallback: Path) -> Iterator[Path]:
+    """Yield an empty folder in memory, or else ``fallback``; remove it in the end, and what an interrupted run has
+    left.
+    """
+    memory_folder = MEMORY / f"tradewind-compression-{os.getuid()}"
+    for folder in (memory_folder, fallback):
+        shutil.rmtree(folder, ignore_errors=True)
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= SPARE * needed_bytes
-    folder = there if in_memory else otherwise
+    folder = memory_folder if in_memory else fallback
     folder.mkdir(parents=True)
     try:
         yield folder

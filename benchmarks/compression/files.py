@@ -1,4 +1,4 @@
-"""Files to pack: logs and sensor data made from a seed, sources and programs of this machine, bytes without order."""
+"""Make files to pack: logs and sensor data from a seed, sources and programs of this machine, random bytes."""
 
 import io
 import math
@@ -21,12 +21,12 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def content(name: str, size_bytes: int, seed: int = SEED) -> bytes:
-    """``size_bytes`` of the named content; other seeds give other files of the same sort."""
+def make_content(name: str, size_bytes: int, seed: int = SEED) -> bytes:
+    """Return ``size_bytes`` of the named content; other seeds give other files of the same kind."""
     return _MAKERS[name](size_bytes, seed)
 
 
-def _log(size_bytes: int, seed: int) -> bytes:
+def _make_log(size_bytes: int, seed: int) -> bytes:
     rng = Random(seed)
     hosts = [f"dtn{rng.randrange(40):02d}.site{rng.randrange(9)}.example.org" for _ in range(60)]
     paths = [f"/data/run{rng.randrange(10**4):05d}/evt_{rng.randrange(10**6):06d}.root" for _ in range(3000)]
@@ -41,10 +41,10 @@ def _log(size_bytes: int, seed: int) -> bytes:
                 f"cc={rng.choice((1, 2, 4, 8))} agent=tradewind/0.1\n"
             )
 
-    return _filled(lines(), size_bytes)
+    return _fill(lines(), size_bytes)
 
 
-def _sensors(size_bytes: int, seed: int) -> bytes:
+def _make_sensors(size_bytes: int, seed: int) -> bytes:
     rng = Random(seed)
 
     def lines() -> Iterator[str]:
@@ -57,18 +57,18 @@ def _sensors(size_bytes: int, seed: int) -> bytes:
             x, y = round(512 + 40 * swing + rng.gauss(0, 2)), round(498 + 12 * swing + rng.gauss(0, 2))
             yield f"{row / 100:.2f},{x},{y},{round(730 + rng.gauss(0, 2))},{temperature:.2f}\n"
 
-    return _filled(lines(), size_bytes)
+    return _fill(lines(), size_bytes)
 
 
-def _filled(lines: Iterator[str], size_bytes: int) -> bytes:
+def _fill(lines: Iterator[str], size_bytes: int) -> bytes:
     made = io.BytesIO()
     while made.tell() < size_bytes:
         made.write(next(lines).encode())
     return made.getvalue()[:size_bytes]
 
 
-def _sources(size_bytes: int, seed: int) -> bytes:
-    """A tar of modules of the standard library, in an order of the seed's."""
+def _make_sources(size_bytes: int, seed: int) -> bytes:
+    """Return a tar of modules of the standard library, in an order of the seed's."""
     modules = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
     modules += sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[a-z]*/*.py"))
     Random(seed).shuffle(modules)
@@ -78,11 +78,11 @@ def _sources(size_bytes: int, seed: int) -> bytes:
             if made.tell() >= size_bytes:
                 break
             tar.add(module, arcname=str(module.relative_to(module.parents[1])))
-    return _repeated(made.getvalue(), size_bytes)
+    return _repeat(made.getvalue(), size_bytes)
 
 
-def _program(size_bytes: int, seed: int) -> bytes:
-    """The interpreter and libraries, one behind the other."""
+def _make_program(size_bytes: int, seed: int) -> bytes:
+    """Return the interpreter and libraries, one after the other."""
     parts = [Path(sys.executable).resolve(), *sorted(Path("/usr/lib").glob("*-linux-gnu/*.so*"))]
     rest = parts[1:]
     Random(seed).shuffle(rest)
@@ -92,21 +92,21 @@ def _program(size_bytes: int, seed: int) -> bytes:
             break
         if part.is_file():
             made.write(part.read_bytes())
-    return _repeated(made.getvalue(), size_bytes)
+    return _repeat(made.getvalue(), size_bytes)
 
 
-def _random(size_bytes: int, seed: int) -> bytes:
+def _make_random(size_bytes: int, seed: int) -> bytes:
     return Random(seed).randbytes(size_bytes)
 
 
-def _repeated(made: bytes, size_bytes: int) -> bytes:
+def _repeat(made: bytes, size_bytes: int) -> bytes:
     return (made * -(-size_bytes // max(len(made), 1)))[:size_bytes]
 
 
 _MAKERS: Mapping[str, Callable[[int, int], bytes]] = {
-    "log": _log,
-    "sensors": _sensors,
-    "sources": _sources,
-    "program": _program,
-    "random": _random,
+    "log": _make_log,
+    "sensors": _make_sensors,
+    "sources": _make_sources,
+    "program": _make_program,
+    "random": _make_random,
 }

@@ -1,4 +1,4 @@
-"""The choice of each cell, and what it lost against every candidate."""
+"""Judge the choice of each cell: what it lost against every candidate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.compression import bounds
 from benchmarks.compression.files import KINDS
-from benchmarks.compression.ways import AUTO, RAW, Cell
+from benchmarks.compression.modes import AUTO, RAW, Cell
 from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.contest import advise_by_trial
@@ -20,39 +20,43 @@ GZIP_6 = str(CodecSetting(Codec.GZIP, 6))
 LARGE_BYTES = 10_000_000
 
 
-def without(cell: Cell, cells: Sequence[Cell]) -> History:
-    """What is known without the file and all that its maker made: the other contents, as packaged and as made here."""
+def history_without(cell: Cell, cells: Sequence[Cell]) -> History:
+    """Return the history without the file and all of the same content: the other contents, as packaged and as made
+    here.
+    """
     others = {other.file.name: other for other in cells if other.content != cell.content}
-    return load_packaged_history(KINDS[cell.content]).extend(seen for other in others.values() for seen in other.seen())
+    return load_packaged_history(KINDS[cell.content]).extend(
+        to_observations for other in others.values() for to_observations in other.to_observations()
+    )
 
 
-def chosen(cell: Cell, cells: Sequence[Cell]) -> CodecAdvice:
-    """Among all settings that both ends have, the best of which were tried on the sample."""
+def choose_advice(cell: Cell, cells: Sequence[Cell]) -> CodecAdvice:
+    """Choose among all settings that both ends have, the best of which were tried on the sample."""
     setup_s = estimate_query_s(cell.line) if cell.upload else 0.0
     question = CompressionQuery(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
-    history = without(cell, cells)
+    history = history_without(cell, cells)
 
-    def advised(tried: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
+    def advise_with(tried: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
         samples = [CodecObservation(case=cell.case, setting=setting, speeds=made) for setting, made in tried.items()]
         return advise(replace(question, samples=samples), history)
 
-    return advise_by_trial(advised, cell.tried.__getitem__)
+    return advise_by_trial(advise_with, cell.tried.__getitem__)
 
 
-def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A row a cell, and the figures over all of them; each cell is judged by a history without its content.
+def judge_cells(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a row a cell, and the figures over all of them; each cell is judged by a history without its content.
 
-    ``model_error`` : of the ways that were transferred. ``auto_regret`` : of what `tradewind copy --compress auto`
-    does, which looks at the file and changes settings on the way.
+    ``model_error`` : of the modes that were transferred. ``auto_regret`` : of `tradewind copy --compress auto`, which
+    looks at the file and changes settings on the way.
     """
     rows: list[dict[str, Any]] = []
     errors: dict[bool, list[float]] = {True: [], False: []}
     for cell in cells:
-        advice = chosen(cell, cells)
+        advice = choose_advice(cell, cells)
         promised = {str(option.setting or RAW): option.duration_s for option in advice.options}
-        off = [abs(promised[way] / took_s - 1) for way, took_s in cell.fixed_s.items() if way in promised]
-        errors[cell.case.file_bytes >= LARGE_BYTES] += off
-        rows.append(_row(cell, str(advice.best.setting or RAW), median(off)))
+        errors_of_cell = [abs(promised[mode] / took_s - 1) for mode, took_s in cell.fixed_s.items() if mode in promised]
+        errors[cell.case.file_bytes >= LARGE_BYTES] += errors_of_cell
+        rows.append(_make_row(cell, str(advice.best.setting or RAW), median(errors_of_cell)))
     regrets, of_auto = (sorted(row[name] for row in rows) for name in ("regret", "auto_regret"))
     return rows, {
         "settings_weighed": len({setting for cell in cells for setting in cell.made}),
@@ -68,22 +72,22 @@ def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]
     }
 
 
-def _row(cell: Cell, chosen: str, model_error: float) -> dict[str, Any]:
+def _make_row(cell: Cell, choose_advice: str, model_error: float) -> dict[str, Any]:
     fixed_s, least_s = cell.fixed_s, cell.least_s()
-    best_s = bounds.best_s(least_s, fixed_s)
+    best_s = bounds.best_possible_s(least_s, fixed_s)
     return {
         "case": cell.name,
-        "chosen": chosen,
-        "best": min(fixed_s, key=lambda way: fixed_s[way]),
+        "chosen": choose_advice,
+        "best": min(fixed_s, key=lambda mode: fixed_s[mode]),
         "raw_s": fixed_s[RAW],
         "gzip6_s": fixed_s[GZIP_6],
-        "chosen_s": fixed_s[chosen],
+        "chosen_s": fixed_s[choose_advice],
         "auto_s": cell.took_s[AUTO],
         "best_s": best_s,
-        "regret": 1 - best_s / fixed_s[chosen],
+        "regret": 1 - best_s / fixed_s[choose_advice],
         "auto_regret": 1 - best_s / cell.took_s[AUTO],
         "model_error": model_error,
-        "transferred": sum(str(each) in fixed_s for each in cell.made),
-        "ruled_out": sum(str(each) not in fixed_s for each in cell.made),
-        "bounds_broken": bounds.broken(least_s, fixed_s),
+        "transferred": sum(str(setting) in fixed_s for setting in cell.made),
+        "ruled_out": sum(str(setting) not in fixed_s for setting in cell.made),
+        "bounds_broken": bounds.count_broken(least_s, fixed_s),
     }

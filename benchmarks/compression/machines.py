@@ -1,4 +1,4 @@
-"""The choice on machines and files never seen, from measurements of the squash benchmark (five machines, 28 files)."""
+"""Judge the choice on unknown machines and files, by measurements of the squash benchmark (five machines, 28 files)."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from tradewind.units import BITS_PER_BYTE
 RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0)
 SETUP_S = 0.05
 LEAST_FILE_BYTES = 10**6
-"""Smaller files are told apart: their transfers are all start-up."""
+"""Smaller files are judged separately: their transfers are all start-up."""
 
 FOLDS = 7
 """Files are left out in groups of four, the one under test among them: the history never has any of the group."""
@@ -36,11 +36,11 @@ _LZOP_LEVEL = {1: 3, 999: 9}
 _ARM = ("odroid", "raspberry")
 
 
-class Measured(NamedTuple):
+class MachineRecord(NamedTuple):
     machine: str
     file: str
     file_bytes: int
-    made: Mapping[CodecSetting, Speeds]
+    speeds: Mapping[CodecSetting, Speeds]
 
     @property
     def case(self) -> CompressionCase:
@@ -49,23 +49,23 @@ class Measured(NamedTuple):
             file_bytes=self.file_bytes,
             kind="file",
             cpu_class=f"{architecture}/{self.machine}/1",
-            probe=self.made[PROBE],
+            probe=self.speeds[PROBE],
         )
 
     def observations(self) -> Iterator[CodecObservation]:
         case = self.case
-        return (CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.made.items())
+        return (CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.speeds.items())
 
 
-def read(folder: Path) -> list[Measured]:
-    """All files of all machines that ``folder`` has tables of."""
-    return [each for table in sorted(folder.glob("**/squash_*.csv")) for each in _read(table)]
+def read_machines(folder: Path) -> list[MachineRecord]:
+    """Return all files of all machines that ``folder`` has tables of."""
+    return [each for table in sorted(folder.glob("**/squash_*.csv")) for each in _read_table(table)]
 
 
-def _read(table: Path) -> Iterator[Measured]:
+def _read_table(table: Path) -> Iterator[MachineRecord]:
     machine = table.stem.removeprefix("squash_")
     sizes: dict[str, int] = {}
-    made: dict[str, dict[CodecSetting, tuple[int, float, float]]] = {}
+    speeds: dict[str, dict[CodecSetting, tuple[int, float, float]]] = {}
     with table.open(newline="") as lines:
         for row in csv.DictReader(lines):
             if row["codec"] == "copy":
@@ -73,10 +73,10 @@ def _read(table: Path) -> Iterator[Measured]:
             setting = _setting(row)
             if setting is not None and row["compressed_size"]:
                 figures = (int(row["compressed_size"]), float(row["compress_wall"]), float(row["decompress_wall"]))
-                made.setdefault(row["dataset"], {})[setting] = figures
-    for file, found in made.items():
+                speeds.setdefault(row["dataset"], {})[setting] = figures
+    for file, found in speeds.items():
         bits = BITS_PER_BYTE * sizes[file]
-        yield Measured(
+        yield MachineRecord(
             machine,
             file,
             sizes[file],
@@ -99,21 +99,22 @@ def _setting(row: Mapping[str, str]) -> CodecSetting | None:
     )
 
 
-def unseen_machines(
-    measured: Sequence[Measured], *, quick: bool = False
+def judge_unseen_machines(
+    measured: Sequence[MachineRecord], *, quick: bool = False
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Regret of the choice on each machine for each file, from a history that has neither; a row a machine and rate.
+    """Return the regret of the choice on each machine for each file, from a history without either; a row a machine and
+    rate.
 
-    Known of the pair is what gzip -1 makes of the file there, as the agent's sample tells it.
+    Of the pair only gzip -1's result on the file is known, as from the agent's sample.
     """
     rows = []
     regrets: list[tuple[float, int]] = []
     for machine in sorted({each.machine for each in measured}):
         found: dict[float, list[float]] = {rate: [] for rate in RATES_MB_PER_S}
-        for under_test, history in _folds(measured, machine, 1 if quick else FOLDS):
+        for under_test, history in _split_folds(measured, machine, 1 if quick else FOLDS):
             for each in under_test:
                 for rate in RATES_MB_PER_S:
-                    found[rate].append(_regret(each, history, NetworkLine(BITS_PER_BYTE * 1e6 * rate, SETUP_S)))
+                    found[rate].append(_measure_regret(each, history, NetworkLine(BITS_PER_BYTE * 1e6 * rate, SETUP_S)))
                     regrets.append((found[rate][-1], each.file_bytes))
         for rate, lost in found.items():
             case = f"{machine} at {rate:g} MB/s"
@@ -126,7 +127,9 @@ def unseen_machines(
     }
 
 
-def _folds(measured: Sequence[Measured], machine: str, most: int) -> Iterator[tuple[list[Measured], History]]:
+def _split_folds(
+    measured: Sequence[MachineRecord], machine: str, most: int
+) -> Iterator[tuple[list[MachineRecord], History]]:
     files = sorted({each.file for each in measured})
     for fold in range(most):
         left_out = set(files[fold::FOLDS])
@@ -139,11 +142,11 @@ def _folds(measured: Sequence[Measured], machine: str, most: int) -> Iterator[tu
         yield [each for each in measured if each.machine == machine and each.file in left_out], history
 
 
-def _regret(each: Measured, history: History, line: NetworkLine) -> float:
-    """Throughput lost against the best of all settings measured, the raw transfer among them."""
-    advice = advise(CompressionQuery(case=each.case, line=line, settings=sorted(each.made)), history)
+def _measure_regret(each: MachineRecord, history: History, line: NetworkLine) -> float:
+    """Return the throughput lost against the best of all measured settings, the raw transfer among them."""
+    advice = advise(CompressionQuery(case=each.case, line=line, settings=sorted(each.speeds)), history)
     took_s: dict[CodecSetting | None, float] = {
-        setting: piped_s(each.file_bytes, line, speeds) for setting, speeds in each.made.items()
+        setting: piped_s(each.file_bytes, line, speeds) for setting, speeds in each.speeds.items()
     }
     took_s[None] = raw_s(each.file_bytes, line)
     return 1 - min(took_s.values()) / took_s[advice.best.setting]

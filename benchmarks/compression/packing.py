@@ -1,4 +1,4 @@
-"""What each setting makes of a whole file, packed and unpacked as a transfer would, with nothing sent."""
+"""Pack and unpack a complete file with each setting as a transfer would, with nothing sent."""
 
 import resource
 import time
@@ -16,17 +16,17 @@ from tradewind_agent.compression.unpacking import Unpacker
 
 REPEATS = 2
 ONCE_FROM_S = 5.0
-"""The quicker of so many counts, other work only ever slows; of what takes as long, one has to do."""
+"""The quicker of so many packings counts, as other work only ever slows; a packing that takes as long is made once."""
 
 _SHORTEST_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """A packed stream of a file.
+class PackedStream:
+    """The packed stream of a file.
 
-    ``stream_bytes`` : that are sent. ``ratio``, ``compress_bps``, ``decompress_bps`` : of its blocks, one core each.
-    ``pack_cpu_s``, ``unpack_cpu_s`` : time of all processors that each end takes for all of it.
+    ``stream_bytes`` : bytes that are sent. ``ratio``, ``compress_bps``, ``decompress_bps`` : of its blocks, one core
+    each. ``pack_cpu_s``, ``unpack_cpu_s`` : time of all processors that each end takes for all of it.
     """
 
     stream_bytes: int
@@ -37,27 +37,27 @@ class Made:
     unpack_cpu_s: float
 
     @classmethod
-    def read(cls, row: dict[str, Any]) -> Self:
-        return cls(**{name: row[name] for name in cls.__slots__})
+    def from_row(cls, to_row: dict[str, Any]) -> Self:
+        return cls(**{name: to_row[name] for name in cls.__slots__})
 
-    def row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, Any]:
         return asdict(self)
 
-    def seen(self, setting: CodecSetting, case: CompressionCase) -> CodecObservation:
-        """As an agent tells it of a transfer."""
+    def to_observation(self, setting: CodecSetting, case: CompressionCase) -> CodecObservation:
+        """Return the observation that an agent would report after a transfer."""
         compress_bps = self.compress_bps * case.cores_for(setting)
         return CodecObservation(
             case=case, setting=setting, speeds=Speeds(self.ratio, compress_bps, self.decompress_bps)
         )
 
 
-def made(file: Path, setting: CodecSetting) -> Made:
-    """Pack a file whole and unpack it again."""
-    found: list[Made] = []
-    begun_s = time.perf_counter()
-    while len(found) < REPEATS and (not found or time.perf_counter() - begun_s < ONCE_FROM_S):
-        found.append(_once(file, setting))
-    return Made(
+def pack_file(file: Path, setting: CodecSetting) -> PackedStream:
+    """Pack a complete file and unpack it again."""
+    found: list[PackedStream] = []
+    started_s = time.perf_counter()
+    while len(found) < REPEATS and (not found or time.perf_counter() - started_s < ONCE_FROM_S):
+        found.append(_pack_once(file, setting))
+    return PackedStream(
         stream_bytes=min(each.stream_bytes for each in found),
         ratio=found[0].ratio,
         compress_bps=max(each.compress_bps for each in found),
@@ -67,25 +67,25 @@ def made(file: Path, setting: CodecSetting) -> Made:
     )
 
 
-def _once(file: Path, setting: CodecSetting) -> Made:
+def _pack_once(file: Path, setting: CodecSetting) -> PackedStream:
     plain_bytes = file.stat().st_size
     steering = Steering(expected={}, line_bps=None, setting=setting)
     with file.open("rb") as source:
         packed = PackedFile(source.fileno(), file.stat(), steering, adapt=False)
-        begun_s = _cpu_s()
+        started_s = _read_cpu_s()
         pieces = list(packed.pieces())
-        pack_cpu_s = _cpu_s() - begun_s
+        pack_cpu_s = _read_cpu_s() - started_s
     unpacker = Unpacker()
-    begun_s = _cpu_s()
+    started_s = _read_cpu_s()
     for piece in pieces:
         for block in unpacker.feed(piece):
             unpacker.plain(block)
     unpacker.end()
-    unpack_cpu_s = _cpu_s() - begun_s
+    unpack_cpu_s = _read_cpu_s() - started_s
     effort = packed.work.efforts[setting]
-    # Where all blocks became no smaller none is unpacked: what is left is to look at them.
+    # Where no block became smaller none is unpacked: the remaining work is to look at them.
     unpack_s = unpacker.unpack_s or unpack_cpu_s
-    return Made(
+    return PackedStream(
         stream_bytes=sum(map(len, pieces)),
         ratio=effort.ratio,
         compress_bps=effort.compress_bps,
@@ -95,7 +95,7 @@ def _once(file: Path, setting: CodecSetting) -> Made:
     )
 
 
-def _cpu_s() -> float:
-    """Of this process and of programs that it ran, as lzop is one."""
+def _read_cpu_s() -> float:
+    """Return the time of this process and of programs that it ran, such as lzop, s."""
     ran = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ran.ru_utime + ran.ru_stime

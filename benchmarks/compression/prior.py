@@ -1,4 +1,4 @@
-"""Measures on this machine what `tradewind.compression.prior_table` tells, and prints that module anew.
+"""Measure on this machine the table of `tradewind.compression.prior_table`, and print that module.
 
 python -m benchmarks.compression.prior > core/tradewind/compression/prior_table.py
 """
@@ -7,7 +7,7 @@ import platform
 from datetime import UTC, datetime
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
-from benchmarks.compression.files import KINDS, content
+from benchmarks.compression.files import KINDS, make_content
 from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSetting
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
 from tradewind.compression.model import Speeds
@@ -30,11 +30,11 @@ def main() -> None:
         f' levels, one block on one core with its\nsums, by CPU time.\nGenerated: do not edit.\n"""\n'
     )
     print(f'CPU_CLASS = "{read_cpu_class()}"\n')
-    contents = {name: content(name, MEASURED_BYTES) for name in KINDS}
+    contents = {name: make_content(name, MEASURED_BYTES) for name in KINDS}
     print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
     for name, data in contents.items():
         blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in sample_offsets(len(data))]
-        print(f'    "{KINDS[name]}": {_row(measure_setting(blocks, PROBE, cpu_s))},')
+        print(f'    "{KINDS[name]}": {_format_row(measure_setting(blocks, PROBE, read_cpu_s))},')
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:
         if codec in available_codecs():
@@ -42,18 +42,18 @@ def main() -> None:
                 print(f'    ("{codec}", {level}): {{')
                 for name, data in contents.items():
                     size = SLOW_BYTES if level >= SLOW_FROM.get(codec, 99) else MEASURED_BYTES
-                    made = measure_setting([data[:size]], CodecSetting(codec, level), cpu_s)
-                    print(f'        "{KINDS[name]}": {_row(made)},')
+                    made = measure_setting([data[:size]], CodecSetting(codec, level), read_cpu_s)
+                    print(f'        "{KINDS[name]}": {_format_row(made)},')
                 print("    },", flush=True)
     print("}")
 
 
-def cpu_s() -> float:
-    """CPU time of this process and of programs that it ran, s."""
+def read_cpu_s() -> float:
+    """Return the CPU time of this process and of programs that it ran, s."""
     return sum(used.ru_utime + used.ru_stime for used in (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN)))
 
 
-def _row(speeds: Speeds) -> str:
+def _format_row(speeds: Speeds) -> str:
     return f"({speeds.ratio:.3f}, {speeds.compress_bps / MBIT:.1f}, {speeds.decompress_bps / MBIT:.1f})"
 
 

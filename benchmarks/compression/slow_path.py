@@ -19,19 +19,19 @@ from queue import Queue
 
 PIECE_S = 0.004
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 16 * 1024, 64 * 1024
-"""Of what is passed on at once: fewer pieces of a fast path leave more of the processors to its ends."""
+"""Bytes that are passed on at once: fewer pieces of a fast path leave more of the processors to its ends."""
 
 BUFFER_BYTES = 64 * 1024
-"""Of each socket, so that a sender soon feels the path."""
+"""Buffer of each socket, so that a sender soon notices the path."""
 
 ROUND_TRIP_S = 0.03
-"""Of a way across a country."""
+"""The round trip across a country."""
 
 LONGEST_BURST_S = 0.02
-"""That the path makes up for where it was served late."""
+"""The most that the path catches up with where it was served late."""
 
 LONGEST_GAP_S = 0.002
-"""Longer without a byte, the path was idle, and has nothing to make up for: else a probe would pass at once."""
+"""After a longer gap the path was idle, and has nothing to catch up with: else a probe would pass at once."""
 
 
 class SlowPath:
@@ -41,7 +41,7 @@ class SlowPath:
         self._upstream, self._round_trip_s = upstream, round_trip_s
         self._piece_bytes = min(max(int(PIECE_S * bytes_per_s), LEAST_PIECE_BYTES), MOST_PIECE_BYTES)
         self._pieces = 4 + math.ceil(bytes_per_s * round_trip_s / self._piece_bytes)
-        self._up, self._down = Turns(bytes_per_s), Turns(bytes_per_s)
+        self._up, self._down = RateLimiter(bytes_per_s), RateLimiter(bytes_per_s)
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._listening.bind(("127.0.0.1", 0))
@@ -62,23 +62,23 @@ class SlowPath:
 
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
         opened_s = time.monotonic() + self._round_trip_s
-        ends = Ends(client, server)
-        for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
-            under_way = UnderWay(self._round_trip_s / 2, self._pieces)
-            sending = partial(_send, turns, source, under_way, opened_s, self._piece_bytes)
-            for work in (sending, partial(_deliver, under_way, sink, ends)):
+        ends = ConnectionEnds(client, server)
+        for limiter, source, sink in ((self._up, client, server), (self._down, server, client)):
+            in_flight = InFlight(self._round_trip_s / 2, self._pieces)
+            sending = partial(_send, limiter, source, in_flight, opened_s, self._piece_bytes)
+            for work in (sending, partial(_deliver, in_flight, sink, ends)):
                 threading.Thread(target=work, daemon=True).start()
 
 
-class Ends:
-    """The two ends of a connection, closed once both directions are over."""
+class ConnectionEnds:
+    """The two ends of a connection, closed once both directions are finished."""
 
     def __init__(self, *sockets: socket.socket) -> None:
         self._sockets = sockets
         self._open = len(sockets)
         self._lock = threading.Lock()
 
-    def one_is_over(self) -> None:
+    def finish_one(self) -> None:
         with self._lock:
             self._open -= 1
             if not self._open:
@@ -86,23 +86,25 @@ class Ends:
                     each.close()
 
     def drop(self) -> None:
-        """Wake whoever waits for either, and reset it when it is closed: its peer learns that bytes are lost."""
+        """Wake the threads that wait for either end, and reset it when it is closed: its peer learns that bytes are
+        lost.
+        """
         for each in self._sockets:
             with suppress(OSError):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 each.shutdown(socket.SHUT_RDWR)
 
 
-class Turns:
-    """When the path is free for the next bytes of one direction, whichever connection they are of."""
+class RateLimiter:
+    """The rate of one direction, which all its connections share."""
 
     def __init__(self, bytes_per_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._bytes_per_s, self._clock_s = bytes_per_s, clock_s
         self._free_at_s = clock_s()
         self._lock = threading.Lock()
 
-    def take(self, count: int, *, gap_s: float) -> float:
-        """How long to wait until so many bytes have passed, s; ``gap_s`` : for which they had been waited for."""
+    def reserve(self, count: int, *, gap_s: float) -> float:
+        """Return how long to wait until so many bytes have passed, s; ``gap_s`` : time without a byte before them."""
         late_s = LONGEST_BURST_S if gap_s <= LONGEST_GAP_S else 0.0
         with self._lock:
             now_s = self._clock_s()
@@ -110,9 +112,11 @@ class Turns:
             return self._free_at_s - now_s
 
 
-class UnderWay:
-    """Bytes of one direction of a connection that have left one end and not reached the other; few, as a sender feels
-    its path."""
+class InFlight:
+    """The bytes of one direction of a connection that have left one end and not reached the other.
+
+    There are few of them, so that a sender notices its path.
+    """
 
     def __init__(self, one_way_s: float, pieces: int) -> None:
         self._one_way_s = one_way_s
@@ -122,43 +126,43 @@ class UnderWay:
         self._pieces.put((time.monotonic() + self._one_way_s, data))
 
     def receive(self) -> bytes:
-        """The next bytes once they have arrived; none after the last."""
+        """Return the next bytes once they have arrived; none after the last."""
         due_s, data = self._pieces.get()
         if (wait_s := due_s - time.monotonic()) > 0:
             time.sleep(wait_s)
         return data
 
 
-def _send(turns: Turns, source: socket.socket, under_way: UnderWay, opened_s: float, piece_bytes: int) -> None:
-    """Nothing leaves, and takes its turn, before the handshake is over."""
+def _send(limiter: RateLimiter, source: socket.socket, in_flight: InFlight, opened_s: float, piece_bytes: int) -> None:
+    """Send pieces at the path's rate, none before the handshake is finished."""
     time.sleep(max(opened_s - time.monotonic(), 0.0))
     with suppress(OSError):
-        asked_s = -math.inf  # of a connection nothing was late before its first byte
+        received_s = -math.inf  # before its first byte a connection was not late
         while data := source.recv(piece_bytes):
-            if (wait_s := turns.take(len(data), gap_s=time.monotonic() - asked_s)) > 0:
+            if (wait_s := limiter.reserve(len(data), gap_s=time.monotonic() - received_s)) > 0:
                 time.sleep(wait_s)
-            under_way.send(data)
-            asked_s = time.monotonic()
-    under_way.send(b"")
+            in_flight.send(data)
+            received_s = time.monotonic()
+    in_flight.send(b"")
 
 
-def _deliver(under_way: UnderWay, sink: socket.socket, ends: Ends) -> None:
-    gone = False
-    while data := under_way.receive():
-        if not gone:
+def _deliver(in_flight: InFlight, sink: socket.socket, ends: ConnectionEnds) -> None:
+    is_closed = False
+    while data := in_flight.receive():
+        if not is_closed:
             try:
                 sink.sendall(data)
             except OSError:  # what is still under way is lost
-                gone = True
+                is_closed = True
                 ends.drop()
     with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
-    ends.one_is_over()
+    ends.finish_one()
 
 
 @contextmanager
-def slow_path(upstream: int, bytes_per_s: float) -> Iterator[str]:
-    """The address of a server on the port ``upstream``, as seen through a path of that rate.
+def run_slow_path(upstream: int, bytes_per_s: float) -> Iterator[str]:
+    """Yield the address of a server on the port ``upstream``, as seen through a path of that rate.
 
     The path is a process: as threads of one end it would wait for that end's interpreter.
     """
@@ -169,7 +173,9 @@ def slow_path(upstream: int, bytes_per_s: float) -> Iterator[str]:
 
 
 def _main(upstream: str, bytes_per_s: str) -> None:
-    """Carry until whoever has started it closes its input, or is gone; an interrupt is for that one."""
+    """Carry until the program that started this one closes its input or is gone; ignore interrupts, which are for that
+    one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout.write(f"{SlowPath(int(upstream), float(bytes_per_s)).port}\n")
     sys.stdout.flush()

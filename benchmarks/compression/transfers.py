@@ -1,4 +1,4 @@
-"""The choice on real files and rate-limited sockets, up and down, against every candidate that could be the best."""
+"""Judge the choice on real files and rate-limited sockets, up and down, against each candidate that may be best."""
 
 import json
 import subprocess
@@ -12,13 +12,13 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from benchmarks.compression import bounds
-from benchmarks.compression.ends import folder_for, processors_of_ends, running_on
-from benchmarks.compression.files import KINDS, content
-from benchmarks.compression.judging import GZIP_6, chosen, without
-from benchmarks.compression.kept import Kept
-from benchmarks.compression.packing import Made, made
-from benchmarks.compression.slow_path import slow_path
-from benchmarks.compression.ways import AUTO, RAW, Cell, TransferFailed, transfer
+from benchmarks.compression.ends import open_folder, run_on, split_processors
+from benchmarks.compression.files import KINDS, make_content
+from benchmarks.compression.judging import GZIP_6, choose_advice, history_without
+from benchmarks.compression.modes import AUTO, RAW, Cell, TransferFailed, run_transfer
+from benchmarks.compression.packing import PackedStream, pack_file
+from benchmarks.compression.row_store import RowStore
+from benchmarks.compression.slow_path import run_slow_path
 from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import CodecSetting, candidate_settings, parse_setting
 from tradewind.compression.model import NetworkLine, Speeds
@@ -37,10 +37,10 @@ class Extent:
 
     Attributes
     ----------
-    rates_mb_per_s : of the paths. The fast ones come first, where it matters most how fast codecs are: the machine is
-        as it was when that was measured.
+    rates_mb_per_s : of the paths. The fast ones come first, where the speed of codecs matters most: the machine is then
+        still as it was when that was measured.
     settings : the candidates by name; all that this machine has where none is named.
-    rounds : transfers of each file in each way, the quicker of which counts: other work of the machine only ever slows.
+    rounds : transfers of each file in each mode, the quicker of which counts: other work only ever slows.
     """
 
     FULL: ClassVar["Extent"]
@@ -63,133 +63,148 @@ Extent.QUICK = Extent((20.0, 2.0), (4_000_000,), tuple(KINDS), ("gzip:1", "gzip:
 Extent.SMOKE = Extent((20.0,), (200_000,), ("log", "random"), ("gzip:1", "gzip:6", "zstd:3"), rounds=1)
 
 CONTENDERS_AT_ONCE = 2
-"""Of a cell, until it is looked again who may yet be the best."""
+"""Contenders of a cell that are transferred before the next ones are picked."""
 
 SEED = 101
-"""Of the files; not that of those that the packaged measurements were made on."""
+"""Seed of the files; another than that of the files of the packaged measurements."""
 
 
-class Packed(NamedTuple):
-    """A file, and what each setting makes of it."""
+class FileStreams(NamedTuple):
+    """A file, and its packed stream by each setting."""
 
     content: str
     file: Path
-    made: Mapping[CodecSetting, Made]
+    made: Mapping[CodecSetting, PackedStream]
 
 
-class Looked(NamedTuple):
-    """What a sample tells of a file, and what each setting makes of that."""
+class SampledFile(NamedTuple):
+    """The sample of a file, and each setting's speeds on it."""
 
     sample: FileSample
     tried: Mapping[CodecSetting, Speeds]
 
 
-def transferred(otherwise: Path, kept: Kept, extent: Extent, *, seed: int) -> list[Cell]:
-    """All cells, transferred in a folder of memory where there is room. ``otherwise`` : see `folder_for`."""
-    with folder_for(2 * len(extent.contents) * sum(extent.sizes_bytes), otherwise) as folder:
-        return transferred_in(folder, kept, extent, seed=seed)
+def run_transfers(fallback: Path, store: RowStore, extent: Extent, *, seed: int) -> list[Cell]:
+    """Return all cells, transferred in a folder in memory where there is room. ``fallback`` : see `open_folder`."""
+    with open_folder(2 * len(extent.contents) * sum(extent.sizes_bytes), fallback) as folder:
+        return run_transfers_in(folder, store, extent, seed=seed)
 
 
-def transferred_in(folder: Path, kept: Kept, extent: Extent, *, seed: int) -> list[Cell]:
-    """All cells, each with transfers in all ways that could be the best, between two ends of half a machine each.
+def run_transfers_in(folder: Path, store: RowStore, extent: Extent, *, seed: int) -> list[Cell]:
+    """Return all cells, each transferred in all modes that could be the best, between two ends of half a machine each.
 
-    On each path files, directions and ways take turns in an order drawn by lot.
+    On each path files, directions and modes alternate in a random order.
     """
     served = folder / "served"
     served.mkdir()
     settings = extent.candidates()
-    ours, theirs = processors_of_ends()
-    with running_on(ours):
+    own_processors, server_processors = split_processors()
+    with run_on(own_processors):
         files = [
-            _packed(*named, settings, kept)
+            _pack_with_all(*named, settings, store)
             for size in extent.sizes_bytes
-            for named in _files(folder, served, extent.contents, size)
+            for named in _write_files(folder, served, extent.contents, size)
         ]
     cells: list[Cell] = []
-    with server(served, theirs) as port:
+    with run_server(served, server_processors) as port:
         for rate in extent.rates_mb_per_s:
-            with slow_path(port, 1e6 * rate) as url, running_on(ours):
-                here = _cells(files, rate, url, kept)
-                cells += here
-                lot = Random(f"{seed} {rate}")
-                turns = Turns(cells=here, kept=kept, url=url, served=served, lot=lot, rounds=extent.rounds)
-                turns.go({cell.name: [RAW, AUTO, GZIP_6, str(chosen(cell, here).best.setting or RAW)] for cell in here})
-                while wanted := {cell.name: ways for cell in here if (ways := _contenders(cell))}:
-                    turns.go(wanted)
+            with run_slow_path(port, 1e6 * rate) as url, run_on(own_processors):
+                cells_on_path = _make_cells(files, rate, url, store)
+                cells += cells_on_path
+                draw = Random(f"{seed} {rate}")
+                rounds_on_path = TransferRounds(
+                    cells=cells_on_path, store=store, url=url, served=served, draw=draw, rounds=extent.rounds
+                )
+                rounds_on_path.run(
+                    {
+                        cell.name: [RAW, AUTO, GZIP_6, str(choose_advice(cell, cells_on_path).best.setting or RAW)]
+                        for cell in cells_on_path
+                    }
+                )
+                while due := {cell.name: ways for cell in cells_on_path if (ways := _pick_contenders(cell))}:
+                    rounds_on_path.run(due)
     return cells
 
 
-def _contenders(cell: Cell) -> list[str]:
-    return list(map(str, bounds.contenders(cell.least_s(), cell.fixed_s, CONTENDERS_AT_ONCE)))
+def _pick_contenders(cell: Cell) -> list[str]:
+    return list(map(str, bounds.pick_contenders(cell.least_s(), cell.fixed_s, CONTENDERS_AT_ONCE)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
-    """Transfers of cells over one path, in an order drawn by lot, anew each round."""
+class TransferRounds:
+    """Transfers of cells over one path, in a new random order each round."""
 
     cells: Sequence[Cell]
-    kept: Kept
+    store: RowStore
     url: str
     served: Path
-    lot: Random
+    draw: Random
     rounds: int
 
-    def go(self, ways: Mapping[str, Sequence[str]]) -> None:
-        """Transfer each cell in the ways under its name."""
+    def run(self, ways: Mapping[str, Sequence[str]]) -> None:
+        """Transfer each cell in the modes under its name."""
         for number in range(1, self.rounds + 1):
-            wanted = [(cell, way) for cell in self.cells for way in dict.fromkeys(ways.get(cell.name, ()))]
-            self.lot.shuffle(wanted)
-            for cell, way in wanted:
+            due = [(cell, way) for cell in self.cells for way in dict.fromkeys(ways.get(cell.name, ()))]
+            self.draw.shuffle(due)
+            for cell, way in due:
                 what = f"{cell.name} by {way}, {number} of {self.rounds}"
-                row = self.kept.moved(what, partial(self._transfer, cell, way))
+                row = self.store.find_or_measure_transfer(what, partial(self._transfer, cell, way))
                 cell.took_s[way] = min(row["took_s"], cell.took_s.get(way, row["took_s"]))
-            sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(wanted)} transfers\n")
+            sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(due)} transfers\n")
 
     def _transfer(self, cell: Cell, way: str) -> Row:
-        history = partial(without, cell, self.cells)
-        return {"took_s": transfer(cell, way, url=self.url, served=self.served, history=history)}
+        history = partial(history_without, cell, self.cells)
+        return {"took_s": run_transfer(cell, way, url=self.url, served=self.served, history=history)}
 
 
-def _files(folder: Path, served: Path, contents: Sequence[str], size_bytes: int) -> Iterator[tuple[str, Path]]:
-    """One of each content, here and at the server."""
+def _write_files(folder: Path, served: Path, contents: Sequence[str], size_bytes: int) -> Iterator[tuple[str, Path]]:
+    """Write one file of each content, here and at the server."""
     for name in contents:
-        data = content(name, size_bytes, SEED)
+        data = make_content(name, size_bytes, SEED)
         for place in (folder, served):
             (place / f"{name}-{size_bytes}").write_bytes(data)
         yield name, folder / f"{name}-{size_bytes}"
 
 
-def _packed(name: str, file: Path, settings: Sequence[CodecSetting], kept: Kept) -> Packed:
+def _pack_with_all(name: str, file: Path, settings: Sequence[CodecSetting], store: RowStore) -> FileStreams:
     found = {}
     for each in settings:
-        found[each] = Made.read(kept.packed(f"{file.name} packed by {each}", partial(_made, file, each)))
-    return Packed(name, file, found)
+        found[each] = PackedStream.from_row(
+            store.find_or_measure_packing(f"{file.name} packed by {each}", partial(_make_stream_row, file, each))
+        )
+    return FileStreams(name, file, found)
 
 
-def _made(file: Path, setting: CodecSetting) -> Row:
-    return made(file, setting).row()
+def _make_stream_row(file: Path, setting: CodecSetting) -> Row:
+    return pack_file(file, setting).to_row()
 
 
-def _looked(each: Packed, mb_per_s: float, kept: Kept) -> Looked:
-    """As for a path that is known to carry so much."""
+def _sample_for(each: FileStreams, mb_per_s: float, store: RowStore) -> SampledFile:
+    """Sample a file as for a path that is known to carry so much."""
     what = f"{each.file.name} sampled for {mb_per_s:g} MB/s"
-    row = kept.packed(what, partial(_sampled, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made)))
+    row = store.find_or_measure_packing(
+        what, partial(_make_sample_row, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made))
+    )
     sample = FileSample.parse(row["sample"], each.file.stat().st_size)
     if sample is None:
-        raise TransferFailed(f"{each.file.name}: a sample that makes no sense is kept: {row['sample']}")
-    return Looked(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
+        raise TransferFailed(f"{each.file.name}: a stored sample makes no sense: {row['sample']}")
+    return SampledFile(sample, {setting: Speeds(*row["tried"][str(setting)]) for setting in each.made})
 
 
-def _sampled(file: Path, line_bps: float, settings: Sequence[CodecSetting]) -> Row:
+def _make_sample_row(file: Path, line_bps: float, settings: Sequence[CodecSetting]) -> Row:
     sample = sample_file(file, line_bps)
     return {"sample": sample.format(), "tried": {str(each): try_setting(each, sample) for each in settings}}
 
 
-def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
+def _make_cells(files: Sequence[FileStreams], mb_per_s: float, url: str, store: RowStore) -> list[Cell]:
     large = max((each.file for each in files), key=lambda file: file.stat().st_size)
     lines = {
-        True: kept.moved(f"probe up at {mb_per_s:g} MB/s", lambda: _told(probe_upload_line(url)[0])),
-        False: kept.moved(f"probe down at {mb_per_s:g} MB/s", lambda: _told(probe_download_line(f"{url}{large.name}"))),
+        True: store.find_or_measure_transfer(
+            f"probe up at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_upload_line(url)[0])
+        ),
+        False: store.find_or_measure_transfer(
+            f"probe down at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_download_line(f"{url}{large.name}"))
+        ),
     }
     return [
         Cell(
@@ -202,20 +217,20 @@ def _cells(files: Sequence[Packed], mb_per_s: float, url: str, kept: Kept) -> li
             made=each.made,
             tried=looked.tried,
         )
-        for each, looked in ((each, _looked(each, mb_per_s, kept)) for each in files)
+        for each, looked in ((each, _sample_for(each, mb_per_s, store)) for each in files)
         for upload, line in lines.items()
     ]
 
 
-def _told(probed: FittedLine) -> Row:
+def _make_line_row(probed: FittedLine) -> Row:
     return {"rate_bps": probed.line.rate_bps, "setup_s": probed.line.setup_s}
 
 
 @contextmanager
-def server(root: Path, processors: set[int]) -> Iterator[int]:
-    """A writable ``serve-files`` in a process of its own; its port."""
+def run_server(root: Path, processors: set[int]) -> Iterator[int]:
+    """Run a writable ``serve-files`` in a process of its own; yield its port."""
     command = [sys.executable, "-m", "tradewind_agent", "serve-files", str(root), "--port", "0", "--writable"]
-    with running_on(processors):
+    with run_on(processors):
         process = subprocess.Popen([*command, "--no-meter", "--json"], stdout=subprocess.PIPE, text=True)
     with process:
         if process.stdout is None or not (first := process.stdout.readline()):

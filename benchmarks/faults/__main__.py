@@ -1,10 +1,10 @@
-"""Faults of every part of the service under load: rows lost or stored twice, transfers failed, time until it is back.
+"""Cause faults of every part of the service under load: rows lost or stored twice, failed transfers, time to recover.
 
-Four agents copy files and upload known rows, each from a home of its own, while parts of the service, or an agent, are
-killed and started again, the network between them is cut, the service's disk is full, and clocks are wrong. Someone
-asks for a recommendation ten times a second and looks as often at what is in force. At the end all that was
-acknowledged is looked for in the database. As root, agents are in a network namespace and the service has a disk of
-its own; else these two faults are left out, and said to be.
+Four agents copy files and upload known rows, each from a home of its own. Meanwhile parts of the service, or an agent,
+are killed and started again, the network between them is cut, the service's disk is full, and clocks are wrong. A
+client requests a recommendation ten times a second, and another looks as often at the current release. At the end the
+benchmark looks for everything that was acknowledged in the database. As root, agents are in a network namespace and the
+service has a disk of its own; otherwise the benchmark leaves these two faults out and says so.
 """
 
 import statistics
@@ -23,14 +23,14 @@ import psycopg
 
 from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
 from benchmarks.demo.stack import StackProcess, run_process
-from benchmarks.faults.agents import UPLOADED, Agent, make_files
-from benchmarks.faults.disk import disk
-from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, run
-from benchmarks.faults.ledger import Ledger, ledger_of
-from benchmarks.faults.network import Network, network
+from benchmarks.faults.agents import UPLOADED, CopyingAgent, make_files
+from benchmarks.faults.disk import mount_disk
+from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, cause_fault
+from benchmarks.faults.ledger import Ledger, compare_with_database
+from benchmarks.faults.network import Network, set_up_network
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
-from benchmarks.faults.waiting import until
-from benchmarks.faults.watching import Asking, Publications
+from benchmarks.faults.waiting import wait_until
+from benchmarks.faults.watching import ReleaseWatch, RequestLoop
 from benchmarks.support.background import run_in_background
 from benchmarks.support.command import run_command
 from benchmarks.support.precedence import take_precedence
@@ -43,73 +43,79 @@ AGENTS, SMOKE_AGENTS = len(DESTINATIONS), 1
 ROUNDS, OTHERS = 5, 2
 QUICK_ROUNDS, QUICK_OTHERS = 1, 1
 SMOKE_KIND = "kill api"
-"""The one fault of a smoke run: a process that answers, of several."""
+"""The one fault of a smoke run: a process that answers, one of several."""
 
 BETWEEN_S = 2.0
 QUIET_S, SMOKE_QUIET_S = 10.0, 1.0
-"""Without a fault, at the beginning: what is seen then is not the faults' doing."""
+"""Time without a fault, at the start: what is seen then is not caused by faults."""
 
 LONGEST_BACK_S = 5.0
-"""Recommendations are to come again so soon after the cause of their absence has ended."""
+"""Recommendations must come again so soon after the cause of their absence has ended."""
 
 SERVICE_LOG = ROOT / "var" / "bench" / "faults-service.log"
-"""What all parts of the service write, of the last run."""
+"""The output of all parts of the service in the last run."""
 
 ENVIRONMENT = {
     "TRADEWIND_REFRESH_INTERVAL_S": "5",
     "TRADEWIND_SWEEP_INTERVAL_S": "5",
     "TRADEWIND_KEPT_RELEASES": "10000",
 }
-"""Releases are made all the time, so that faults meet them, and none is removed before the end. A smoke run makes one
-release alone."""
+"""Releases are made all the time, so that faults meet them, and none is removed before the end.
+
+A smoke run makes only one release.
+"""
 
 
 @dataclass
-class Course:
-    """What came of it all."""
+class FaultResults:
+    """The results of all faults."""
 
     results: list[dict[str, Value]] = field(default_factory=list)
     kills: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     ended: list[str] = field(default_factory=list)
-    """Parts that no fault was meant for."""
+    """Parts that ended without a fault of their own."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure, print and write ``var/bench/faults.json``; 1 where something that must hold did not."""
+    """Measure, print and write ``var/bench/faults.json``; return 1 where something that must hold did not."""
     parser = make_parser(__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
-    parser.add_argument("--api-processes", type=int, default=2, help="that answer, of which one is killed; else 2")
+    parser.add_argument("--only", default="", metavar="KIND", help="only faults whose name contains this")
+    parser.add_argument(
+        "--api-processes", type=int, default=2, help="that answer, of which one is killed; 2 by default"
+    )
     options = parser.parse_args(argv)
     rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
     started_at = datetime.now(UTC)
     only = options.only or (SMOKE_KIND if options.smoke else "")
     with (
         nullcontext(False) if options.smoke else take_precedence() as prioritised,
-        stage(options.seed, options.api_processes, smoke=options.smoke) as (scene, asking),
+        set_up_scene(options.seed, options.api_processes, smoke=options.smoke) as (scene, requests),
     ):
-        course = Course()
-        quietly(course, asking, SMOKE_QUIET_S if options.smoke else QUIET_S)
+        course = FaultResults()
+        run_without_fault(course, requests, SMOKE_QUIET_S if options.smoke else QUIET_S)
         for fault in scene.faults(rounds, others, options.seed):
             if only in fault.kind:
-                one(fault, course, asking, scene)
-        print("the agents end", flush=True)
+                run_fault(fault, course, requests, scene)
+        print("the agents finish", flush=True)
         for agent in scene.agents:
             agent.finish()
         uploaded = [agent.stop() for agent in scene.agents]
         with psycopg.connect(scene.service.postgres.url()) as admin:
-            run_command = ledger_of(admin, scene.agents)
+            run_command = compare_with_database(admin, scene.agents)
             published = {release for (release,) in admin.execute(_PUBLISHED)}
-        wrong = failures(scene, uploaded)
-        wrong += [f"{part} ended by itself" for part in course.ended]
-        wrong += [] if options.smoke else late(course.results)
+        problems = list_failures(scene, uploaded)
+        problems += [f"{part} stopped by itself" for part in course.ended]
+        problems += [] if options.smoke else list_late(course.results)
         if not course.kinds:
-            wrong.append(f"no fault has {only!r} in its name")
-        half = scene.publications.half
-        half += [f"release {each} answered and is none" for each in sorted(_answered(asking) - published)]
-        for each in (*run_command.wrong, *wrong, *half[:10]):
+            problems.append(f"no fault has {only!r} in its name")
+        incomplete = scene.publications.incomplete
+        incomplete += [
+            f"release {each} answered and does not exist" for each in sorted(_list_answered(requests) - published)
+        ]
+        for each in (*run_command.problems, *problems, *incomplete[:10]):
             print(f"WRONG  {each}", flush=True)
-        found = summary(course, run_command, scene, half) | {"went_ahead_of_others": prioritised}
+        found = summarise(course, run_command, scene, incomplete) | {"went_ahead_of_others": prioritised}
     write_report(
         "faults",
         quick=options.quick,
@@ -118,20 +124,20 @@ def main(argv: Sequence[str]) -> int:
         summary=found,
         started_at=started_at,
     )
-    return 1 if run_command.wrong or wrong or half else 0
+    return 1 if run_command.problems or problems or incomplete else 0
 
 
 @contextmanager
-def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene, Asking]]:
-    """The service, its agents at work, and who watches."""
+def set_up_scene(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene, RequestLoop]]:
+    """Run the service, its agents at work, and the watchers."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-faults-")))
         folder.chmod(0o755)
-        between = stack.enter_context(network())
-        own = stack.enter_context(disk(folder / "service"))
+        between = stack.enter_context(set_up_network())
+        own = stack.enter_context(mount_disk(folder / "service"))
         SERVICE_LOG.parent.mkdir(parents=True, exist_ok=True)
         output = stack.enter_context(SERVICE_LOG.open("wb"))
-        whole = stack.enter_context(
+        service = stack.enter_context(
             run_service(
                 own.folder,
                 parts=(API, WORKERS, JOURNAL, SCHEDULE),
@@ -142,42 +148,44 @@ def stage(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tuple[Scene
                 niceness={} if smoke else NICENESS,
             )
         )
-        key = _key(whole, folder)
-        _publish(whole, key, seed)
-        agents = stack.enter_context(_agents(folder, whole, key, between, SMOKE_AGENTS if smoke else AGENTS))
-        publications = Publications(whole.postgres.url)
+        key = _make_key(service, folder)
+        _publish_release(service, key, seed)
+        agents = stack.enter_context(_start_agents(folder, service, key, between, SMOKE_AGENTS if smoke else AGENTS))
+        publications = ReleaseWatch(service.postgres.url)
         stack.enter_context(run_in_background("publications", publications.run))
-        asking = Asking(whole.address, key, _question(), between)
-        stack.enter_context(run_in_background("asking", asking.run))
-        until(lambda: asking.asked and asking.asked[-1].release is not None, "the first recommendation")
-        yield Scene(whole, agents, between, own, publications), asking
+        requests = RequestLoop(service.address, key, _make_request(), between)
+        stack.enter_context(run_in_background("requests", requests.run))
+        wait_until(lambda: requests.results and requests.results[-1].release is not None, "the first recommendation")
+        yield Scene(service, agents, between, own, publications), requests
 
 
-def _key(whole: Service, folder: Path) -> str:
-    with build_container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+def _make_key(service: Service, folder: Path) -> str:
+    with build_container(database_url=service.database_url, redis_url=service.valkey.url()) as parts:
         return ensure_first_key(parts, folder / "key")
 
 
-def _publish(whole: Service, key: str, seed: int) -> None:
-    with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+def _publish_release(service: Service, key: str, seed: int) -> None:
+    with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
         client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
-        until(lambda: all(link["release"] for link in client.get("/v1/links").json()), "a release of all links")
+        wait_until(lambda: all(link["release"] for link in client.get("/v1/links").json()), "a release of all links")
 
 
-def _question() -> dict[str, object]:
+def _make_request() -> dict[str, object]:
     files = FAMILIES["medium"]
     dataset = {"file_count": files.file_count, "total_bytes": files.total_bytes}
     return {"source": SOURCE, "destination": DESTINATIONS[0], "dataset": dataset, "sla": {"kind": "max_throughput"}}
 
 
 @contextmanager
-def _agents(folder: Path, whole: Service, key: str, between: Network, count: int) -> Iterator[list[Agent]]:
+def _start_agents(
+    folder: Path, service: Service, key: str, between: Network, count: int
+) -> Iterator[list[CopyingAgent]]:
     make_files(folder / "files")
     command = (*PYTHON, "tradewind_agent", "serve-files", str(folder / "files"), "--port", "0", "--json")
     with run_process("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
-        address = f"http://127.0.0.1:{_port(origin)}/"
+        address = f"http://127.0.0.1:{_read_port(origin)}/"
         agents = [
-            Agent(number, folder / f"agent {number}", folder / "files", address, whole.address, key, between)
+            CopyingAgent(number, folder / f"agent {number}", folder / "files", address, service.address, key, between)
             for number in range(count)
         ]
         try:
@@ -186,52 +194,54 @@ def _agents(folder: Path, whole: Service, key: str, between: Network, count: int
             yield agents
         finally:
             for agent in agents:
-                agent.end()
+                agent.stop_now()
 
 
-def _port(origin: StackProcess) -> int:
+def _read_port(origin: StackProcess) -> int:
     return int(origin.wait_for_line(r'"port": ?(\d+)')[1])
 
 
-def quietly(course: Course, asking: Asking, for_s: float) -> None:
-    """A while without a fault."""
-    began_s = time.monotonic()
+def run_without_fault(course: FaultResults, requests: RequestLoop, for_s: float) -> None:
+    """Run for a while without a fault."""
+    started_s = time.monotonic()
     time.sleep(for_s)
-    missed = asking.missed_between(began_s, time.monotonic())
+    missed = requests.missed_between(started_s, time.monotonic())
     course.results.append({"case": "no fault", "lasted_s": for_s, "missed": len(missed), "back_s": 0.0})
 
 
-def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
-    """One fault, and what became of recommendations."""
-    began_s, ended_s = run(fault)
-    back_s = asking.steady_since(ended_s)
-    missed = asking.missed_between(began_s, time.monotonic())
+def run_fault(fault: Fault, course: FaultResults, requests: RequestLoop, scene: Scene) -> None:
+    """Cause one fault; note how recommendations recovered."""
+    started_s, finished_s = cause_fault(fault)
+    back_s = requests.steady_since(finished_s)
+    missed = requests.missed_between(started_s, time.monotonic())
     course.kinds[fault.kind] += 1
     course.kills += fault.is_kill
-    course.results.append({"case": fault.kind, "lasted_s": ended_s - began_s, "missed": len(missed), "back_s": back_s})
+    course.results.append(
+        {"case": fault.kind, "lasted_s": finished_s - started_s, "missed": len(missed), "back_s": back_s}
+    )
     reasons = Counter(each.reason for each in missed).most_common(2)
     run_command = (
         f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
     )
     copies = sum(len(agent.copies) for agent in scene.agents)
     print(
-        f"{sum(course.kinds.values()):3} {fault.kind}, {ended_s - began_s:.1f} s: {run_command}; {copies} copies",
+        f"{sum(course.kinds.values()):3} {fault.kind}, {finished_s - started_s:.1f} s: {run_command}; {copies} copies",
         flush=True,
     )
-    if ended := scene.service.ended():
-        print(f"    ended by themselves: {', '.join(ended)}; see {SERVICE_LOG.relative_to(ROOT)}", flush=True)
+    if ended := scene.service.list_stopped():
+        print(f"    stopped by themselves: {', '.join(ended)}; see {SERVICE_LOG.relative_to(ROOT)}", flush=True)
         course.ended += ended
         for part in ended:
             scene.service.bring_back(part)
     time.sleep(BETWEEN_S)
 
 
-def failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
-    """What did not hold beside the ledger, in words."""
+def list_failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
+    """Describe what did not hold, apart from the ledger."""
     found = []
     for agent, was_uploaded in zip(scene.agents, uploaded, strict=True):
         found += [
-            f"a copy of agent {agent.number} failed ({copied.code}): {copied.told}"
+            f"a copy of agent {agent.number} failed ({copied.code}): {copied.error_text}"
             for copied in agent.copies
             if not copied.is_good
         ]
@@ -244,8 +254,8 @@ def failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
     return found
 
 
-def late(results: Sequence[Mapping[str, Value]]) -> list[str]:
-    """Faults after which recommendations were away for too long, in words."""
+def list_late(results: Sequence[Mapping[str, Value]]) -> list[str]:
+    """Describe the faults after which recommendations were away for too long."""
     return [
         f"recommendations were back {each['back_s']:.1f} s after {each['case']}"
         for each in results
@@ -253,14 +263,14 @@ def late(results: Sequence[Mapping[str, Value]]) -> list[str]:
     ]
 
 
-def back_after(course: Course, *kinds: str) -> list[float]:
-    """When recommendations were back after each fault of these kinds, s."""
+def back_after(course: FaultResults, *kinds: str) -> list[float]:
+    """Return when recommendations were back after each fault of these kinds, s."""
     run_command = (each["back_s"] for each in course.results if each["case"] in kinds)
     return [each for each in run_command if isinstance(each, float)]
 
 
-def summary(course: Course, run_command: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
-    """The figures to judge by."""
+def summarise(course: FaultResults, run_command: Ledger, scene: Scene, incomplete: Sequence[str]) -> dict[str, Value]:
+    """Return the figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
     back = back_after(course, *course.kinds)
     return {
@@ -285,12 +295,12 @@ def summary(course: Course, run_command: Ledger, scene: Scene, half: Sequence[st
             back_after(course, *(course.kinds.keys() - {WHOLE_API_KILLED})), default=0.0
         ),
         "looks_at_releases": scene.publications.looks,
-        "half_published": len(half),
+        "half_published": len(incomplete),
     }
 
 
-def _answered(asking: Asking) -> set[int]:
-    return {each.release for each in asking.asked if each.release is not None}
+def _list_answered(requests: RequestLoop) -> set[int]:
+    return {each.release for each in requests.results if each.release is not None}
 
 
 _PUBLISHED = "SELECT id FROM releases WHERE published_at IS NOT NULL"

@@ -1,4 +1,4 @@
-"""Agents under faults: each copies files again and again by ``tradewind copy``, and uploads known rows beside."""
+"""Run agents under faults: each copies files again and again by ``tradewind copy``, and uploads known rows."""
 
 import filecmp
 import json
@@ -15,42 +15,42 @@ from uuid import UUID
 
 from benchmarks.api.cases import DESTINATIONS, SOURCE
 from benchmarks.faults.network import Network
-from benchmarks.faults.uploader import begun
+from benchmarks.faults.uploader import read_batch_number
 from benchmarks.support.report import ROOT
 from services.serve import PYTHON
 from tradewind.units import MIB
 from tradewind_agent.session.live_ticks import find_abandoned_transfers
 
 RATE = "8Mbps"
-"""Of each copy at most, so that one takes a while and four leave processors to the service."""
+"""Most of each copy, so that one takes a while and four leave processors to the service."""
 
 FILES, FILE_BYTES = 20, 1 * MIB
 UPLOADED = "uploaded"
 
 
 @dataclass(frozen=True)
-class Copied:
-    """A copy that ended: how, what it says of itself, and whether all files are there."""
+class CopyResult:
+    """A finished copy: its exit code, its report, and whether all files are there."""
 
     code: int
     document: Mapping[str, Any]
-    is_whole: bool
-    told: str
+    is_complete: bool
+    error_text: str
 
     @property
     def is_good(self) -> bool:
-        return self.code == 0 and self.is_whole
+        return self.code == 0 and self.is_complete
 
 
 @dataclass
-class Agent:
+class CopyingAgent:
     """A host with an agent: a home of its own, so that it has a spool of its own.
 
     Attributes
     ----------
-    copies : that ended by themselves.
-    cut_short : by transfer, how many ticks of it lay on disk when it was killed.
-    variables : of the copies that begin from now on.
+    copies : those that ended by themselves.
+    cut_short : by transfer, how many of its ticks lay on disk when it was killed.
+    variables : environment of the copies that start from now on.
     """
 
     number: int
@@ -60,7 +60,7 @@ class Agent:
     address: str
     key: str
     network: Network
-    copies: list[Copied] = field(default_factory=list)
+    copies: list[CopyResult] = field(default_factory=list)
     cut_short: dict[UUID, int] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -71,17 +71,17 @@ class Agent:
 
     @property
     def spool(self) -> Path:
-        """Of its copies; that of its uploads is apart."""
+        """The spool of its copies; uploads have another one."""
         return self.folder / "home" / ".local" / "state" / "tradewind" / "spool"
 
     def start(self) -> None:
         (self.folder / "home").mkdir(parents=True)
         self._start_uploader()
-        self._thread = threading.Thread(target=self._copy_on, name=f"agent {self.number}")
+        self._thread = threading.Thread(target=self._copy_repeatedly, name=f"agent {self.number}")
         self._thread.start()
 
     def kill(self) -> None:
-        """End its programs as ``kill -9`` does; note what they left on disk."""
+        """Stop its programs as ``kill -9`` does; note what they left on disk."""
         with self._killing:
             for process in (self._copy, self._uploader):
                 if process is not None and process.poll() is None:
@@ -92,15 +92,15 @@ class Agent:
                 self.cut_short[record.transfer_id] = ticks[-1].heartbeat.sequence
 
     def bring_back(self) -> None:
-        """Start its uploads again; copies begin again by themselves."""
+        """Start its uploads again; copies start again by themselves."""
         self._start_uploader()
 
     def finish(self) -> None:
-        """Begin no more copies."""
+        """Start no more copies."""
         self._stopping.set()
 
     def stop(self) -> bool:
-        """Let the copy end that runs, make one more, and wait for what is to be uploaded; whether all was."""
+        """Let the running copy finish, make one more, and wait for the uploads; return whether all was uploaded."""
         self.finish()
         assert self._thread is not None
         self._thread.join()
@@ -110,8 +110,8 @@ class Agent:
         self._uploader.send_signal(signal.SIGTERM)
         return self._uploader.wait() == 0
 
-    def end(self) -> None:
-        """End everything at once, however it stands."""
+    def stop_now(self) -> None:
+        """Stop everything at once."""
         self._stopping.set()
         for process in (self._copy, self._uploader):
             if process is not None and process.poll() is None:
@@ -121,20 +121,20 @@ class Agent:
 
     @property
     def batches(self) -> int:
-        """So many were spooled."""
-        return begun(self.folder / "batches")
+        """Number of spooled batches."""
+        return read_batch_number(self.folder / "batches")
 
     @property
     def refused(self) -> int:
-        """Segments that the service would not take."""
+        """Segments that the service refused."""
         return sum(1 for spool in (self.folder / "spool", self.spool) for _ in spool.glob("refused/*"))
 
-    def _copy_on(self) -> None:
+    def _copy_repeatedly(self) -> None:
         while not self._stopping.is_set():
             self._copy_once()
 
     def _copy_once(self) -> None:
-        """One copy, begun again where it is killed: it goes on with the parts that are there."""
+        """Make one copy; a killed one continues with the parts that are there."""
         destination = self.folder / "received"
         with self._killing:
             self._copy = subprocess.Popen(
@@ -148,7 +148,7 @@ class Agent:
         out, err = self._copy.communicate()
         if self._copy.returncode == -signal.SIGKILL:
             return
-        self.copies.append(_copied(self._copy.returncode, out, err, self.files, destination))
+        self.copies.append(_make_result(self._copy.returncode, out, err, self.files, destination))
         shutil.rmtree(destination, ignore_errors=True)
 
     def _arguments(self, destination: Path) -> Sequence[str]:
@@ -165,18 +165,18 @@ class Agent:
             self._uploader = subprocess.Popen(self.network.command(command), cwd=ROOT, stdout=log, stderr=log)
 
 
-def _copied(code: int, out: str, err: str, wanted: Path, received: Path) -> Copied:
+def _make_result(code: int, out: str, err: str, expected: Path, received: Path) -> CopyResult:
     try:
         document = json.loads(out)
     except ValueError:
         document = {}
-    names = sorted(file.name for file in wanted.iterdir())
-    there = received.is_dir() and filecmp.cmpfiles(wanted, received, names, shallow=False)[0] == names
-    return Copied(code, document, bool(there), err.strip()[-500:])
+    names = sorted(file.name for file in expected.iterdir())
+    are_equal = received.is_dir() and filecmp.cmpfiles(expected, received, names, shallow=False)[0] == names
+    return CopyResult(code, document, bool(are_equal), err.strip()[-500:])
 
 
 def make_files(folder: Path) -> None:
-    """Files that cannot be packed, for all agents."""
+    """Write files that cannot be packed, for all agents."""
     folder.mkdir()
     for number in range(FILES):
         (folder / f"{number:02d}").write_bytes(os.urandom(FILE_BYTES))

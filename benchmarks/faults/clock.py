@@ -1,4 +1,4 @@
-"""Processes whose clock is wrong, by libfaketime: time that passes stays right, as where a clock was set wrongly."""
+"""Run processes whose clock is wrong, by libfaketime: durations stay right, as where a clock was set wrongly."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +10,13 @@ LIBRARIES = (
 PACKAGE = "libfaketime"
 
 
-def is_possible() -> bool:
-    """Whether libfaketime is installed (Debian, Ubuntu: package libfaketime)."""
+def is_installed() -> bool:
+    """Return whether libfaketime is installed (Debian, Ubuntu: package libfaketime)."""
     return bool(LIBRARIES)
 
 
-def wrong_by(seconds: float) -> Mapping[str, str]:
-    """Variables of a process whose clock is so much ahead."""
+def shift_clock(seconds: float) -> Mapping[str, str]:
+    """Return the variables of a process whose clock is fast by so many seconds."""
     return {
         "LD_PRELOAD": str(LIBRARIES[0]),
         "FAKETIME": f"{seconds:+.0f}s",

@@ -1,4 +1,4 @@
-"""The service's disk: a small one of its own, so that it can be filled."""
+"""Give the service a small disk of its own, so that it can be filled."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 * MIB
 
 @dataclass(frozen=True)
 class Disk:
-    """``folder`` : of the service. ``is_own`` : whether it may be filled without harm to others."""
+    """A disk. ``folder`` : of the service. ``is_own`` : whether it may be filled without harm to others."""
 
     folder: Path
     is_own: bool
@@ -27,7 +27,7 @@ class Disk:
         return self.folder / "filling"
 
     def fill(self) -> None:
-        """Take every block that is free."""
+        """Take every free block."""
         assert self.is_own
         with self._filling.open("wb", buffering=0) as file:
             for block in (b"\0" * BLOCK_BYTES, b"\0" * 4096):
@@ -38,13 +38,13 @@ class Disk:
                     continue
 
     def free(self) -> None:
-        """Give the blocks back."""
+        """Free the blocks again."""
         self._filling.unlink(missing_ok=True)
 
 
 @contextmanager
-def disk(folder: Path) -> Iterator[Disk]:
-    """A disk in memory for root, who may mount one; else a part of the disk that ``folder`` is on."""
+def mount_disk(folder: Path) -> Iterator[Disk]:
+    """Mount a disk in memory for root; else yield a part of the disk that ``folder`` is on."""
     folder.mkdir()
     if os.geteuid() != 0:
         yield Disk(folder, is_own=False)

@@ -1,4 +1,4 @@
-"""What is in the database at the end, beside what was told to the service."""
+"""Compare what is in the database at the end with what the service acknowledged."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,17 +7,17 @@ from uuid import UUID
 
 import psycopg
 
-from benchmarks.faults.agents import Agent
-from benchmarks.faults.rows import ids
+from benchmarks.faults.agents import CopyingAgent
+from benchmarks.faults.rows import list_ids
 
 
 @dataclass
 class Ledger:
-    """Rows and heartbeats: so many were acknowledged, lost, stored twice; ``wrong`` tells of each in words.
+    """Numbers of acknowledged, lost and duplicate rows and heartbeats; ``problems`` describes each problem.
 
-    ``quarantined_rows`` : refused with a reason and kept, as those that a wrong clock put into the future.
-    ``miscounted_rows`` : by how many the sums of links or of receipts differ from the rows that are there; by its key
-    no row can be there twice, but a batch that was stored again could be counted again.
+    ``quarantined_rows`` : refused with a reason and stored, such as rows that a wrong clock put into the future.
+    ``miscounted_rows`` : difference between the sums of links or of receipts and the rows that are there. Its key
+    prevents a row from being there twice, but a batch that was stored again could be counted again.
     """
 
     acked_rows: int = 0
@@ -28,63 +28,63 @@ class Ledger:
     heartbeats: int = 0
     lost_heartbeats: int = 0
     duplicate_heartbeats: int = 0
-    wrong: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
-    def compare_rows(self, admin: psycopg.Connection, wanted: Iterable[UUID], whose: str) -> None:
-        wanted = list(wanted)
-        kept = {row for (row,) in admin.execute(_QUARANTINED, [list(map(str, wanted))])}
-        self.quarantined_rows += len(kept)
-        wanted = [each for each in wanted if str(each) not in kept]
-        found: dict[UUID, int] = dict(admin.execute(_ROWS, [wanted]).fetchall())
-        lost = [each for each in wanted if each not in found]
-        twice = [each for each, times in found.items() if times > 1]
-        self.acked_rows += len(wanted)
+    def compare_rows(self, admin: psycopg.Connection, expected: Iterable[UUID], owner: str) -> None:
+        expected = list(expected)
+        quarantined = {row for (row,) in admin.execute(_QUARANTINED, [list(map(str, expected))])}
+        self.quarantined_rows += len(quarantined)
+        expected = [each for each in expected if str(each) not in quarantined]
+        found: dict[UUID, int] = dict(admin.execute(_ROWS, [expected]).fetchall())
+        lost = [each for each in expected if each not in found]
+        duplicates = [each for each, times in found.items() if times > 1]
+        self.acked_rows += len(expected)
         self.lost_rows += len(lost)
-        self.duplicate_rows += len(twice)
-        self._tell(whose, "rows lost", lost)
-        self._tell(whose, "rows stored twice", twice)
+        self.duplicate_rows += len(duplicates)
+        self._note(owner, "rows lost", lost)
+        self._note(owner, "rows stored twice", duplicates)
 
-    def compare_heartbeats(self, admin: psycopg.Connection, transfer_id: UUID, wanted: range) -> None:
-        """All sequence numbers of a transfer, each once; of one that was cut short there may be more."""
+    def compare_heartbeats(self, admin: psycopg.Connection, transfer_id: UUID, expected: range) -> None:
+        """Compare the sequence numbers of a transfer, each expected once; one that was cut short may have more."""
         found = Counter(sequence for (sequence,) in admin.execute(_HEARTBEATS, [transfer_id]))
-        lost = [each for each in wanted if each not in found]
-        twice = [each for each, times in found.items() if times > 1]
-        self.heartbeats += len(wanted)
+        lost = [each for each in expected if each not in found]
+        duplicates = [each for each, times in found.items() if times > 1]
+        self.heartbeats += len(expected)
         self.lost_heartbeats += len(lost)
-        self.duplicate_heartbeats += len(twice)
-        self._tell(f"transfer {transfer_id}", "heartbeats lost", lost)
-        self._tell(f"transfer {transfer_id}", "heartbeats stored twice", twice)
+        self.duplicate_heartbeats += len(duplicates)
+        self._note(f"transfer {transfer_id}", "heartbeats lost", lost)
+        self._note(f"transfer {transfer_id}", "heartbeats stored twice", duplicates)
 
     def compare_counts(self, admin: psycopg.Connection) -> None:
-        """The rows that are there, and those that links and receipts of batches have counted."""
-        ((there, by_links, by_receipts),) = admin.execute(_COUNTED).fetchall()
-        self.miscounted_rows += abs(by_links - there) + abs(by_receipts - there)
+        """Compare the rows that are there with those that links and receipts of batches have counted."""
+        ((stored, by_links, by_receipts),) = admin.execute(_COUNTED).fetchall()
+        self.miscounted_rows += abs(by_links - stored) + abs(by_receipts - stored)
         if self.miscounted_rows:
-            self.wrong.append(f"{there} rows, by their links {by_links}, by the receipts of batches {by_receipts}")
+            self.problems.append(f"{stored} rows, by their links {by_links}, by the receipts of batches {by_receipts}")
 
-    def _tell(self, whose: str, what: str, found: Sequence[object]) -> None:
+    def _note(self, owner: str, text: str, found: Sequence[object]) -> None:
         if found:
-            self.wrong.append(f"{whose}: {len(found)} {what}, {', '.join(map(str, found[:3]))}")
+            self.problems.append(f"{owner}: {len(found)} {text}, {', '.join(map(str, found[:3]))}")
 
 
-def ledger_of(admin: psycopg.Connection, agents: Sequence[Agent]) -> Ledger:
-    """All that the agents have had acknowledged."""
-    told = Ledger()
+def compare_with_database(admin: psycopg.Connection, agents: Sequence[CopyingAgent]) -> Ledger:
+    """Compare everything that the agents have had acknowledged."""
+    ledger = Ledger()
     for agent in agents:
         for number in range(agent.batches):
-            told.compare_rows(admin, ids(agent.number, number), f"batch {number} of agent {agent.number}")
-        told.compare_rows(admin, _copied_rows(agent), f"copies of agent {agent.number}")
+            ledger.compare_rows(admin, list_ids(agent.number, number), f"batch {number} of agent {agent.number}")
+        ledger.compare_rows(admin, _copied_rows(agent), f"copies of agent {agent.number}")
         for copied in agent.copies:
             if copied.document.get("timeline"):
                 beats = range(len(copied.document["timeline"]))
-                told.compare_heartbeats(admin, UUID(copied.document["transfer_id"]), beats)
+                ledger.compare_heartbeats(admin, UUID(copied.document["transfer_id"]), beats)
         for transfer_id, last in agent.cut_short.items():
-            told.compare_heartbeats(admin, transfer_id, range(last + 1))
-    told.compare_counts(admin)
-    return told
+            ledger.compare_heartbeats(admin, transfer_id, range(last + 1))
+    ledger.compare_counts(admin)
+    return ledger
 
 
-def _copied_rows(agent: Agent) -> Iterator[UUID]:
+def _copied_rows(agent: CopyingAgent) -> Iterator[UUID]:
     for copied in agent.copies:
         for record in copied.document.get("records", ()):
             yield UUID(record["id"])

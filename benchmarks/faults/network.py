@@ -1,4 +1,4 @@
-"""The network between agents and the service: the two ends of a cable, on which all may get lost."""
+"""The network between agents and the service: the two ends of a cable, on which everything may be lost."""
 
 import ctypes
 import os
@@ -42,11 +42,11 @@ class Network:
     agents_address: str = LOOPBACK
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command that runs ``argv`` beside the agents; it becomes the program."""
+        """Return the command that runs ``argv`` where the agents are; it becomes the program."""
         return list(argv) if self.namespace is None else ["nsenter", f"--net={FOLDER / self.namespace}", "--", *argv]
 
     def enter(self) -> None:
-        """Let the sockets that this thread opens from now on be the agents'."""
+        """Open the sockets of this thread in the agents' network from now on."""
         if self.namespace is None:
             return
         descriptor = os.open(FOLDER / self.namespace, os.O_RDONLY | os.O_CLOEXEC)
@@ -57,39 +57,39 @@ class Network:
             os.close(descriptor)
 
     def cut(self) -> None:
-        """From now on what either end sends is lost, and nobody is told: it goes to an address that nobody has."""
+        """Lose what either end sends from now on, without an error: it goes to an address that no device has."""
         self._send_to(NOBODYS_MAC, NOBODYS_MAC)
 
-    def mend(self) -> None:
-        """What is sent arrives again."""
+    def restore(self) -> None:
+        """Deliver what is sent again."""
         self._send_to(OUR_MAC, THEIR_MAC)
 
-    def _send_to(self, ours: str, theirs: str) -> None:
+    def _send_to(self, own_address: str, peer_address: str) -> None:
         assert self.namespace is not None, "nothing can be cut"
-        _ip("neigh", "replace", self.agents_address, "lladdr", theirs, "dev", self.cable)
-        _ip("-n", self.namespace, "neigh", "replace", self.service_address, "lladdr", ours, "dev", THEIR_DEVICE)
+        _ip("neigh", "replace", self.agents_address, "lladdr", peer_address, "dev", self.cable)
+        _ip("-n", self.namespace, "neigh", "replace", self.service_address, "lladdr", own_address, "dev", THEIR_DEVICE)
 
 
 @contextmanager
-def network() -> Iterator[Network]:
-    """A cable to a network namespace of the agents, for root; else all are on the loopback."""
+def set_up_network() -> Iterator[Network]:
+    """Yield a cable to a network namespace of the agents, for root; else all are on the loopback."""
     if os.geteuid() != 0 or not Path("/usr/bin/nsenter").exists():
         yield Network()
         return
     name = f"twf-{uuid.uuid4().hex[:8]}"
     subnet = int(name[4:6], 16)
-    ours, theirs = f"10.213.{subnet}.1", f"10.213.{subnet}.2"
+    own_address, peer_address = f"10.213.{subnet}.1", f"10.213.{subnet}.2"
     _ip("netns", "add", name)
     try:
         peer = ("peer", "name", THEIR_DEVICE, "address", THEIR_MAC, "netns", name)
         _ip("link", "add", name, "address", OUR_MAC, "type", "veth", *peer)
-        _ip("addr", "add", f"{ours}/{PREFIX_BITS}", "dev", name)
+        _ip("addr", "add", f"{own_address}/{PREFIX_BITS}", "dev", name)
         _ip("link", "set", name, "up")
         _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", name, "addr", "add", f"{theirs}/{PREFIX_BITS}", "dev", THEIR_DEVICE)
+        _ip("-n", name, "addr", "add", f"{peer_address}/{PREFIX_BITS}", "dev", THEIR_DEVICE)
         _ip("-n", name, "link", "set", THEIR_DEVICE, "up")
-        made = Network(ours, name, name, theirs)
-        made.mend()
+        made = Network(own_address, name, name, peer_address)
+        made.restore()
         yield made
     finally:
         remove_namespace(name)  # its end of the cable goes with it, and so does the other

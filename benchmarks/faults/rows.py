@@ -10,26 +10,26 @@ from benchmarks.api.cases import DESTINATIONS, START, log_lines
 
 ROWS_A_BATCH = 60
 APART = timedelta(minutes=2)
-"""Between two transfers of an agent: they overlap little."""
+"""Time between two transfers of an agent: they overlap little."""
 
 _EVERY = 6
-"""Of the rows drawn so many make one of a batch: all families at many settings."""
+"""One of so many drawn rows is in a batch: all families at many settings."""
 
 
-def batch(agent: int, number: int) -> list[bytes]:
-    """The rows of an agent's batch, the same whenever they are asked for."""
+def make_batch(agent: int, number: int) -> list[bytes]:
+    """Return the rows of an agent's batch, the same in every call."""
     drawn = log_lines(1_000_000 * (agent + 1) + number, (DESTINATIONS[agent],))
     lines = islice(drawn, agent, None, _EVERY)
-    return [_moved_to(line, START + (number * ROWS_A_BATCH + place) * APART) for place, line in enumerate(lines)]
+    return [_move_to(line, START + (number * ROWS_A_BATCH + place) * APART) for place, line in enumerate(lines)]
 
 
-def ids(agent: int, number: int) -> Iterator[UUID]:
-    """Of the same rows."""
-    for line in batch(agent, number):
+def list_ids(agent: int, number: int) -> Iterator[UUID]:
+    """Yield the ids of the same rows."""
+    for line in make_batch(agent, number):
         yield UUID(json.loads(line)["id"])
 
 
-def _moved_to(line: bytes, started_at: datetime) -> bytes:
+def _move_to(line: bytes, started_at: datetime) -> bytes:
     row = json.loads(line)
     lasted = datetime.fromisoformat(row["ended_at"]) - datetime.fromisoformat(row["started_at"])
     row |= {"started_at": started_at.isoformat(), "ended_at": (started_at + lasted).isoformat()}

@@ -1,4 +1,4 @@
-"""The service as `./run serve` runs it, on durable servers of its own; each part may be killed and come back."""
+"""Run the service as `./run serve` does, on durable servers of its own; each part may be killed and come back."""
 
 import os
 import random
@@ -15,7 +15,7 @@ import httpx
 import psutil
 
 from benchmarks.demo.stack import free_port
-from benchmarks.faults.waiting import until
+from benchmarks.faults.waiting import wait_until
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -34,14 +34,14 @@ ANSWER_PATIENCE_S = 5.0
 
 @dataclass
 class Service:
-    """A running service; ``kill`` ends a part as ``kill -9`` does, ``bring_back`` starts it again on the same data.
+    """A running service; ``kill`` stops a part as ``kill -9`` does, ``bring_back`` starts it again on the same data.
 
     Attributes
     ----------
-    environment : of its processes, beside the addresses of their servers.
+    environment : of its processes, in addition to the addresses of their servers.
     niceness : of its processes, by name.
-    output : where they write what they say.
-    instead : other commands of processes than those of the service, by their name.
+    output : file of their output.
+    instead : commands that replace those of the service, by name.
     """
 
     postgres: EmbeddedPostgres
@@ -52,7 +52,7 @@ class Service:
     environment: Mapping[str, str] = field(default_factory=dict)
     niceness: Mapping[str, int] = field(default_factory=lambda: NICENESS)
     output: IO[bytes] | None = None
-    instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    replacements: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -61,24 +61,24 @@ class Service:
 
     def start(self, *names: str, **variables: str) -> None:
         """Start processes, with ``variables`` of their own."""
-        every = {**list_commands(self.settings), **self.instead}
+        commands = {**list_commands(self.settings), **self.replacements}
         urls = {"DATABASE_URL": self.database_url, "REDIS_URL": self.valkey.url()}
         environment = {**os.environ, **self.environment, **urls, **variables}
-        begun = run_processes(
-            {name: every[name] for name in names}, environment, output=self.output, niceness=self.niceness
+        started = run_processes(
+            {name: commands[name] for name in names}, environment, output=self.output, niceness=self.niceness
         )
-        self.processes |= self.stack.enter_context(begun)
+        self.processes |= self.stack.enter_context(started)
 
     def is_ready(self) -> bool:
-        """Whether the API answers and has its database and its store of sessions."""
+        """Return whether the API answers and has its database and its store of sessions."""
         try:
             answer = httpx.get(f"{self.address}/readyz", timeout=ANSWER_PATIENCE_S)
             return bool(answer.json().get("status") == "ready")  # not ``degraded``
         except httpx.TransportError:
             return False
 
-    def ended(self) -> tuple[str, ...]:
-        """Parts that have ended, whoever ended them."""
+    def list_stopped(self) -> tuple[str, ...]:
+        """Return the parts that have stopped, for whatever reason."""
         servers: tuple[tuple[str, EmbeddedPostgres | EmbeddedValkey], ...] = (
             (POSTGRES, self.postgres),
             (VALKEY, self.valkey),
@@ -87,42 +87,42 @@ class Service:
         return (*(name for name, server in servers if not server.is_running()), *processes)
 
     def kill(self, name: str) -> None:
-        """End a process with its children, or a server with all its processes, at once."""
+        """Kill a process with its children, or a server with all its processes, at once."""
         match name:
             case "postgres":
                 postmaster = psutil.Process(self.postgres.process_id)
-                _kill([postmaster, *postmaster.children(recursive=True)])
+                _kill_all([postmaster, *postmaster.children(recursive=True)])
             case "valkey":
                 keeper = psutil.Process(int((self.valkey.folder / "keeper.lock").read_text()))
-                _kill(keeper.children())
+                _kill_all(keeper.children())
             case _:
                 os.killpg(self.processes[name].pid, signal.SIGKILL)
                 self.processes.pop(name).wait()
 
-    def kill_one_that_answers(self, draw: random.Random) -> None:
-        """End one of the API's processes, which the one that made it makes anew."""
-        _kill([draw.choice(self._answering())])
+    def kill_one_answering(self, draw: random.Random) -> None:
+        """Kill one of the API's processes, which its parent starts again."""
+        _kill_all([draw.choice(self._answering())])
 
     def restart(self, name: str, **variables: str) -> None:
-        """End a part and start it with ``variables``; the API as an upgrade does, once the new one answers."""
+        """Stop a part and start it with ``variables``; the API as an upgrade does, once the new one answers."""
         if name != API:
             self.kill(name)
             self.bring_back(name, **variables)
             return
         before = self.processes.pop(API)
         self.start(API, **variables)
-        until(lambda: len(self._answering()) == self.settings.api_workers, "the new API to listen")
+        wait_until(lambda: len(self._answering()) == self.settings.api_workers, "the new API to listen")
         os.killpg(before.pid, signal.SIGKILL)
         before.wait()
 
     def _answering(self) -> list[psutil.Process]:
-        """Those of the API that listen."""
+        """Return the processes of the API that listen."""
         made = psutil.Process(self.processes[API].pid).children()
-        return [each for each in made if _listens(each)]
+        return [each for each in made if _is_listening(each)]
 
-    def await_ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Return when the API answers and has all that it needs."""
-        until(self.is_ready, "the API to be ready")
+        wait_until(self.is_ready, "the API to be ready")
 
     def lose(self, name: str) -> None:
         """Remove what a killed Valkey has on disk."""
@@ -130,34 +130,34 @@ class Service:
         shutil.rmtree(self.valkey.folder / "data")
 
     def bring_back(self, name: str, **variables: str) -> None:
-        """Start a part again; return when it answers, of what answers."""
+        """Start a part again; a part that answers does so when this returns."""
         match name:
             case "postgres":
-                until(lambda: _revived(self.postgres), "PostgreSQL to come back")
+                wait_until(lambda: _has_revived(self.postgres), "PostgreSQL to come back")
             case "valkey":
-                until(lambda: _revived(self.valkey), "Valkey to come back")
+                wait_until(lambda: _has_revived(self.valkey), "Valkey to come back")
             case "api":
                 self.start(name, **variables)
-                self.await_ready()
+                self.wait_until_ready()
             case _:
                 self.start(name, **variables)
 
 
-def _revived(server: EmbeddedPostgres | EmbeddedValkey) -> bool:
-    """Whether it had ended and runs again; a start that fails is tried again, as a supervisor would."""
+def _has_revived(server: EmbeddedPostgres | EmbeddedValkey) -> bool:
+    """Return whether the server had stopped and runs again; a failed start is repeated, as a supervisor would."""
     try:
         return server.revive()
     except CannotStart:
         return False
 
 
-def _listens(process: psutil.Process) -> bool:
+def _is_listening(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return any(each.status == psutil.CONN_LISTEN for each in process.net_connections("tcp"))
     return False
 
 
-def _kill(processes: Sequence[psutil.Process]) -> None:
+def _kill_all(processes: Sequence[psutil.Process]) -> None:
     for process in processes:
         process.kill()
     psutil.wait_procs(processes, timeout=END_PATIENCE_S)
@@ -174,9 +174,9 @@ def run_service(
     output: IO[bytes] | None = None,
     niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[Service]:
-    """A service with these processes; all that it and its servers write is in ``folder``.
+    """Run a service with these processes; all that it and its servers write is in ``folder``.
 
-    ``api_processes`` : so many of the API, on one port.
+    ``api_processes`` : number of the API's processes, on one port.
     """
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
@@ -184,7 +184,7 @@ def run_service(
         valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
         database_url = prepare_database(postgres.url())
         settings = Settings(host=host, data_folder=folder, port=free_port(), api_workers=api_processes)
-        whole = Service(postgres, valkey, database_url, settings, stack, environment or {}, niceness, output)
-        whole.start(*parts)
-        whole.await_ready()
-        yield whole
+        service = Service(postgres, valkey, database_url, settings, stack, environment or {}, niceness, output)
+        service.start(*parts)
+        service.wait_until_ready()
+        yield service

@@ -1,7 +1,7 @@
-"""Uploads batches of known rows by an agent's spool until SIGTERM, and ends when all are acknowledged.
+"""Upload batches of known rows by an agent's spool until SIGTERM, and end when all are acknowledged.
 
-The number of each batch is noted before it is spooled. Killed and started again, it goes on with the last one noted:
-the spool keeps that once, and the service stores it once, however far it was.
+The number of each batch is noted before it is spooled. Killed and started again, the program continues with the last
+one noted: the spool has that once, and the service stores it once, however far it was.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from benchmarks.faults.rows import batch
+from benchmarks.faults.rows import make_batch
 from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.client import Client
@@ -29,12 +29,12 @@ def main() -> int:
     options = parser.parse_args()
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    spool = Spool(options.folder / "spool", warn=lambda told: print(told, file=sys.stderr))
-    numbers = Numbers(options.folder / "batches")
+    spool = Spool(options.folder / "spool", warn=lambda text: print(text, file=sys.stderr))
+    batch_number = BatchNumber(options.folder / "batches")
     with Client(options.address, options.key) as client:
         while not stopping.is_set():
-            spool.append(batch(options.agent, numbers.current))
-            numbers.go_on()
+            spool.append(make_batch(options.agent, batch_number.current))
+            batch_number.advance()
             _drain(spool, client)
             stopping.wait(PACE_S)
         for _ in range(round(LAST_PATIENCE_S / AGAIN_S)):
@@ -49,19 +49,19 @@ def _drain(spool: Spool, client: Client) -> None:
     try:
         for refused in spool.drain(client).refused:
             print(refused, file=sys.stderr, flush=True)
-    except ServiceUnreachable as away:  # it goes on being spooled
+    except ServiceUnreachable as away:  # it stays in the spool
         print(away, file=sys.stderr, flush=True)
 
 
-class Numbers:
+class BatchNumber:
     """The number of the batch that is being spooled, on disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.current = begun(path)
+        self.current = read_batch_number(path)
         self._note()
 
-    def go_on(self) -> None:
+    def advance(self) -> None:
         self.current += 1
         self._note()
 
@@ -71,8 +71,8 @@ class Numbers:
         draft.replace(self._path)
 
 
-def begun(path: Path) -> int:
-    """The last batch that an uploader with this file of numbers has begun, 0 at first."""
+def read_batch_number(path: Path) -> int:
+    """Return the last batch that an uploader with this file of numbers has started, 0 at first."""
     return int(path.read_text()) if path.exists() else 0
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what is to become true, within bounds."""
+"""Wait for a condition, within bounds."""
 
 import time
 from collections.abc import Callable
@@ -12,20 +12,20 @@ POLL_S = 0.05
 PATIENCE_S = 120.0
 
 
-class NeverCame(TradewindError):
-    """What was waited for did not become true in time; the message says what it was."""
+class NotInTime(TradewindError):
+    """A condition did not become true in time; the message says which."""
 
 
-def until(condition: Callable[[], T], what: str, *, patience_s: float = PATIENCE_S) -> T:
-    """The first true value of ``condition``.
+def wait_until(condition: Callable[[], T], description: str, *, patience_s: float = PATIENCE_S) -> T:
+    """Return the first true value of ``condition``.
 
     Raises
     ------
-    NeverCame : it is still false after ``patience_s``.
+    NotInTime : it is still false after ``patience_s``.
     """
     deadline = time.monotonic() + patience_s
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise NeverCame(f"waited {patience_s:g} s in vain for {what}")
+            raise NotInTime(f"waited {patience_s:g} s in vain for {description}")
         time.sleep(POLL_S)
     return value

@@ -1,4 +1,4 @@
-"""What is looked at all the time while faults come and go: whether recommendations come, and what is in force."""
+"""Watch the service while faults come and go: whether recommendations come, and what the current release is."""
 
 import threading
 import time
@@ -10,46 +10,46 @@ import httpx
 import psycopg
 
 from benchmarks.faults.network import Network
-from benchmarks.faults.waiting import until
+from benchmarks.faults.waiting import wait_until
 from benchmarks.support.background import repeat_until_stopped
 
 ASK_EVERY_S = 0.1
 LOOK_EVERY_S = 0.1
 ANSWER_PATIENCE_S = 1.0
 STEADY_S = 2.0
-"""For so long recommendations must come without a break before they count as back."""
+"""Recommendations must come without a break for so long before they count as back."""
 
 CONNECT_PATIENCE_S = 3
 STATEMENT_PATIENCE = "5s"
 
 
-class Asked(NamedTuple):
-    """One recommendation asked for: when, and the release that answered, if one did."""
+class RequestResult(NamedTuple):
+    """One request for a recommendation: when, and the release that answered, if one did."""
 
-    began_s: float
-    ended_s: float
+    started_s: float
+    finished_s: float
     release: int | None
     reason: str
 
 
-class Asking:
-    """Asks for a recommendation ten times a second, as an agent would, where the agents are."""
+class RequestLoop:
+    """Requests a recommendation ten times a second, as an agent would, in the agents' network."""
 
     def __init__(self, address: str, key: str, body: Mapping[str, Any], network: Network) -> None:
         self._address, self._key, self._body, self._network = address, key, body, network
-        self.asked: list[Asked] = []
+        self.results: list[RequestResult] = []
 
     def run(self, stopping: threading.Event) -> None:
-        """Until told to stop."""
+        """Send requests until the event is set."""
         self._network.enter()
         headers = {"Authorization": f"Bearer {self._key}"}
         with httpx.Client(base_url=self._address, headers=headers, timeout=ANSWER_PATIENCE_S) as client:
             while not stopping.is_set():
-                self.asked.append(self._ask(client))
-                stopping.wait(max(0.0, self.asked[-1].began_s + ASK_EVERY_S - time.monotonic()))
+                self.results.append(self._send_request(client))
+                stopping.wait(max(0.0, self.results[-1].started_s + ASK_EVERY_S - time.monotonic()))
 
-    def _ask(self, client: httpx.Client) -> Asked:
-        began_s = time.monotonic()
+    def _send_request(self, client: httpx.Client) -> RequestResult:
+        started_s = time.monotonic()
         release, reason = None, ""
         try:
             answer = client.post("/v1/recommend", json=self._body)
@@ -58,69 +58,71 @@ class Asking:
                 reason = f"{answer.status_code} {answer.text[:200]}"
         except httpx.TransportError as failure:
             reason = type(failure).__name__
-        return Asked(began_s, time.monotonic(), release, reason)
+        return RequestResult(started_s, time.monotonic(), release, reason)
 
-    def steady_since(self, ended_s: float) -> float:
-        """Wait until recommendations come again; s from the end of a fault to the first of those that did not stop."""
-        until(lambda: self._is_steady(ended_s), "recommendations to come again")
-        later = [each for each in self.asked if each.began_s >= ended_s]
+    def steady_since(self, finished_s: float) -> float:
+        """Wait until recommendations come again; return the time from the end of a fault to the first that did not
+        stop, s.
+        """
+        wait_until(lambda: self._is_steady(finished_s), "recommendations to come again")
+        later = [each for each in self.results if each.started_s >= finished_s]
         missed = [place for place, each in enumerate(later) if each.release is None]
-        return later[missed[-1] + 1].ended_s - ended_s if missed else 0.0
+        return later[missed[-1] + 1].finished_s - finished_s if missed else 0.0
 
-    def missed_between(self, began_s: float, ended_s: float) -> list[Asked]:
-        """Those without an answer."""
-        return [each for each in self.asked if began_s <= each.began_s < ended_s and each.release is None]
+    def missed_between(self, started_s: float, finished_s: float) -> list[RequestResult]:
+        """Return the requests without an answer."""
+        return [each for each in self.results if started_s <= each.started_s < finished_s and each.release is None]
 
-    def _is_steady(self, ended_s: float) -> bool:
-        later = [each for each in self.asked if each.began_s >= ended_s]
-        last_miss_s = max((each.ended_s for each in later if each.release is None), default=ended_s)
-        return bool(later) and later[-1].release is not None and later[-1].ended_s - last_miss_s >= STEADY_S
+    def _is_steady(self, finished_s: float) -> bool:
+        later = [each for each in self.results if each.started_s >= finished_s]
+        last_miss_s = max((each.finished_s for each in later if each.release is None), default=finished_s)
+        return bool(later) and later[-1].release is not None and later[-1].finished_s - last_miss_s >= STEADY_S
 
 
 @dataclass
-class Publications:
-    """Looks into the database, ten times a second, whether what is in force is there whole.
+class ReleaseWatch:
+    """Looks into the database, ten times a second, whether the current release is there completely.
 
     Attributes
     ----------
-    looks : that were answered.
+    looks : those that were answered.
     building : whether a release is being made.
-    half : what was found in force that was not whole, or that changed while it was in force, in words.
+    half : descriptions of a current release that was incomplete, or that changed while it was current.
     """
 
     url: Callable[[], str]
     looks: int = 0
     building: bool = False
-    half: list[str] = field(default_factory=list)
-    _held: dict[int, str] = field(default_factory=dict)
+    incomplete: list[str] = field(default_factory=list)
+    _models_by_release: dict[int, str] = field(default_factory=dict)
 
     def run(self, stopping: threading.Event) -> None:
-        """Until told to stop."""
+        """Look until the event is set."""
         while not stopping.is_set():
             try:
                 with psycopg.connect(self.url(), autocommit=True, connect_timeout=CONNECT_PATIENCE_S) as admin:
                     admin.execute(f"SET statement_timeout = '{STATEMENT_PATIENCE}'")
                     for _ in repeat_until_stopped(stopping, LOOK_EVERY_S):
                         self._look(admin)
-            except (psycopg.Error, OSError, IndexError):  # the database, or the file that tells where it is, is away
+            except (psycopg.Error, OSError, IndexError):  # the database, or the file with its address, is missing
                 stopping.wait(LOOK_EVERY_S)
 
     def _look(self, admin: psycopg.Connection) -> None:
-        found = admin.execute(_IN_FORCE).fetchone()
-        if found is None:  # none is in force yet
+        found = admin.execute(_CURRENT_RELEASE).fetchone()
+        if found is None:  # there is no current release yet
             return
-        building, wrong, release, held = found
+        building, wrong, release, models = found
         self.looks += 1
         self.building = bool(building)
         if building > 1:
-            self.half.append(f"{building} releases are built at once")
+            self.incomplete.append(f"{building} releases are built at once")
         if wrong:
-            self.half.append(f"in force: {wrong}")
-        if self._held.setdefault(release, held) != held:
-            self.half.append(f"release {release} has other models than before")
+            self.incomplete.append(f"in force: {wrong}")
+        if self._models_by_release.setdefault(release, models) != models:
+            self.incomplete.append(f"release {release} has other models than before")
 
 
-_IN_FORCE = """
+_CURRENT_RELEASE = """
     SELECT (SELECT count(*) FROM releases WHERE state = 'building'),
            (SELECT string_agg(wrong, ', ') FROM (
               SELECT format('release %s is %s', r.id, r.state) AS wrong

@@ -1,4 +1,4 @@
-"""One HTTP connection of a load generator that has little time: requests are bytes made before, one at a time."""
+"""One HTTP connection of a load generator with little time: requests are ready-made bytes, one at a time."""
 
 import asyncio
 
@@ -6,12 +6,12 @@ END_OF_HEAD = b"\r\n\r\n"
 LENGTH = b"content-length:"
 
 
-class Broken(Exception):
-    """The connection ended, or the answer was none; the message says which."""
+class ConnectionBroken(Exception):
+    """The connection ended, or the answer was no HTTP; the message says which."""
 
 
 class Connection(asyncio.Protocol):
-    """To be used by one caller at a time; opened anew after it ended."""
+    """A connection for one caller at a time; it is opened again after it ended."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
@@ -20,11 +20,11 @@ class Connection(asyncio.Protocol):
         self._received = b""
 
     async def send(self, request: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer.
+        """Send a request; return status and body of the answer.
 
         Raises
         ------
-        Broken, OSError
+        ConnectionBroken, OSError
         """
         loop = asyncio.get_running_loop()
         if self._transport is None:
@@ -35,7 +35,7 @@ class Connection(asyncio.Protocol):
         return await self._waiting
 
     def close(self) -> None:
-        """Let go of the connection, and of the answer that is waited for."""
+        """Drop the connection, and the answer that is waited for."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -49,7 +49,7 @@ class Connection(asyncio.Protocol):
         head = self._received.find(END_OF_HEAD)
         if head < 0:
             return
-        length = _length(self._received[:head])
+        length = _read_length(self._received[:head])
         if len(self._received) - head - len(END_OF_HEAD) < length:
             return
         answer, self._received = self._received, b""
@@ -59,11 +59,11 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(Broken(f"the connection ended: {exc or 'closed by the service'}"))
+            self._waiting.set_exception(ConnectionBroken(f"the connection ended: {exc or 'closed by the service'}"))
 
 
-def post(path: str, body: bytes, *, host: str, key: str) -> bytes:
-    """A request as it is sent."""
+def make_post(path: str, body: bytes, *, host: str, key: str) -> bytes:
+    """Return a request as it is sent."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -71,11 +71,11 @@ def post(path: str, body: bytes, *, host: str, key: str) -> bytes:
     return head.encode() + body
 
 
-def _length(head: bytes) -> int:
-    """Of the body; every answer of the service says it."""
+def _read_length(head: bytes) -> int:
+    """Return the length of the body; every answer of the service states it."""
     lower = head.lower()
     place = lower.find(LENGTH)
     if place < 0:
-        raise Broken("an answer does not say how long it is")
+        raise ConnectionBroken("an answer does not say how long it is")
     end = lower.find(b"\r\n", place)
     return int(lower[place + len(LENGTH) : None if end < 0 else end])

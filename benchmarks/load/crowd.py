@@ -1,8 +1,9 @@
-"""A thousand agents in one process: each tells a transfer's heartbeats by its own clock, whatever the others do.
+"""Simulate a thousand agents in one process: each sends a transfer's heartbeats by its own clock, independent of
+others.
 
-Every request has a time at which it is due. The time it took runs from there, not from when it was sent: neither an
-answer that is late nor a generator that is late hides how long the next one had to wait. How late the generator itself
-was is told apart.
+Every request has a time at which it is due. Its duration counts from there, not from when it was sent: neither a late
+answer nor a late generator hides how long the next one had to wait. The generator's own lateness is reported
+separately.
 """
 
 import argparse
@@ -23,26 +24,28 @@ from typing import Any
 
 from benchmarks.api.cases import FAMILIES, ROWS_A_FAMILY, live_enquiries, log_lines
 from benchmarks.api.live_transfers import TICK_S, ObedientTransfer, filled
-from benchmarks.load.connection import Broken, Connection, post
+from benchmarks.load.connection import Connection, ConnectionBroken, make_post
 
 RECOMMEND, HEARTBEAT, COMPLETE, UPLOAD = "recommend", "heartbeat", "complete", "upload"
 
 TICKS = (12, 36)
-"""Of a transfer, a minute to three; drawn for each."""
+"""Ticks of a transfer, one to three minutes; drawn for each."""
 
 UPLOAD_EVERY_S = 600.0
 ROWS_AN_UPLOAD = 20
-"""Of history beside its own transfers: an agent uploads a log of some tool so often."""
+"""Rows of history in addition to its own transfers: an agent uploads a log of some tool so often."""
 
 ROWS_A_LINK = len(FAMILIES) * ROWS_A_FAMILY
 ANSWER_PATIENCE_S = 10.0
 SITES = 40
-"""Links of the crowd: destinations of one origin, unless fewer are asked for."""
+"""Links of the crowd: destinations of one origin, unless a run sets fewer."""
 
 
 @dataclass
-class Measured:
-    """Of a kind of request, s: from its due time to its answer, from sending to the answer, and lateness of sending."""
+class RequestTimes:
+    """Times of a kind of request, s: from its due time to its answer, from sending to the answer, and lateness of
+    sending.
+    """
 
     took_s: "array[float]" = field(default_factory=lambda: array("d"))
     answered_s: "array[float]" = field(default_factory=lambda: array("d"))
@@ -61,78 +64,80 @@ class Crowd:
     fast_ticks: int
     fast_tick_s: float
     sites: int = SITES
-    measured: dict[str, Measured] = field(default_factory=dict)
+    measured: dict[str, RequestTimes] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     is_measuring: bool = False
 
     def __post_init__(self) -> None:
-        self.begin()
+        self.start_counting()
 
-    def begin(self) -> None:
-        """Count from now on alone."""
-        self.measured = {kind: Measured() for kind in (RECOMMEND, HEARTBEAT, COMPLETE, UPLOAD)}
+    def start_counting(self) -> None:
+        """Count only from now on."""
+        self.measured = {kind: RequestTimes() for kind in (RECOMMEND, HEARTBEAT, COMPLETE, UPLOAD)}
 
     def request(self, kind: str, body: bytes, **names: str) -> bytes:
-        return post(self.routes[kind].format(**names), body, host=self.host, key=self.key)
+        return make_post(self.routes[kind].format(**names), body, host=self.host, key=self.key)
 
     def fail(self, kind: str, reason: str) -> None:
         self.measured[kind].errors += 1
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
-class Agent:
-    """One agent: a transfer after the other, and logs of its own now and then."""
+class SimulatedAgent:
+    """One agent: one transfer after the other, and logs of its own now and then."""
 
     def __init__(self, number: int, crowd: Crowd) -> None:
         self._crowd = crowd
         self._draw = random.Random(number)
         self._connection = Connection(crowd.host, crowd.port)
-        enquiries = live_enquiries()
-        self._site = site(number, crowd.sites)
-        self._enquiry = enquiries[number % len(enquiries)] | {"destination": self._site}
-        self._asking = json.dumps(self._enquiry).encode()
+        requests = live_enquiries()
+        self._site = site_name(number, crowd.sites)
+        self._request = requests[number % len(requests)] | {"destination": self._site}
+        self._request_body = json.dumps(self._request).encode()
 
-    async def run(self, begins_s: float) -> None:
-        """For ever, from a time of the loop on; the first transfer is somewhere in its course already."""
-        due_s, first = begins_s, True
-        next_upload_s = begins_s + self._draw.uniform(0.0, UPLOAD_EVERY_S)
+    async def run(self, starts_s: float) -> None:
+        """Run for ever, from a time of the loop on; the first transfer is in the middle of its course."""
+        due_s, first = starts_s, True
+        next_upload_s = starts_s + self._draw.uniform(0.0, UPLOAD_EVERY_S)
         while True:
             ticks = self._draw.randint(*TICKS)
             if first:
                 ticks, first = self._draw.randint(2, ticks), False
-            due_s = await self._transfer(due_s, ticks)
+            due_s = await self._run_transfer(due_s, ticks)
             if due_s >= next_upload_s:
-                due_s = await self._ask(UPLOAD, self._history(), due_s) + TICK_S
+                due_s = await self._send_and_forget(UPLOAD, self._history(), due_s) + TICK_S
                 next_upload_s += UPLOAD_EVERY_S
 
-    async def _transfer(self, due_s: float, ticks: int) -> float:
-        """One transfer from its enquiry to its end; when the next thing is due."""
+    async def _run_transfer(self, due_s: float, ticks: int) -> float:
+        """Run one transfer from its request to its end; return when the next request is due."""
         crowd = self._crowd
-        status, answer = await self._answered(RECOMMEND, crowd.request(RECOMMEND, self._asking), due_s)
+        status, answer = await self._send_when_due(RECOMMEND, crowd.request(RECOMMEND, self._request_body), due_s)
         if status != 200:
             return due_s + TICK_S
-        transfer = ObedientTransfer(self._enquiry, json.loads(answer))
+        transfer = ObedientTransfer(self._request, json.loads(answer))
         body = transfer.goes_on().body
         for sequence in range(ticks):
             due_s += crowd.fast_tick_s if sequence < crowd.fast_ticks else TICK_S
             request = crowd.request(HEARTBEAT, filled(body, sequence), transfer_id=transfer.id)
-            status, answer = await self._answered(HEARTBEAT, request, due_s)
-            if status == 200 and (told := json.loads(answer)).get("changed", True):
-                transfer.obey(told)
+            status, answer = await self._send_when_due(HEARTBEAT, request, due_s)
+            if status == 200 and (summarise_times := json.loads(answer)).get("changed", True):
+                transfer.obey(summarise_times)
                 body = transfer.goes_on().body
         due_s += TICK_S
         if COMPLETE in crowd.routes:
-            ended = crowd.request(COMPLETE, self._record(transfer.id), transfer_id=transfer.id)
-            await self._ask(COMPLETE, ended, due_s)
+            completion = crowd.request(COMPLETE, self._record(transfer.id), transfer_id=transfer.id)
+            await self._send_and_forget(COMPLETE, completion, due_s)
             due_s += TICK_S
         return due_s
 
-    async def _ask(self, kind: str, request: bytes, due_s: float) -> float:
-        await self._answered(kind, request, due_s)
+    async def _send_and_forget(self, kind: str, request: bytes, due_s: float) -> float:
+        await self._send_when_due(kind, request, due_s)
         return due_s
 
-    async def _answered(self, kind: str, request: bytes, due_s: float) -> tuple[int, bytes]:
-        """Send when it is due; status 0 where nothing came. A failure counts as an answer at the end of patience."""
+    async def _send_when_due(self, kind: str, request: bytes, due_s: float) -> tuple[int, bytes]:
+        """Send a request when it is due; status 0 where nothing came. A failure counts as an answer at the end of
+        patience.
+        """
         loop = asyncio.get_running_loop()
         if (left_s := due_s - loop.time()) > 0:
             await asyncio.sleep(left_s)
@@ -141,7 +146,7 @@ class Agent:
         try:
             async with asyncio.timeout(ANSWER_PATIENCE_S):
                 status, answer = await self._connection.send(request)
-        except (Broken, OSError, TimeoutError) as failure:
+        except (ConnectionBroken, OSError, TimeoutError) as failure:
             self._connection.close()
             self._crowd.fail(kind, f"{kind}: {type(failure).__name__} {failure}")
         if status and status not in (200, 201):
@@ -154,48 +159,51 @@ class Agent:
         return status, answer
 
     def _record(self, transfer_id: str) -> bytes:
-        """How it went, as the agent logs it: a drawn row that ends now."""
-        (line,) = self._drawn(1)
+        """Return the record as the agent logs it: a drawn row that ends now."""
+        (line,) = self._draw_rows(1)
         row = json.loads(line)
-        ended = datetime.now(UTC)
+        completion = datetime.now(UTC)
         lasted = datetime.fromisoformat(row["ended_at"]) - datetime.fromisoformat(row["started_at"])
-        row |= {"started_at": (ended - lasted).isoformat(), "ended_at": ended.isoformat()}
+        row |= {"started_at": (completion - lasted).isoformat(), "ended_at": completion.isoformat()}
         return json.dumps({"records": [row | {"transfer_id": transfer_id, "chunk": "whole"}]}).encode()
 
     def _history(self) -> bytes:
-        return self._crowd.request(UPLOAD, b"".join(self._drawn(ROWS_AN_UPLOAD)))
+        return self._crowd.request(UPLOAD, b"".join(self._draw_rows(ROWS_AN_UPLOAD)))
 
-    def _drawn(self, count: int) -> Sequence[bytes]:
-        """Rows that nobody has uploaded yet."""
+    def _draw_rows(self, count: int) -> Sequence[bytes]:
+        """Return rows that no agent has uploaded yet."""
         drawn = log_lines(self._draw.getrandbits(48), (self._site,))
         first = self._draw.randrange(ROWS_A_LINK - count)
         return list(islice(drawn, first, first + count))
 
 
-def site(number: int, sites: int = SITES) -> str:
+def site_name(number: int, sites: int = SITES) -> str:
     """Return the destination of an agent."""
     return f"site-{number % sites:02d}"
 
 
-async def crowd_of(agents: int, crowd: Crowd, warm_s: float, seconds: float) -> dict[str, Any]:
-    """Run agents for a while; what was measured after warming up."""
+async def run_agents(agents: int, crowd: Crowd, warm_s: float, seconds: float) -> dict[str, Any]:
+    """Run agents for a while; return what was measured after the warm-up."""
     loop = asyncio.get_running_loop()
-    begins_s = loop.time() + 1.0
+    starts_s = loop.time() + 1.0
     every_s = max(TICK_S, agents / 100)
-    people = [Agent(number, crowd) for number in range(agents)]
+    simulated_agents = [SimulatedAgent(number, crowd) for number in range(agents)]
     gc.freeze()
     tasks = [
-        asyncio.create_task(agent.run(begins_s + every_s * number / agents)) for number, agent in enumerate(people)
+        asyncio.create_task(agent.run(starts_s + every_s * number / agents))
+        for number, agent in enumerate(simulated_agents)
     ]
     await asyncio.sleep(warm_s)
-    crowd.begin()
+    crowd.start_counting()
     crowd.reasons.clear()
     print("warm", flush=True)
-    began_s, cpu_s = time.monotonic(), _cpu_s()
+    started_s, cpu_s = time.monotonic(), _read_cpu_s()
     await asyncio.sleep(seconds)
-    lasted_s = time.monotonic() - began_s
-    share = (_cpu_s() - cpu_s) / lasted_s
-    found = {kind: told(each, lasted_s) for kind, each in crowd.measured.items() if each.took_s or each.errors}
+    lasted_s = time.monotonic() - started_s
+    share = (_read_cpu_s() - cpu_s) / lasted_s
+    found = {
+        kind: summarise_times(each, lasted_s) for kind, each in crowd.measured.items() if each.took_s or each.errors
+    }
     dead = [task for task in tasks if task.done()]
     for task in tasks:
         task.cancel()
@@ -205,8 +213,8 @@ async def crowd_of(agents: int, crowd: Crowd, warm_s: float, seconds: float) -> 
     return {"lasted_s": lasted_s, "generator_share": share, "kinds": found, "reasons": crowd.reasons}
 
 
-def told(measured: Measured, lasted_s: float) -> dict[str, float]:
-    """Figures of one kind of request."""
+def summarise_times(measured: RequestTimes, lasted_s: float) -> dict[str, float]:
+    """Return the figures of one kind of request."""
     count = len(measured.took_s)
     figures = {"requests": count, "errors": measured.errors, "rps": (count - measured.errors) / lasted_s}
     parts = {"": measured.took_s, "sent_": measured.answered_s, "late_": measured.late_s}
@@ -218,11 +226,11 @@ def told(measured: Measured, lasted_s: float) -> dict[str, float]:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The least value that so many do not exceed."""
+    """Return the least value that so many do not exceed."""
     return ordered[max(0, -(-round(share * 1e6) * len(ordered) // 1_000_000) - 1)] if ordered else 0.0
 
 
-def _cpu_s() -> float:
+def _read_cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -231,7 +239,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("order", help="JSON: agents, warm_s, seconds, and the attributes of Crowd")
     order = json.loads(parser.parse_args().order)
-    running = partial(crowd_of, order.pop("agents"), warm_s=order.pop("warm_s"), seconds=order.pop("seconds"))
+    running = partial(run_agents, order.pop("agents"), warm_s=order.pop("warm_s"), seconds=order.pop("seconds"))
     print(json.dumps(asyncio.run(running(crowd=Crowd(**order)))), flush=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""Memory of the parts of a service while it works: how much, and whether it grows."""
+"""Measure the memory of a service's parts while it works: how much, and whether it grows."""
 
 import threading
 import time
@@ -25,9 +25,9 @@ class Look(NamedTuple):
 
 
 class Memory:
-    """Looks at the memory of processes again and again.
+    """Measures the memory of processes again and again.
 
-    What several processes share is counted once; the buffers that PostgreSQL's processes share are left out: they are
+    What several processes share is counted once. The buffers that PostgreSQL's processes share are left out: they are
     taken at its start and filled by what is read, up to their fixed size.
 
     Parameters
@@ -40,15 +40,15 @@ class Memory:
         self.looks: list[Look] = []
 
     def growth(self, since_s: float) -> Mapping[str, float]:
-        """MiB a minute by part: the slope of a straight line through the looks since a time."""
+        """Return MiB a minute by part: the slope of a straight line through the looks since a time."""
         return self._slopes(since_s, slope)
 
     def steady_growth(self, since_s: float) -> Mapping[str, float]:
-        """MiB a minute by part: the median of the slopes between any two looks since a time (Theil and Sen).
+        """Return MiB a minute by part: the median of the slopes between any two looks since a time (Theil and Sen).
 
-        What is taken once, as a new release's models are, changes few of them unless it comes amid that time.
+        Memory that is taken once, such as a new release's models, changes few of them unless it comes in the middle.
         """
-        return self._slopes(since_s, middle_slope)
+        return self._slopes(since_s, median_slope)
 
     def _slopes(self, since_s: float, of: Callable[[Sequence[tuple[float, float]]], float]) -> Mapping[str, float]:
         later = [look for look in self.looks if look.at_s >= since_s]
@@ -56,34 +56,34 @@ class Memory:
         return {name: of([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
 
     def run(self, stopping: threading.Event) -> None:
-        """Until told to stop."""
+        """Measure until the event is set."""
         for _ in repeat_until_stopped(stopping, LOOK_EVERY_S):
             with suppress(psutil.NoSuchProcess):
-                found = {name: of_family(first) for name, first in self._parts().items()}
+                found = {name: measure_family_mb(first) for name, first in self._parts().items()}
                 self.looks.append(Look(time.monotonic(), found))
 
 
-def of_family(first: int) -> float:
-    """MiB of a process and its descendants."""
+def measure_family_mb(first: int) -> float:
+    """Return the MiB of a process and its descendants."""
     process = psutil.Process(first)
-    return sum(map(_own_mb, [first, *(each.pid for each in process.children(recursive=True))]))
+    return sum(map(_measure_own_mb, [first, *(each.pid for each in process.children(recursive=True))]))
 
 
-def _own_mb(process_id: int) -> float:
+def _measure_own_mb(process_id: int) -> float:
     with suppress(OSError):  # it has ended since it was listed
-        lines = dict(_smaps(Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii")))
+        lines = dict(_parse_smaps(Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii")))
         return (lines["Pss"] - lines.get("Pss_Shmem", 0)) * KIB / MIB
     return 0.0
 
 
-def _smaps(text: str) -> Iterator[tuple[str, int]]:
+def _parse_smaps(text: str) -> Iterator[tuple[str, int]]:
     for line in text.splitlines()[1:]:
         name, _, rest = line.partition(":")
         yield name, int(rest.split()[0])
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """Of the straight line of least squares through points; 0 through fewer than two."""
+    """Return the slope of the straight line of least squares through points; 0 through fewer than two."""
     if len(points) < 2:
         return 0.0
     middle_x, middle_y = (sum(values) / len(points) for values in zip(*points, strict=True))
@@ -91,8 +91,8 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else 0.0
 
 
-def middle_slope(points: Sequence[tuple[float, float]]) -> float:
-    """The median of the slopes between any two points; 0 through fewer than two."""
+def median_slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return the median of the slopes between any two points; 0 through fewer than two."""
     if len(points) < 2:
         return 0.0
     x, y = zip(*points, strict=True)

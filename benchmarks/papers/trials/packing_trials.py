@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compression.files import content
+from benchmarks.compression.files import make_content
 from benchmarks.papers.catalogue import Claims
 from benchmarks.papers.trial import TrialSite
 from benchmarks.support.disturbance import DisturbanceWatch, watch_disturbance
@@ -161,7 +161,7 @@ class _Client:
     def file(self, kind: str, size_bytes: int) -> Path:
         path = self._here / f"{kind}-{size_bytes}"
         if not path.exists():
-            path.write_bytes(content(kind, size_bytes, SEED))
+            path.write_bytes(make_content(kind, size_bytes, SEED))
         return path
 
     def transfer(self, file: Path, setting: str, *, upload: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compression.slow_path import slow_path
+from benchmarks.compression.slow_path import run_slow_path
 from tests.conditions import eventually
 from tests.integration.agent.support.command import environment, run, start
 from tests.integration.compression.contents import digits
@@ -54,7 +54,7 @@ def killed_on_the_way(home: Path, source: str, destination: str, begun: Callable
 def test_a_download_that_was_killed_shows_nothing_and_the_next_one_is_whole(server: Server, tmp_path: Path) -> None:
     target, home = tmp_path / "down" / "large", tmp_path / "home"
     target.parent.mkdir()
-    with slow_path(server.port, SLOW_BYTES_PER_S) as url:
+    with run_slow_path(server.port, SLOW_BYTES_PER_S) as url:
         killed_on_the_way(home, f"{url}large", str(target), lambda: bool(leftovers(target.parent)))
     assert not target.exists()
     again = run("copy", "--compress", "gzip:1", f"{server.url}large", str(target), env=environment(home))
@@ -69,7 +69,7 @@ def test_an_upload_that_was_killed_shows_nothing_and_the_next_one_is_whole(
     (tmp_path / "large").write_bytes(DIGITS)
     source, home, folder = str(tmp_path / "large"), tmp_path / "home", root / "up"
     folder.mkdir()
-    with slow_path(server.port, SLOW_BYTES_PER_S) as url:
+    with run_slow_path(server.port, SLOW_BYTES_PER_S) as url:
         killed_on_the_way(home, source, f"{url}up/sent", lambda: bool(leftovers(folder)))
     assert not (folder / "sent").exists()
     again = run("copy", "--compress", "gzip:1", source, f"{server.url}up/sent", env=environment(home))

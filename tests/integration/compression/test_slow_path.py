@@ -6,7 +6,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from benchmarks.compression.slow_path import ROUND_TRIP_S, slow_path
+from benchmarks.compression.slow_path import ROUND_TRIP_S, run_slow_path
 from tests.integration.serve_files.serving import serving
 
 
@@ -26,7 +26,7 @@ def taken(url, data=None):
 
 
 def test_a_byte_waits_for_the_handshake_and_for_its_own_round_trip(origin):
-    with slow_path(origin.port, 1e6) as url:
+    with run_slow_path(origin.port, 1e6) as url:
         received, took_s = taken(f"{url}byte")
     assert received == b"!"
     assert took_s >= 2 * ROUND_TRIP_S
@@ -35,7 +35,7 @@ def test_a_byte_waits_for_the_handshake_and_for_its_own_round_trip(origin):
 def test_bytes_of_both_directions_wait_for_their_rate(origin, tmp_path):
     sent = bytes(range(256)) * 800
     least_s = 2 * ROUND_TRIP_S + (len(sent) - 65536) / 1e6  # what two sockets hold was never waited for
-    with slow_path(origin.port, 1e6) as url:
+    with run_slow_path(origin.port, 1e6) as url:
         received, down_s = taken(f"{url}file")
         _, up_s = taken(f"{url}up", sent)
     assert received == sent == (tmp_path / "up").read_bytes()
@@ -44,7 +44,7 @@ def test_bytes_of_both_directions_wait_for_their_rate(origin, tmp_path):
 
 def test_what_is_sent_at_once_does_not_pass_while_the_handshake_lasts(origin):
     sent = bytes(50_000)
-    with slow_path(origin.port, 1e6) as url:
+    with run_slow_path(origin.port, 1e6) as url:
         _, took_s = taken(f"{url}up", sent)
     assert took_s >= 2 * ROUND_TRIP_S + len(sent) / 1e6
 
@@ -52,7 +52,7 @@ def test_what_is_sent_at_once_does_not_pass_while_the_handshake_lasts(origin):
 def test_a_sender_feels_that_its_receiver_is_gone():
     with (
         socket.create_server(("127.0.0.1", 0)) as gone,
-        slow_path(gone.getsockname()[1], 1e6) as url,
+        run_slow_path(gone.getsockname()[1], 1e6) as url,
         socket.create_connection(("127.0.0.1", int(url.rstrip("/").rpartition(":")[2])), timeout=30) as sender,
     ):
         sender.sendall(b"x")

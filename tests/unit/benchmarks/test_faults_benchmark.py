@@ -6,31 +6,31 @@ import time
 import pytest
 
 from benchmarks.faults import kinds
-from benchmarks.faults.__main__ import LONGEST_BACK_S, late
+from benchmarks.faults.__main__ import LONGEST_BACK_S, list_late
 from benchmarks.faults.kinds import Fault
 from benchmarks.faults.network import Network
-from benchmarks.faults.rows import ROWS_A_BATCH, batch, ids
-from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, Asked, Asking
+from benchmarks.faults.rows import ROWS_A_BATCH, list_ids, make_batch
+from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, RequestLoop, RequestResult
 
 
 def test_a_batch_is_the_same_whenever_it_is_asked_for_and_shares_no_row_with_another():
-    assert batch(1, 7) == batch(1, 7)
-    known = [row for agent in range(4) for number in range(3) for row in ids(agent, number)]
+    assert make_batch(1, 7) == make_batch(1, 7)
+    known = [row for agent in range(4) for number in range(3) for row in list_ids(agent, number)]
     assert len(set(known)) == len(known) == 4 * 3 * ROWS_A_BATCH
 
 
 def test_batches_follow_one_another_in_time():
-    first, second = ([json.loads(line)["started_at"] for line in batch(0, number)] for number in (0, 1))
+    first, second = ([json.loads(line)["started_at"] for line in make_batch(0, number)] for number in (0, 1))
     assert first == sorted(first)
     assert second == sorted(second)
     assert first[-1] < second[0]
 
 
-def asking(answered: list[bool]) -> Asking:
+def asking(answered: list[bool]) -> RequestLoop:
     """As if it had asked at 0 s, 0.1 s, …, and got an answer at once or not at all."""
-    watcher = Asking("http://nowhere", "", {}, Network())
-    watcher.asked = [
-        Asked(place * ASK_EVERY_S, place * ASK_EVERY_S, 1 if is_answered else None, "")
+    watcher = RequestLoop("http://nowhere", "", {}, Network())
+    watcher.results = [
+        RequestResult(place * ASK_EVERY_S, place * ASK_EVERY_S, 1 if is_answered else None, "")
         for place, is_answered in enumerate(answered)
     ]
     return watcher
@@ -54,7 +54,7 @@ def test_misses_before_the_end_of_a_fault_do_not_count():
 
 def test_a_fault_after_which_recommendations_stay_away_too_long_is_told():
     results = [{"case": "api killed", "back_s": LONGEST_BACK_S + 1}, {"case": "disk full", "back_s": LONGEST_BACK_S}]
-    assert late(results) == ["recommendations were back 6.0 s after api killed"]
+    assert list_late(results) == ["recommendations were back 6.0 s after api killed"]
 
 
 @pytest.mark.parametrize("ends_slowly", [False, True])
@@ -67,7 +67,7 @@ def test_what_it_takes_to_put_the_network_right_is_not_the_services_doing(ends_s
             pass
         returned_s.append(time.monotonic())
 
-    began_s, ended_s = kinds.run(Fault("any", lambda: None, 0.0, end, ends_slowly=ends_slowly))
+    began_s, ended_s = kinds.cause_fault(Fault("any", lambda: None, 0.0, end, ends_slowly=ends_slowly))
 
     assert began_s <= ended_s
     assert (ended_s >= returned_s[0]) is ends_slowly

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from benchmarks.load.connection import Broken, Connection, post
+from benchmarks.load.connection import Connection, ConnectionBroken, make_post
 from benchmarks.load.crowd import quantile
-from benchmarks.load.memory import middle_slope, slope
+from benchmarks.load.memory import median_slope, slope
 
 
 def test_a_share_of_values_does_not_exceed_its_quantile():
@@ -24,8 +24,8 @@ def test_memory_that_grows_evenly_grows_by_its_slope():
 def test_memory_that_is_taken_once_is_no_steady_growth():
     points = [(each / 10, 2.0 * each / 10 + (50.0 if each >= 50 else 0.0)) for each in range(60)]
     assert slope(points) > 8.0
-    assert round(middle_slope(points), 9) == 2.0
-    assert middle_slope([(1.0, 5.0)]) == 0.0
+    assert round(median_slope(points), 9) == 2.0
+    assert median_slope([(1.0, 5.0)]) == 0.0
 
 
 async def asked(*answers: bytes) -> tuple[int, bytes]:
@@ -40,7 +40,7 @@ async def asked(*answers: bytes) -> tuple[int, bytes]:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        return await Connection("127.0.0.1", port).send(post("/", b"", host="here", key="key"))
+        return await Connection("127.0.0.1", port).send(make_post("/", b"", host="here", key="key"))
 
 
 def test_an_answer_in_pieces_is_read_whole():
@@ -49,5 +49,5 @@ def test_an_answer_in_pieces_is_read_whole():
 
 
 def test_an_answer_that_ends_too_early_is_an_error():
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         asyncio.run(asked(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbody"))

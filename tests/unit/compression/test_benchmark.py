@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.compression import __main__ as benchmark
 from benchmarks.compression import bounds, ends
-from benchmarks.compression.ends import folder_for, processors_of_ends, running_on
-from benchmarks.compression.judging import figures, without
-from benchmarks.compression.kept import Kept
-from benchmarks.compression.packing import Made, made
-from benchmarks.compression.slow_path import Turns
-from benchmarks.compression.ways import AUTO, RAW, Cell
+from benchmarks.compression.ends import open_folder, run_on, split_processors
+from benchmarks.compression.judging import history_without, judge_cells
+from benchmarks.compression.modes import AUTO, RAW, Cell
+from benchmarks.compression.packing import PackedStream, pack_file
+from benchmarks.compression.row_store import RowStore
+from benchmarks.compression.slow_path import RateLimiter
 from benchmarks.wan.runs import RunLog
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
@@ -28,8 +28,8 @@ ZSTD, GZIP, XZ = CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6), Codec
 PROBE = Speeds(4.0, 400e6, 1600e6)
 
 
-def packed(ratio: float, cpu_s: float = 0.01) -> Made:
-    return Made(
+def packed(ratio: float, cpu_s: float = 0.01) -> PackedStream:
+    return PackedStream(
         stream_bytes=round(4_000_000 / ratio),
         ratio=ratio,
         compress_bps=8e8,
@@ -55,10 +55,10 @@ def cell(content: str, mb_per_s: float, ratio: float) -> Cell:
 
 def test_a_choice_knows_nothing_of_its_own_content_at_any_rate_nor_of_what_its_maker_was_packaged_for() -> None:
     one, same, other = cell("log", 2.0, 400.0), cell("log", 20.0, 400.0), cell("program", 2.0, 3.0)
-    known = without(one, [one, same, other]).expected(ZSTD, one.case)
-    alone = without(one, [other]).expected(ZSTD, one.case)
+    known = history_without(one, [one, same, other]).expected(ZSTD, one.case)
+    alone = history_without(one, [other]).expected(ZSTD, one.case)
     assert known == alone
-    told = without(replace(one, content="sensors"), [one]).expected(ZSTD, one.case)
+    told = history_without(replace(one, content="sensors"), [one]).expected(ZSTD, one.case)
     assert known is not None
     assert told is not None
     assert told.speeds.ratio > 10 * known.speeds.ratio
@@ -71,7 +71,7 @@ def judged(each: Cell) -> Cell:
 
 
 def test_regret_is_that_of_real_transfers_and_auto_is_judged_beside_the_fixed_ways() -> None:
-    (row,), summary = figures([judged(cell("log", 2.0, 5.0))])
+    (row,), summary = judge_cells([judged(cell("log", 2.0, 5.0))])
     assert (row["best"], row["best_s"]) == (str(ZSTD), 0.5)
     assert row["regret"] == pytest.approx(1 - 0.5 / row["chosen_s"])
     assert summary["auto_regret_median"] == pytest.approx(1 - 0.5 / 0.6)
@@ -83,38 +83,38 @@ def test_a_setting_whose_slowest_stage_takes_longer_than_another_whole_transfer_
     least = each.least_s()
     assert least[XZ] == pytest.approx(bounds.TRUST * 4.0 / 2)  # two cores pack for 4 s
     assert least[ZSTD] == pytest.approx(800_000 / 2e6 - 0.02)  # the stream takes its time on the path
-    assert bounds.contenders(least, {RAW: 2.0, str(GZIP): 1.0}, most=9) == [ZSTD]
-    assert bounds.contenders(least, {RAW: 2.0}, most=1) == [ZSTD]  # the most promising first
-    assert bounds.contenders(least, {RAW: 2.0, str(GZIP): 1.0, str(ZSTD): 0.5}, most=9) == []
+    assert bounds.pick_contenders(least, {RAW: 2.0, str(GZIP): 1.0}, most=9) == [ZSTD]
+    assert bounds.pick_contenders(least, {RAW: 2.0}, most=1) == [ZSTD]  # the most promising first
+    assert bounds.pick_contenders(least, {RAW: 2.0, str(GZIP): 1.0, str(ZSTD): 0.5}, most=9) == []
 
 
 def test_regret_is_told_against_what_was_left_out_as_if_it_took_its_least_time() -> None:
     least = {ZSTD: 0.4, GZIP: 0.496}
-    assert bounds.contenders(least, {RAW: 2.0, str(ZSTD): 0.5}, most=9) == []  # it could gain a hundredth at most
-    assert bounds.best_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
+    assert bounds.pick_contenders(least, {RAW: 2.0, str(ZSTD): 0.5}, most=9) == []  # it could gain a hundredth at most
+    assert bounds.best_possible_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
 
 
 def test_a_transfer_that_is_quicker_than_its_bound_is_told() -> None:
-    assert bounds.broken({ZSTD: 0.4, GZIP: 0.7, XZ: 1.0}, {RAW: 2.0, str(ZSTD): 0.5, str(GZIP): 0.6}) == 1
+    assert bounds.count_broken({ZSTD: 0.4, GZIP: 0.7, XZ: 1.0}, {RAW: 2.0, str(ZSTD): 0.5, str(GZIP): 0.6}) == 1
 
 
 def test_a_path_makes_up_for_being_served_late_but_not_for_having_been_idle() -> None:
     now_s = [0.0]
-    turns = Turns(1e6, lambda: now_s[0])
-    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.05)
+    turns = RateLimiter(1e6, lambda: now_s[0])
+    assert turns.reserve(50_000, gap_s=0.0) == pytest.approx(0.05)
     now_s[0] = 0.06  # ten milliseconds too late
-    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.04)
+    assert turns.reserve(50_000, gap_s=0.0) == pytest.approx(0.04)
     now_s[0] = 10.0
-    assert turns.take(10_000, gap_s=9.9) == pytest.approx(0.01)
+    assert turns.reserve(10_000, gap_s=9.9) == pytest.approx(0.01)
 
 
 def test_what_a_setting_makes_of_a_file_is_that_of_the_stream_which_is_sent(tmp_path: Path) -> None:
     (tmp_path / "digits").write_text("".join(Random(1).choices("0123456789", k=900_000)))
-    found = made(tmp_path / "digits", ZSTD)
+    found = pack_file(tmp_path / "digits", ZSTD)
     assert 900_000 / found.ratio < found.stream_bytes < 900_000 / found.ratio + 1000  # with heads and the end
     assert 2 < found.ratio < 2.5
     assert found.pack_cpu_s > 0
-    assert Made.read({"key": "as it is kept", **found.row()}) == found
+    assert PackedStream.from_row({"key": "as it is stored", **found.to_row()}) == found
 
 
 def test_a_transfer_that_was_measured_is_not_made_again_until_its_conditions_change(tmp_path: Path) -> None:
@@ -125,10 +125,12 @@ def test_a_transfer_that_was_measured_is_not_made_again_until_its_conditions_cha
         return {"took_s": 1.5}
 
     for _ in range(2):
-        kept = Kept.of(RunLog(tmp_path / "runs.ndjson"), quick=True)
-        assert kept.moved("log up by raw, 1 of 2", measure)["took_s"] == 1.5
+        store = RowStore.of(RunLog(tmp_path / "runs.ndjson"), quick=True)
+        assert store.find_or_measure_transfer("log up by raw, 1 of 2", measure)["took_s"] == 1.5
     assert len(made_of) == 1
-    Kept.of(RunLog(tmp_path / "runs.ndjson"), quick=False).moved("log up by raw, 1 of 2", measure)
+    RowStore.of(RunLog(tmp_path / "runs.ndjson"), quick=False).find_or_measure_transfer(
+        "log up by raw, 1 of 2", measure
+    )
     assert len(made_of) == 2
 
 
@@ -142,13 +144,13 @@ def test_a_run_in_full_without_measurements_of_other_machines_says_so_at_once(
 def test_the_ends_of_a_transfer_share_no_processor_where_there_are_two(monkeypatch) -> None:
     for usable, halves in (({3}, ({3}, {3})), ({0, 5}, ({0}, {5})), ({0, 1, 2, 3, 4}, ({0, 1, 2}, {3, 4}))):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, usable=usable: usable)
-        assert processors_of_ends() == halves
+        assert split_processors() == halves
 
 
 def test_what_runs_at_an_end_runs_on_its_processors_and_is_free_again() -> None:
     usable = os.sched_getaffinity(0)
     one = {min(usable)}
-    with running_on(one):
+    with run_on(one):
         command = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
         assert subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip() == str(sorted(one))
         assert usable_cores() == 1
@@ -160,11 +162,11 @@ def test_files_of_both_ends_are_in_memory_where_it_holds_them_and_gone_in_the_en
 ) -> None:
     monkeypatch.setattr(ends, "MEMORY", tmp_path)
     (tmp_path / f"tradewind-compression-{os.getuid()}" / "of an interrupted run").mkdir(parents=True)
-    with folder_for(1000, tmp_path / "otherwise") as folder:
+    with open_folder(1000, tmp_path / "otherwise") as folder:
         (folder / "left").touch()
         assert folder.parent == tmp_path
         assert folder.name.startswith("tradewind-compression-")
-        with folder_for(10**18, tmp_path / "otherwise") as on_disk:
+        with open_folder(10**18, tmp_path / "otherwise") as on_disk:
             assert on_disk == tmp_path / "otherwise"
             assert not folder.exists()
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""One file sent or fetched over a path in one of the ways that are compared: raw, packed by a codec, or by ``auto``."""
+"""Send or fetch one file over a path in one of the compared modes: raw, packed by a codec, or by ``auto``."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,8 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.compression.bounds import least_s
-from benchmarks.compression.packing import Made
+from benchmarks.compression.bounds import lower_bound_s
+from benchmarks.compression.packing import PackedStream
 from tradewind.compression.codecs import CodecSetting, parse_setting
 from tradewind.compression.history import CodecObservation, CompressionCase, History
 from tradewind.compression.model import NetworkLine, Speeds
@@ -29,15 +29,15 @@ OPTIONS = EngineOptions(durable=False)
 
 
 class TransferFailed(TradewindError):
-    """A transfer that was to be measured did not come to its end."""
+    """A measured transfer did not finish."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """One file on one path, one way.
+    """One file on one path, in one direction.
 
-    ``made`` : what each setting makes of the file, ``tried`` of its sample.
-    ``took_s`` : of the quickest of its transfers in each way, by name.
+    ``made`` : the packed stream of the file by each setting, ``tried`` : the speeds on its sample. ``took_s`` : the
+    quickest transfer in each mode, by name.
     """
 
     content: str
@@ -46,7 +46,7 @@ class Cell:
     mb_per_s: float
     line: NetworkLine
     case: CompressionCase
-    made: Mapping[CodecSetting, Made]
+    made: Mapping[CodecSetting, PackedStream]
     tried: Mapping[CodecSetting, Speeds]
     took_s: dict[str, float] = field(default_factory=dict)
 
@@ -56,72 +56,72 @@ class Cell:
 
     @property
     def options(self) -> CopyOptions:
-        """What a user tells who knows the path."""
+        """The options of a user who knows the path."""
         return CopyOptions(bandwidth_bps=self.line.rate_bps, engine=OPTIONS)
 
     @property
     def fixed_s(self) -> dict[str, float]:
-        """Without ``auto``."""
-        return {way: took_s for way, took_s in self.took_s.items() if way != AUTO}
+        """The times without ``auto``."""
+        return {mode: took_s for mode, took_s in self.took_s.items() if mode != AUTO}
 
     def least_s(self) -> dict[CodecSetting, float]:
-        """What each setting takes at least."""
-        return {each: least_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
+        """Return the lower bound of each setting's time."""
+        return {each: lower_bound_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
 
-    def seen(self) -> list[CodecObservation]:
-        """What agents would tell of the file, had they sent it in every way."""
-        return [made.seen(setting, self.case) for setting, made in self.made.items()]
+    def to_observations(self) -> list[CodecObservation]:
+        """Return the observations that agents would report had they sent the file in every mode."""
+        return [made.to_observation(setting, self.case) for setting, made in self.made.items()]
 
 
-def transfer(cell: Cell, way: str, *, url: str, served: Path, history: Callable[[], History]) -> float:
-    """Do it, check what came, remove it; its duration, s.
+def run_transfer(cell: Cell, mode: str, *, url: str, served: Path, history: Callable[[], History]) -> float:
+    """Transfer the file, check what came, and remove it; return the duration, s.
 
     Parameters
     ----------
     url, served : of the server, which has all files, and the folder that it serves.
-    history : that ``auto`` may know.
+    history : what ``auto`` may know.
 
     Raises
     ------
     TransferFailed
     """
-    came = (served if cell.upload else cell.file.parent) / f"came-{cell.file.name}"
+    received = (served if cell.upload else cell.file.parent) / f"came-{cell.file.name}"
     source, destination = (
-        (str(cell.file), f"{url}{came.name}") if cell.upload else (f"{url}{cell.file.name}", str(came))
+        (str(cell.file), f"{url}{received.name}") if cell.upload else (f"{url}{cell.file.name}", str(received))
     )
     listing = list_files([source], destination, options=OPTIONS)
-    if way == AUTO:
-        took_s = _by_auto(listing, cell, history())
-    elif way == RAW:
-        took_s = _by_engine(listing, cell)
+    if mode == AUTO:
+        took_s = _copy_by_auto(listing, cell, history())
+    elif mode == RAW:
+        took_s = _copy_by_engine(listing, cell)
     else:
-        took_s = _took_s(cell, copy_packed(listing, PackingMode(parse_setting(way)), OPTIONS))
-    size = came.stat().st_size if came.exists() else 0
+        took_s = _require_duration_s(cell, copy_packed(listing, PackingMode(parse_setting(mode)), OPTIONS))
+    size = received.stat().st_size if received.exists() else 0
     if size != cell.file.stat().st_size:
-        raise TransferFailed(f"{cell.name} by {way}: {size} bytes came of {cell.file.stat().st_size}")
-    came.unlink()
+        raise TransferFailed(f"{cell.name} by {mode}: {size} bytes arrived of {cell.file.stat().st_size}")
+    received.unlink()
     return took_s
 
 
-def _took_s(cell: Cell, report: CopyReport | PackedReport) -> float:
+def _require_duration_s(cell: Cell, report: CopyReport | PackedReport) -> float:
     cancelled = report.cancelled if isinstance(report, PackedReport) else report.status is Status.CANCELLED
     if cancelled:
-        raise KeyboardInterrupt  # which copies take for a wish to end them alone
+        raise KeyboardInterrupt  # copies take it for a request to end them alone
     if not report.succeeded:
         raise TransferFailed(f"{cell.name}: {report.failures}")
     return report.duration_s
 
 
-def _by_engine(listing: Listing, cell: Cell) -> float:
-    return _took_s(cell, run(prepare_listed(listing, options=cell.options)))
+def _copy_by_engine(listing: Listing, cell: Cell) -> float:
+    return _require_duration_s(cell, run(prepare_listed(listing, options=cell.options)))
 
 
-def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
-    """With the look at the file, which the others do without."""
-    begun_s = time.perf_counter()
+def _copy_by_auto(listing: Listing, cell: Cell, history: History) -> float:
+    """Transfer with a look at the file, which the other modes do without."""
+    started_s = time.perf_counter()
     with closing(ConnectionPool()) as connections:
         chosen = choose_packing(listing, cell.options, None, connections, history=history)
-        looked_s = time.perf_counter() - begun_s
+        looked_s = time.perf_counter() - started_s
         if chosen.advised:
             copy = PackedCopy(
                 listing,
@@ -131,5 +131,5 @@ def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
                 line_bps=chosen.line_bps,
                 connections=connections,
             )
-            return looked_s + _took_s(cell, copy.run())
-    return looked_s + _by_engine(listing, cell)
+            return looked_s + _require_duration_s(cell, copy.run())
+    return looked_s + _copy_by_engine(listing, cell)
