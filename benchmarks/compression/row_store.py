@@ -52,11 +52,11 @@ class RowStore:
             transfers=f"{condition_text}; {machine}; {digests['transfers']}; {digest_sources()['controller']}",
         )
 
-    def find_or_measure_packing(self, name: str, measure: Callable[[], Row]) -> Row:
+    def find_packing(self, name: str, measure: Callable[[], Row]) -> Row:
         """Return the row of a file alone, whatever it is sent over."""
         return self._find_or_measure("packing", f"{name}; {self.packing}", name, measure)
 
-    def find_or_measure_transfer(self, name: str, measure: Callable[[], Row]) -> Row:
+    def find_transfer(self, name: str, measure: Callable[[], Row]) -> Row:
         """Return the row of something that went over a path."""
         return self._find_or_measure("transfers", f"{name}; {self.transfers}", name, measure)
 

@@ -148,7 +148,7 @@ class TransferRounds:
             self.draw.shuffle(due)
             for cell, way in due:
                 what = f"{cell.name} by {way}, {number} of {self.rounds}"
-                row = self.store.find_or_measure_transfer(what, partial(self._transfer, cell, way))
+                row = self.store.find_transfer(what, partial(self._transfer, cell, way))
                 cell.took_s[way] = min(row["took_s"], cell.took_s.get(way, row["took_s"]))
             sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(due)} transfers\n")
 
@@ -170,7 +170,7 @@ def _pack_with_all(name: str, file: Path, settings: Sequence[CodecSetting], stor
     found = {}
     for each in settings:
         found[each] = PackedStream.from_row(
-            store.find_or_measure_packing(f"{file.name} packed by {each}", partial(_make_stream_row, file, each))
+            store.find_packing(f"{file.name} packed by {each}", partial(_make_stream_row, file, each))
         )
     return FileStreams(name, file, found)
 
@@ -182,7 +182,7 @@ def _make_stream_row(file: Path, setting: CodecSetting) -> Row:
 def _sample_for(each: FileStreams, mb_per_s: float, store: RowStore) -> SampledFile:
     """Sample a file as for a path that is known to carry so much."""
     what = f"{each.file.name} sampled for {mb_per_s:g} MB/s"
-    row = store.find_or_measure_packing(
+    row = store.find_packing(
         what, partial(_make_sample_row, each.file, BITS_PER_BYTE * 1e6 * mb_per_s, list(each.made))
     )
     sample = FileSample.parse(row["sample"], each.file.stat().st_size)
@@ -199,10 +199,8 @@ def _make_sample_row(file: Path, line_bps: float, settings: Sequence[CodecSettin
 def _make_cells(files: Sequence[FileStreams], mb_per_s: float, url: str, store: RowStore) -> list[Cell]:
     large = max((each.file for each in files), key=lambda file: file.stat().st_size)
     lines = {
-        True: store.find_or_measure_transfer(
-            f"probe up at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_upload_line(url)[0])
-        ),
-        False: store.find_or_measure_transfer(
+        True: store.find_transfer(f"probe up at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_upload_line(url)[0])),
+        False: store.find_transfer(
             f"probe down at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_download_line(f"{url}{large.name}"))
         ),
     }

@@ -126,11 +126,9 @@ def test_a_transfer_that_was_measured_is_not_made_again_until_its_conditions_cha
 
     for _ in range(2):
         store = RowStore.of(RunLog(tmp_path / "runs.ndjson"), quick=True)
-        assert store.find_or_measure_transfer("log up by raw, 1 of 2", measure)["took_s"] == 1.5
+        assert store.find_transfer("log up by raw, 1 of 2", measure)["took_s"] == 1.5
     assert len(made_of) == 1
-    RowStore.of(RunLog(tmp_path / "runs.ndjson"), quick=False).find_or_measure_transfer(
-        "log up by raw, 1 of 2", measure
-    )
+    RowStore.of(RunLog(tmp_path / "runs.ndjson"), quick=False).find_transfer("log up by raw, 1 of 2", measure)
     assert len(made_of) == 2
 
 
