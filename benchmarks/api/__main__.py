@@ -1,4 +1,4 @@
-"""Requests answered a second by one API worker, beside the same framework without the work."""
+"""Measure the requests that one API worker answers a second, and those of the same framework without the work."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import httpx
 import redis
 
 from benchmarks.api.app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
-from benchmarks.api.cases import DESTINATIONS, live_enquiries, log_lines, requests
+from benchmarks.api.cases import DESTINATIONS, make_live_requests, make_log_lines, make_requests
 from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer
 from benchmarks.demo.stack import free_port
 from benchmarks.support import report
@@ -47,7 +47,7 @@ AT_LEAST = {"heartbeat_ratio": 0.85}
 ROUNDS, ROUND_S = 28, 1
 QUICK_ROUNDS, QUICK_ROUND_S = 6, 1
 SMOKE_ROUNDS, SMOKE_TRANSFERS = 1, 20
-"""Short rounds: a machine shared with others is fast for some seconds and slow for the next."""
+"""Short rounds: a shared machine is fast for some seconds and slow for the next."""
 
 WARM_UP_S = 1
 PATIENCE_S = 120.0
@@ -64,39 +64,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds, seconds = (QUICK_ROUNDS, QUICK_ROUND_S) if options.quick else (ROUNDS, ROUND_S)
     try:
         if options.smoke:
-            measured = run(SMOKE_ROUNDS, QUICK_ROUND_S, options.seed, warm_up_s=0, transfers=SMOKE_TRANSFERS)
+            measured = run_rounds(SMOKE_ROUNDS, QUICK_ROUND_S, options.seed, warm_up_s=0, transfers=SMOKE_TRANSFERS)
         else:
-            measured = run(rounds, seconds, options.seed)
+            measured = run_rounds(rounds, seconds, options.seed)
     except LoadError as error:
         print(f"api: {error}", file=sys.stderr)
         return 1
-    found = summary(measured)
+    found = summarise(measured)
     report.write_report(
         "api",
         quick=options.quick,
         smoke=options.smoke,
-        results=_results(measured),
+        results=_make_results(measured),
         summary=found,
         started_at=started_at,
     )
     return 0 if options.quick else report.judge_summary(found, {}, AT_LEAST)
 
 
-def run(
+def run_rounds(
     rounds: int, seconds: int, seed: int, *, warm_up_s: int = WARM_UP_S, transfers: int | None = None
 ) -> list[Mapping[str, LoadResult]]:
-    """The routes in turn, again and again, so that a busy moment of the machine falls on all of them.
+    """Load the routes in turn, again and again, so that a busy moment of the machine affects all of them.
 
-    ``transfers`` : whose heartbeats are sent; all by default.
+    ``transfers`` : number of transfers that send heartbeats; all by default.
     """
-    bodies = [json.dumps(body).encode() for body in requests()]
-    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (address, secret, environment):
+    bodies = [json.dumps(body).encode() for body in make_requests()]
+    with tempfile.TemporaryDirectory() as folder, run_service(Path(folder)) as (address, secret, environment):
         load = Load(Path(folder), bodies, secret)
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
-            publish(client, environment, seed)
+            publish_release(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-            live = [begun(client, asked) for asked in live_enquiries()[:transfers]]
+            live = [start_transfer(client, asked) for asked in make_live_requests()[:transfers]]
             heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
         def measure(for_s: int) -> Mapping[str, LoadResult]:
@@ -116,32 +116,32 @@ def run(
     return measured
 
 
-def begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
-    """A transfer that has its recommendation and its share, and has done what it was told for a while."""
+def start_transfer(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
+    """Start a transfer: it has its recommendation and its share, and has obeyed the answers for a while."""
     _require_learned(client, json.dumps(enquiry).encode())
     recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
     transfer = ObedientTransfer(enquiry, recommended)
 
-    def answered(route: str, body: bytes) -> dict[str, Any]:
+    def post(route: str, body: bytes) -> dict[str, Any]:
         path = route.format(transfer_id=transfer.id)
         answer: dict[str, Any] = (
             client.post(path, content=body, headers={"Content-Type": "application/json"}).raise_for_status().json()
         )
         return answer
 
-    for body in transfer.settle(partial(answered, HEARTBEAT)):
-        answered(ECHO_REDIS, body)
-    return transfer.goes_on()
+    for body in transfer.settle(partial(post, HEARTBEAT)):
+        post(ECHO_REDIS, body)
+    return transfer.to_live_transfer()
 
 
 def empty_journal(redis_url: str) -> None:
-    """No worker runs beside the load, so that what it would journal piles up."""
+    """Empty the journal's queue: no worker runs during the load, so that it would pile up."""
     with redis.Redis.from_url(redis_url) as store:
         store.delete(JOURNAL)
 
 
-def summary(rounds: Sequence[Mapping[str, LoadResult]]) -> dict[str, float]:
-    """Medians over the rounds; ratios are taken round by round."""
+def summarise(rounds: Sequence[Mapping[str, LoadResult]]) -> dict[str, float]:
+    """Return medians over the rounds; ratios are taken round by round."""
     names = (*ROUTES, *HEARTBEAT_ROUTES)
     figures = {f"{name}_rps": statistics.median(each[name].rps for each in rounds) for name in names}
     for ratio, (ours, echo) in RATIOS.items():
@@ -149,7 +149,7 @@ def summary(rounds: Sequence[Mapping[str, LoadResult]]) -> dict[str, float]:
     return figures | {f"{name}_p99_ms": statistics.median(each[name].p99_ms for each in rounds) for name in names}
 
 
-def _results(rounds: Sequence[Mapping[str, LoadResult]]) -> list[dict[str, report.Value]]:
+def _make_results(rounds: Sequence[Mapping[str, LoadResult]]) -> list[dict[str, report.Value]]:
     return [
         {"case": name, "round": number, "rps": found.rps, "p99_ms": found.p99_ms}
         for number, each in enumerate(rounds, start=1)
@@ -158,8 +158,8 @@ def _results(rounds: Sequence[Mapping[str, LoadResult]]) -> list[dict[str, repor
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """One uvicorn worker on embedded servers of its own: address, key, and the environment of its processes."""
+def run_service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Run one uvicorn worker on embedded servers of its own; yield address, key, and its environment."""
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
         with build_container(database_url=database_url, redis_url=redis_url) as parts:
@@ -169,7 +169,7 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         command = [
             *PYTHON,
             "uvicorn",
-            "benchmarks.api.app:app",
+            "benchmarks.api.app:make_app",
             "--factory",
             "--no-access-log",
             "--log-level=warning",
@@ -177,19 +177,19 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         ]
         with run_processes({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
             address = f"http://{HOST}:{port}"
-            _wait_for(lambda: _is_ready(address), "the API to start")
+            _wait_until(lambda: _is_ready(address), "the API to start")
             yield address, secret, environment
 
 
-def publish(client: httpx.Client, environment: Mapping[str, str], seed: int) -> None:
+def publish_release(client: httpx.Client, environment: Mapping[str, str], seed: int) -> None:
     """Upload logs and let a worker make a release of them, as in service."""
-    client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
+    client.post("/v1/logs", content=b"".join(make_log_lines(seed))).raise_for_status()
     worker = [*PYTHON, "celery", "--quiet", "-A", "workers.app", "worker", "--concurrency=2", "--loglevel=ERROR"]
     with run_processes({"worker": worker}, environment):
-        _wait_for(lambda: _links_released(client) == len(DESTINATIONS), "a release of all links")
+        _wait_until(lambda: _count_released(client) == len(DESTINATIONS), "a release of all links")
 
 
-def _links_released(client: httpx.Client) -> int:
+def _count_released(client: httpx.Client) -> int:
     return sum(link["release"] is not None for link in client.get("/v1/links").raise_for_status().json())
 
 
@@ -206,11 +206,11 @@ def _is_ready(address: str) -> bool:
         return False
 
 
-def _wait_for(reached: Any, what: str) -> None:
+def _wait_until(reached: Any, description: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not reached():
         if time.monotonic() > deadline:
-            raise LoadError(f"waited {PATIENCE_S:.0f} s in vain for {what}")
+            raise LoadError(f"waited {PATIENCE_S:.0f} s in vain for {description}")
         time.sleep(0.1)
 
 

@@ -1,4 +1,4 @@
-"""The real application, and beside its routes the baselines: the same answers without the work."""
+"""The real application, with the baselines next to its routes: the same answers without the work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,17 +35,20 @@ ECHO_REDIS = "/v1/echo/{transfer_id}/heartbeats"
 DIRECT_ECHO_REDIS = "/v1/direct-echo/{transfer_id}/heartbeats"
 
 NOT_OVERTAKEN = 2**52
-"""Sequence that an echo says it knows: both routes to it tell heartbeats of one session, each with its own numbers."""
+"""The sequence that an echo claims to know: both routes to it send heartbeats of one session, each with its own
+numbers.
+"""
 
 REALLY_ANSWERED = SETTLING_TICKS
-"""Heartbeats of a transfer before its echo begins: state and answer are then those of a transfer that goes on."""
+"""Heartbeats of a transfer before its echo starts: state and answer are then those of a running transfer."""
 
 
-def app() -> FastAPI:
-    """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before.
+def make_app() -> FastAPI:
+    """Make the application for uvicorn.
 
-    They are ordinary endpoints of the framework, with the client of Redis as it comes; and ones that are reached
-    directly and send by the line that all heartbeats share, as the real ones do.
+    The echoes authenticate, validate the same body, and return what was answered to it before. Some are ordinary
+    endpoints of the framework, with the standard client of Redis; others are reached directly and send over the
+    connection that all heartbeats share, like the real ones.
     """
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
@@ -59,17 +62,17 @@ def app() -> FastAPI:
     _add_ordinary_route(application, ECHO, kept_answer)
     application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
     parts: Container = application.state.container
-    echoed: dict[UUID, _Echoed] = {}
-    ordinary = HeartbeatEcho(parts, _Ordinary(parts.session_client), echoed)
+    echoed: dict[UUID, _EchoedHeartbeat] = {}
+    ordinary = HeartbeatEcho(parts, _PooledSessions(parts.session_client), echoed)
     direct = HeartbeatEcho(parts, parts.sessions, echoed)
     _add_ordinary_route(application, ECHO_REDIS, ordinary.answer)
     application.router.add_api_route(
         DIRECT_ECHO_REDIS, direct.answer, methods=["POST"], route_class_override=DirectRoute
     )
     for echo in (ECHO, DIRECT_ECHO):
-        _match_beside(application, echo, recommend_parameters)
+        _place_before(application, echo, recommend_parameters)
     for echo in (ECHO_REDIS, DIRECT_ECHO_REDIS):
-        _match_beside(application, echo, heartbeat)
+        _place_before(application, echo, heartbeat)
     return application
 
 
@@ -78,7 +81,7 @@ def _add_ordinary_route(application: FastAPI, path: str, endpoint: Callable[...,
     application.router.add_api_route(path, endpoint, methods=["POST"], route_class_override=StrictRoute)
 
 
-def _match_beside(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:
+def _place_before(application: FastAPI, path: str, endpoint: Callable[..., object]) -> None:
     """Put the route of ``path`` directly before that of ``endpoint``, so that neither is found sooner."""
     routes = application.router.routes
     echo = next(route for route in routes if isinstance(route, APIRoute) and route.path == path)
@@ -88,8 +91,8 @@ def _match_beside(application: FastAPI, path: str, endpoint: Callable[..., objec
 
 
 @dataclass
-class _Echoed:
-    """Of a transfer: what its last heartbeat that was decided on sent to the store of sessions, and its answer."""
+class _EchoedHeartbeat:
+    """What a transfer's last decided heartbeat sent to the store of sessions, and its answer."""
 
     key: TransferKey
     tick: Tick
@@ -97,16 +100,16 @@ class _Echoed:
     times: int = 1
 
 
-class _Ordinary(RedisSessions):
-    """Sessions by the client as it comes: a connection from its pool for each heartbeat."""
+class _PooledSessions(RedisSessions):
+    """Sessions by the standard client: a connection from its pool for each heartbeat."""
 
     async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
         answer: Sequence[Any] = await self._exchange(keys=keys, args=arguments)
         return answer
 
 
-class _Recording(RedisSessions):
-    """Sessions that keep what was sent last of each transfer, until it is taken."""
+class _RecordingSessions(RedisSessions):
+    """Sessions that remember what was sent last for each transfer, until it is taken."""
 
     def __init__(self, client: redis.asyncio.Redis) -> None:
         super().__init__(client)
@@ -122,23 +125,23 @@ class HeartbeatEcho:
 
     Parameters
     ----------
-    sessions : by which it does.
+    sessions : the store's client.
     echoed : what was sent for real heartbeats, for all echoes together.
 
     Nothing is decided: the state, decision and answer of each transfer are those of one of its first heartbeats.
     """
 
-    def __init__(self, parts: Container, sessions: RedisSessions, echoed: "dict[UUID, _Echoed]") -> None:
+    def __init__(self, parts: Container, sessions: RedisSessions, echoed: "dict[UUID, _EchoedHeartbeat]") -> None:
         self._sending = sessions
-        self._sessions = _Recording(parts.session_client)
+        self._sessions = _RecordingSessions(parts.session_client)
         self._recorded = replace(parts, tuner=Tuner(self._sessions, parts.owners))
         self._echoed = echoed
 
     async def answer(self, transfer_id: UUID, beat: Heartbeat, body: Body, principal: AgentKey) -> Response:
-        """One heartbeat."""
+        """Answer one heartbeat."""
         echoed = self._echoed.get(transfer_id)
         if echoed is None or echoed.times < REALLY_ANSWERED:
-            return await self._decided(transfer_id, beat, principal)
+            return await self._decide(transfer_id, beat, principal)
         tick = echoed.tick
         sent = Tick(
             sequence=beat.sequence,
@@ -158,17 +161,17 @@ class HeartbeatEcho:
             exchanged = await self._sending.exchange(echoed.key, sent)
         except (
             SessionsUnreachable
-        ) as away:  # a real heartbeat is answered all the same; an echo that sent nothing is none
+        ) as away:  # a real heartbeat is answered in any case; an echo that sent nothing is none
             raise HTTPException(503, f"nothing was sent: {away}") from away
         assert exchanged.outcome is ExchangeOutcome.STORED
         return Response(echoed.answer, media_type="application/json")
 
-    async def _decided(self, transfer_id: UUID, beat: Heartbeat, principal: AgentKey) -> Response:
+    async def _decide(self, transfer_id: UUID, beat: Heartbeat, principal: AgentKey) -> Response:
         own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
         answer = await heartbeat(own, beat, self._recorded, principal)
         key = TransferKey(principal.tenant_id, own)
-        if (tick := self._sessions.sent.pop(key, None)) is not None:  # one told twice sends nothing
+        if (tick := self._sessions.sent.pop(key, None)) is not None:  # a repeated heartbeat sends nothing
             before = self._echoed.get(transfer_id)
             times = before.times + 1 if before else 1
-            self._echoed[transfer_id] = _Echoed(key, tick, bytes(answer.body), times)
+            self._echoed[transfer_id] = _EchoedHeartbeat(key, tick, bytes(answer.body), times)
         return answer

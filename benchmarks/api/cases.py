@@ -1,4 +1,4 @@
-"""What the API benchmark asks, and the logs of the links that it asks about."""
+"""The requests of the API benchmark, and the logs of the links that they name."""
 
 import json
 import math
@@ -27,7 +27,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 BASE_W = 18.0
 NOISE = 0.06
 
-AGREEMENTS: tuple[dict[str, Any], ...] = (
+SLAS: tuple[dict[str, Any], ...] = (
     {"kind": "max_throughput"},
     {"kind": "min_energy"},
     {"kind": "energy_efficiency"},
@@ -39,17 +39,17 @@ AGREEMENTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def log_lines(seed: int, destinations: Sequence[str] = DESTINATIONS) -> Iterator[bytes]:
-    """Transfer records of every link and family at drawn settings, whose rate follows the closed form with noise."""
+def make_log_lines(seed: int, destinations: Sequence[str] = DESTINATIONS) -> Iterator[bytes]:
+    """Yield transfer records of every link and family at drawn settings; their rate is the closed form with noise."""
     draw = random.Random(seed)
     minute = 0
     for destination, dataset in product(destinations, FAMILIES.values()):
         for _ in range(ROWS_A_FAMILY):
             minute += 7
-            yield json.dumps(_record(draw, minute, destination, dataset)).encode() + b"\n"
+            yield json.dumps(_make_record(draw, minute, destination, dataset)).encode() + b"\n"
 
 
-def _record(draw: random.Random, minute: int, destination: str, dataset: DataSet) -> dict[str, Any]:
+def _make_record(draw: random.Random, minute: int, destination: str, dataset: DataSet) -> dict[str, Any]:
     setting = Parameters(
         concurrency=draw.choice((1, 2, 4, 8, 16)),
         parallelism=draw.choice((1, 2, 4, 8)),
@@ -90,15 +90,15 @@ def _record(draw: random.Random, minute: int, destination: str, dataset: DataSet
 
 
 def power_w(streams: int, rate_bps: float) -> float:
-    """Of the hosts while they transfer."""
+    """Return the power of the hosts while they transfer, W."""
     return BASE_W + 0.3 * streams + 12 * rate_bps / 1e9
 
 
-def requests() -> list[dict[str, Any]]:
-    """Bodies of ``POST /v1/recommend``: every link under every agreement, for alike files and for a mixture."""
+def make_requests() -> list[dict[str, Any]]:
+    """Return bodies of ``POST /v1/recommend``: every link under every SLA, for files of one size and for a mixture."""
     return [
-        {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": agreement}
-        for agreement, dataset, destination in product(AGREEMENTS, (_alike("small"), _mixed()), DESTINATIONS)
+        {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": sla}
+        for sla, dataset, destination in product(SLAS, (_one_size("small"), _mixed_sizes()), DESTINATIONS)
     ]
 
 
@@ -106,35 +106,35 @@ LIVE_TIMES = 4
 """A live transfer has as many times the files of a logged one: more of it is left than a tick moves."""
 
 AMPLE = 10_000
-"""Live transfers do not move on: agreements on the whole leave time and energy for so many times its bytes."""
+"""Live transfers make no progress: SLAs over the entire transfer leave time and energy for so many times its bytes."""
 
 
-def live_enquiries() -> list[dict[str, Any]]:
-    """What the live transfers of the benchmark were recommended on: every link under every agreement."""
+def make_live_requests() -> list[dict[str, Any]]:
+    """Return the requests that the live transfers were recommended on: every link under every SLA."""
     return [
-        {"source": SOURCE, "destination": destination, "dataset": _more(dataset), "sla": _ample(agreement)}
-        for agreement, dataset, destination in product(AGREEMENTS, (_alike("large"), _mixed()), DESTINATIONS)
+        {"source": SOURCE, "destination": destination, "dataset": _multiply(dataset), "sla": _relax(sla)}
+        for sla, dataset, destination in product(SLAS, (_one_size("large"), _mixed_sizes()), DESTINATIONS)
     ]
 
 
-def _ample(agreement: dict[str, Any]) -> dict[str, Any]:
-    of_the_whole = agreement["kind"] in {"energy_at_most", "deadline"}
-    return agreement | ({"target": AMPLE * agreement["target"]} if of_the_whole else {})
+def _relax(sla: dict[str, Any]) -> dict[str, Any]:
+    is_total = sla["kind"] in {"energy_at_most", "deadline"}
+    return sla | ({"target": AMPLE * sla["target"]} if is_total else {})
 
 
-def _more(dataset: dict[str, Any]) -> dict[str, Any]:
+def _multiply(dataset: dict[str, Any]) -> dict[str, Any]:
     counts = {name: LIVE_TIMES * dataset[name] for name in ("file_count", "total_bytes")}
-    bins = [_more(each) for each in dataset.get("size_histogram", ())]
+    bins = [_multiply(each) for each in dataset.get("size_histogram", ())]
     return dataset | counts | ({"size_histogram": bins} if bins else {})
 
 
-def _alike(name: str) -> dict[str, Any]:
+def _one_size(name: str) -> dict[str, Any]:
     family = FAMILIES[name]
     return {"file_count": family.file_count, "total_bytes": family.total_bytes}
 
 
-def _mixed() -> dict[str, Any]:
-    """Small, medium and large files: three chunks, each with a plan and a table of its own."""
+def _mixed_sizes() -> dict[str, Any]:
+    """Return small, medium and large files: three chunks, each with a plan and a table of its own."""
     bins = [
         {
             "max_file_bytes": math.ceil(family.mean_file_bytes),

@@ -1,4 +1,4 @@
-"""Transfers that do as they are told: the heartbeats of the API benchmark, at settings that the service has settled on.
+"""Transfers that obey: the heartbeats of the API benchmark, at settings that the service has settled on.
 
 A heartbeat has marks in place of what changes from tick to tick, such as ``"@rate 1e8@"``; the load generator fills
 them in. Rates and powers are those that the benchmark's logs follow (`benchmarks.api.cases`).
@@ -17,7 +17,7 @@ from tradewind.unknown_path.prior import throughput_bps
 
 TICK_S = 5.0
 SETTLING_TICKS = 12
-"""Heartbeats that are obeyed before the load begins: settings double at most within a tick."""
+"""Heartbeats that are obeyed before the load starts: settings double at most within a tick."""
 
 FULL_QUEUE_S = 0.03
 """Queueing delay while the pipe is full: half of what counts as usual where no log tells."""
@@ -31,28 +31,28 @@ class ObedientTransfer:
     def __init__(self, enquiry: Mapping[str, Any], recommended: Mapping[str, Any]) -> None:
         self.id: str = recommended["transfer_id"]
         self._enquiry = enquiry
-        self._files = _files_of(enquiry["dataset"], recommended["chunks"])
-        self._plan = _plan_of(recommended)
-        self._whole: Mapping[str, Any] = recommended["parameters"]
+        self._files = _divide_files(enquiry["dataset"], recommended["chunks"])
+        self._plan = _read_plan(recommended)
+        self._parameters: Mapping[str, Any] = recommended["parameters"]
 
     def settle(self, send: Send) -> list[bytes]:
-        """Send the first heartbeats, doing what each is answered; give them as they were sent."""
+        """Send the first heartbeats and obey each answer; return the heartbeats as they were sent."""
         sent = []
         for sequence in range(SETTLING_TICKS):
-            sent.append(filled(self._body(), sequence))
+            sent.append(fill_marks(self._body(), sequence))
             self.obey(send(sent[-1]))
         return sent
 
-    def goes_on(self) -> LiveTransfer:
-        """The transfer at the settings of its last answer."""
+    def to_live_transfer(self) -> LiveTransfer:
+        """Return the transfer at the settings of its last answer."""
         return LiveTransfer(self.id, self._body())
 
     def obey(self, answer: Mapping[str, Any]) -> None:
-        """Do from now on what an answer says."""
-        self._plan, self._whole = self._plan | _plan_of(answer), answer["parameters"]
+        """Follow an answer from now on."""
+        self._plan, self._parameters = self._plan | _read_plan(answer), answer["parameters"]
 
     def _body(self) -> str:
-        """The middle of the transfer, from which it does not move on."""
+        """Return a heartbeat in the middle of the transfer, where it stays."""
         settings = {kind: Parameters(**self._plan[kind]) for kind in self._files}
         lone = {kind: throughput_bps(PATH, files, settings[kind]) for kind, files in self._files.items()}
         share = min(1.0, (PATH.bandwidth_bps or 0.0) / sum(lone.values()))
@@ -60,14 +60,14 @@ class ObedientTransfer:
         half_bytes = sum(files.total_bytes for files in self._files.values()) // 2
         streams = sum(each.streams for each in settings.values())
         beat = {
-            "sequence": _mark("sequence"),
+            "sequence": _make_mark("sequence"),
             "at": "2026-11-21T10:00:00Z",
-            "interval_s": _mark("interval", TICK_S),
+            "interval_s": _make_mark("interval", TICK_S),
             "bytes_moved": half_bytes,
-            "throughput_bps": _mark("rate", share * sum(lone.values())),
+            "throughput_bps": _make_mark("rate", share * sum(lone.values())),
             "remaining_bytes": half_bytes,
             "remaining_files": sum(files.file_count for files in self._files.values()) // 2,
-            "parameters": self._whole,
+            "parameters": self._parameters,
             "rtt_s": (PATH.rtt_s or 0.0) + queueing_delay_s,
             "min_rtt_s": PATH.rtt_s,
             "sent_bytes": half_bytes,
@@ -77,7 +77,7 @@ class ObedientTransfer:
                 {
                     "chunk": kind,
                     "parameters": self._plan[kind],
-                    "throughput_bps": _mark("rate", share * lone[kind]),
+                    "throughput_bps": _make_mark("rate", share * lone[kind]),
                     "remaining_bytes": files.total_bytes // 2,
                 }
                 for kind, files in self._files.items()
@@ -87,8 +87,8 @@ class ObedientTransfer:
         return json.dumps(beat)
 
 
-def _files_of(dataset: Mapping[str, Any], chunks: list[Mapping[str, Any]]) -> dict[str, DataSet]:
-    """The files of each chunk: those above the chunk before, and up to its own upper end."""
+def _divide_files(dataset: Mapping[str, Any], chunks: list[Mapping[str, Any]]) -> dict[str, DataSet]:
+    """Return the files of each chunk: those above the chunk before, and up to its own upper end."""
     bins = dataset.get("size_histogram") or [dataset]
     files: dict[str, DataSet] = {}
     for chunk in chunks:
@@ -101,24 +101,24 @@ def _files_of(dataset: Mapping[str, Any], chunks: list[Mapping[str, Any]]) -> di
     return files
 
 
-def _plan_of(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {each["chunk"]: each["parameters"] for each in told["chunks"]}
+def _read_plan(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["chunk"]: each["parameters"] for each in answer["chunks"]}
 
 
-def _mark(name: str, *values: float) -> str:
+def _make_mark(name: str, *values: float) -> str:
     return f"@{' '.join([name, *(f'{value:.1f}' for value in values)])}@"
 
 
-def filled(body: str, sequence: int) -> bytes:
-    """As the load generator does, but without the swing of its rates."""
+def fill_marks(body: str, sequence: int) -> bytes:
+    """Fill in the marks as the load generator does, but without the variation of its rates."""
 
     def value(mark: re.Match[str]) -> str:
         name, *numbers = mark[1].split()
-        given = [float(each) for each in numbers]
+        values = [float(each) for each in numbers]
         match name:
             case "sequence":
                 return str(sequence)
-            case _:  # a rate or an interval, of which there is none before the first tick
-                return f"{given[0] if sequence else 0.0:.1f}"
+            case _:  # a rate or an interval; there is none before the first tick
+                return f"{values[0] if sequence else 0.0:.1f}"
 
     return re.sub(r'"@([^"]*)@"', value, body).encode()

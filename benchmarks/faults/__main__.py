@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
+from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, make_log_lines
 from benchmarks.demo.stack import StackProcess, run_process
 from benchmarks.faults.agents import UPLOADED, CopyingAgent, make_files
 from benchmarks.faults.disk import mount_disk
@@ -166,7 +166,7 @@ def _make_key(service: Service, folder: Path) -> str:
 
 def _publish_release(service: Service, key: str, seed: int) -> None:
     with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
-        client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
+        client.post("/v1/logs", content=b"".join(make_log_lines(seed))).raise_for_status()
         wait_until(lambda: all(link["release"] for link in client.get("/v1/links").json()), "a release of all links")
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from uuid import UUID
 
-from benchmarks.api.cases import DESTINATIONS, START, log_lines
+from benchmarks.api.cases import DESTINATIONS, START, make_log_lines
 
 ROWS_A_BATCH = 60
 APART = timedelta(minutes=2)
@@ -18,7 +18,7 @@ _EVERY = 6
 
 def make_batch(agent: int, number: int) -> list[bytes]:
     """Return the rows of an agent's batch, the same in every call."""
-    drawn = log_lines(1_000_000 * (agent + 1) + number, (DESTINATIONS[agent],))
+    drawn = make_log_lines(1_000_000 * (agent + 1) + number, (DESTINATIONS[agent],))
     lines = islice(drawn, agent, None, _EVERY)
     return [_move_to(line, START + (number * ROWS_A_BATCH + place) * APART) for place, line in enumerate(lines)]
 

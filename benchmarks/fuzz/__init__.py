@@ -1,1 +1,4 @@
-"""What others wrote, and any request at all: nothing of it may end in a failure of ours."""
+"""Damaged input of other programs, and arbitrary requests: none of them may cause a failure of ours.
+
+Start with `__main__`. Tests use `any_lines` of `bodies`.
+"""

@@ -1,38 +1,38 @@
-"""Importers, traces, messages of the wire and the whole API, fed with damaged input: how much, and what failed."""
+"""Feed importers, traces, messages of the wire and the entire API with damaged input: how much, and what failed."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.fuzz.readers import AT_ONCE, fed, targets
-from benchmarks.fuzz.whole_api import Extent, requested
+from benchmarks.fuzz.entire_api import Extent, request_api
+from benchmarks.fuzz.readers import BATCH_SIZE, feed_reader, list_readers
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 
 MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
 SMOKE_AT_ONCE = 20
-"""Examples that each reader is fed at the least."""
+"""Examples that each reader gets at least."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Feed all, print and write ``var/bench/fuzz.json``; 1 if anything failed."""
+    """Feed all, print and write ``var/bench/fuzz.json``; return 1 if anything failed."""
     parser = report.make_parser(__doc__)
     parser.add_argument(
-        "--minutes", type=float, help=f"for the readers, in all; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick"
+        "--minutes", type=float, help=f"for all readers together; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick"
     )
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
     usual = SMOKE_MINUTES if options.smoke else QUICK_MINUTES if options.quick else MINUTES
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
-    at_once = SMOKE_AT_ONCE if options.smoke else AT_ONCE
-    found = [*read(options.minutes or usual, options.seed, at_once), *asked(extent, seed=options.seed)]
+    batch_size = SMOKE_AT_ONCE if options.smoke else BATCH_SIZE
+    found = [*feed_readers(options.minutes or usual, options.seed, batch_size), *feed_api(extent, seed=options.seed)]
     summary = {
         "examples": sum(each.examples for each in found),
         "server_errors": sum(each.server_errors for each in found),
         "failures": sum(len(each.failures) for each in found),
     }
-    results = [each.row() for each in found]
+    results = [each.to_row() for each in found]
     report.write_report(
         "fuzz",
         quick=options.quick,
@@ -45,15 +45,19 @@ def main(argv: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
-    """``examples`` : that were read or answered; ``failures`` : the distinct ways in which that went wrong."""
+class TargetResult:
+    """The result of a target.
+
+    ``examples`` : number of inputs that were read or answered; ``failures`` : the distinct ways in which that went
+    wrong.
+    """
 
     case: str
     examples: int
     failures: Sequence[str]
     server_errors: int = 0
 
-    def row(self) -> dict[str, report.Value]:
+    def to_row(self) -> dict[str, report.Value]:
         return {
             "case": self.case,
             "examples": self.examples,
@@ -63,17 +67,17 @@ class Fed:
         }
 
 
-def read(minutes: float, seed: int, at_once: int) -> Iterator[Fed]:
-    """What each reader made of damaged input."""
-    for name, reader in targets().items():
-        yield Fed(name, *fed(reader, 60 * minutes / len(targets()), seed, at_once=at_once))
+def feed_readers(minutes: float, seed: int, batch_size: int) -> Iterator[TargetResult]:
+    """Feed each reader with damaged input; yield its result."""
+    for name, reader in list_readers().items():
+        yield TargetResult(name, *feed_reader(reader, 60 * minutes / len(list_readers()), seed, batch_size=batch_size))
 
 
-def asked(extent: Extent, *, seed: int) -> Iterator[Fed]:
-    """What the API answered, by phase of Schemathesis."""
-    for found in requested(extent, seed=seed):
+def feed_api(extent: Extent, *, seed: int) -> Iterator[TargetResult]:
+    """Send requests to the API; yield a result for each phase of Schemathesis."""
+    for found in request_api(extent, seed=seed):
         server_errors = sum(count for status, count in found.answers.items() if status >= 500)
-        yield Fed(f"API: {found.phase}", found.answers.total(), list(found.failures), server_errors)
+        yield TargetResult(f"API: {found.phase}", found.answers.total(), list(found.failures), server_errors)
 
 
 if __name__ == "__main__":

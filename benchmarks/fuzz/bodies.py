@@ -3,6 +3,6 @@
 import schemathesis
 
 
-def any_lines(_: schemathesis.SerializationContext, value: object) -> bytes:
-    """What is generated for an upload, as it is: bytes, or text."""
+def serialize_lines(_: schemathesis.SerializationContext, value: object) -> bytes:
+    """Return what is generated for an upload unchanged: bytes, or text."""
     return value if isinstance(value, bytes) else str(value).encode(errors="replace")

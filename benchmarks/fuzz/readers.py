@@ -1,4 +1,4 @@
-"""Readers of what others wrote, fed with damaged logs, traces, messages and streams."""
+"""Feed readers of other programs' output with damaged logs, traces, messages and streams."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from benchmarks.api.cases import live_enquiries, log_lines
+from benchmarks.api.cases import make_live_requests, make_log_lines
 from benchmarks.fuzz import wire
 from tradewind.connections.har import build_page_loads, decode_har
 from tradewind.errors import TradewindError
@@ -21,9 +21,9 @@ from tradewind_agent.importers import ImportContext, import_file
 from tradewind_agent.meters.power_trace import read_power_trace
 from tradewind_agent.serve.messages import RequestRefused
 
-AT_ONCE = 200
-GROUNDS = (TradewindError, ValidationError, RequestRefused)
-"""How a reader refuses."""
+BATCH_SIZE = 200
+REFUSALS = (TradewindError, ValidationError, RequestRefused)
+"""The exceptions by which a reader refuses."""
 
 Read = Callable[[bytes], object]
 
@@ -37,9 +37,9 @@ ENTRY = {
     "timings": {"send": 0, "wait": 20, "receive": 10},
 }
 GOOD: Sequence[bytes] = (
-    next(iter(log_lines(1))),
+    next(iter(make_log_lines(1))),
     json.dumps({"log": {"version": "1.2", "pages": [], "entries": [ENTRY]}}).encode(),
-    json.dumps(live_enquiries()[0]).encode(),
+    json.dumps(make_live_requests()[0]).encode(),
     *wire.GOOD,
     b"time,power_w\n0,10.0\n1,12.5\n2,11.0\n",
     b"Throughput,FileSize,P,CC,StartTime,TotalEnergy,Bandwidth,RTT\n9.1,100,2,4,1700000000,55,10,40\n",
@@ -70,8 +70,8 @@ ODD = (
 """Among them digits that are no numbers."""
 
 
-def targets() -> Mapping[str, Read]:
-    """What is read, by name; each exhausts what it reads."""
+def list_readers() -> Mapping[str, Read]:
+    """Return the readers by name; each reads its input to the end."""
 
     def importer(name: str) -> Read:
         return lambda data: list(import_file(io.BytesIO(data), format=name, context=ENDS))
@@ -79,7 +79,7 @@ def targets() -> Mapping[str, Read]:
     importers: dict[str, Read] = {f"importer {name}": importer(name) for name in ("auto", *FORMATS)}
     return {
         **importers,
-        **wire.targets(),
+        **wire.list_readers(),
         "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
         "HAR": lambda data: build_page_loads(decode_har(data)),
         "record": parse_row,
@@ -90,43 +90,43 @@ def targets() -> Mapping[str, Read]:
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """Bytes of nothing, or something good with pieces of it replaced."""
+def draw_damaged(draw: st.DrawFn) -> bytes:
+    """Draw random bytes, or good input with pieces of it replaced."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=500))
     data = draw(st.sampled_from(GOOD))
     for _ in range(draw(st.integers(1, 4))):
-        begin = draw(st.integers(0, len(data)))
-        end = min(len(data), begin + draw(st.integers(0, 12)))
-        data = data[:begin] + draw(st.sampled_from(ODD) | st.binary(max_size=8)) + data[end:]
+        first = draw(st.integers(0, len(data)))
+        end = min(len(data), first + draw(st.integers(0, 12)))
+        data = data[:first] + draw(st.sampled_from(ODD) | st.binary(max_size=8)) + data[end:]
     return data
 
 
-def fed(read: Read, for_s: float, first_seed: int, *, at_once: int = AT_ONCE) -> tuple[int, list[str]]:
-    """Examples read in that time, and how those ended that were neither read nor refused: the kind and the shortest."""
+def feed_reader(read: Read, for_s: float, first_seed: int, *, batch_size: int = BATCH_SIZE) -> tuple[int, list[str]]:
+    """Feed a reader for so long; return the number of examples, and failures that were neither reads nor refusals."""
     examples, until_s = 0, time.monotonic() + for_s
     failures: list[str] = []
     while time.monotonic() < until_s and not failures:
 
         @seed(first_seed + examples)
         @settings(
-            max_examples=at_once,
+            max_examples=batch_size,
             deadline=None,
             database=None,
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )
-        @given(damaged())
+        @given(draw_damaged())
         def once(data: bytes) -> None:
             nonlocal examples
             examples += 1
             try:
                 read(data)
-            except GROUNDS:
+            except REFUSALS:
                 return
 
         try:
             once()
-        except Exception as failure:  # noqa: BLE001 - what is looked for
+        except Exception as failure:  # noqa: BLE001 - the failures that are looked for
             failures.append(repr(failure)[:300])
     return examples, failures

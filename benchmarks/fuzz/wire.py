@@ -1,4 +1,4 @@
-"""What one process sends another, and what lies on disk between two of them."""
+"""Messages between two processes, and files that lie on disk between two of them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from zlib import crc32
 
-from benchmarks.api.cases import live_enquiries
+from benchmarks.api.cases import make_live_requests
 from services.application.transfers.journal_heartbeats import parse_entry as read_heartbeat_entry
 from services.application.transfers.stream_journal import Entry
 from tradewind.compression.codecs import Codec, CodecSetting
@@ -34,12 +34,12 @@ ENTRY = {
     "transfer": ID,
     "decision": DECISION,
     "heartbeat": HEARTBEAT,
-    "enquiry": json.dumps(live_enquiries()[0]).encode(),
+    "enquiry": json.dumps(make_live_requests()[0]).encode(),
 }
 
 
 def packed_stream() -> bytes:
-    """A whole one, of a packed block and one as it is."""
+    """Return a complete stream of a packed block and a plain one."""
     setting = CodecSetting(Codec.GZIP, 6)
     blocks = (
         Block(setting, len(PLAIN), crc32(PLAIN), pack(PLAIN, setting)),
@@ -64,40 +64,40 @@ GOOD: Sequence[bytes] = (
 )
 
 
-def targets() -> Mapping[str, Callable[[bytes], object]]:
-    """What is read, by name."""
+def list_readers() -> Mapping[str, Callable[[bytes], object]]:
+    """Return the readers by name."""
     return {
-        "packed stream": unpacked,
-        "request to serve-files": asked,
-        "answer to the engine": answered,
+        "packed stream": unpack_stream,
+        "request to serve-files": read_requests,
+        "answer to the engine": read_answer,
         "journal of parts": lambda data: read_journal(data.decode(errors="replace"), boot="boot", inode=7),
-        "entry of the heartbeats' stream": entries,
+        "entry of the heartbeats' stream": read_entries,
     }
 
 
-def unpacked(data: bytes) -> None:
-    """In two pieces, as it may come."""
+def unpack_stream(data: bytes) -> None:
+    """Unpack data that comes in two pieces."""
     unpacker = Unpacker()
-    for piece in _halves(data):
+    for piece in _split_in_half(data):
         for block in unpacker.feed(piece):
             unpacker.plain(block)
     unpacker.end()
 
 
-def asked(data: bytes) -> None:
-    """As `serve-files` is asked."""
+def read_requests(data: bytes) -> None:
+    """Read data as requests to `serve-files`."""
     requests: list[ReceivedRequest] = []
 
     def body(declared_bytes: int | None, _invited: bool) -> RequestBody:
-        return RequestBody(declared_bytes, pause=_nothing, resume=_nothing)
+        return RequestBody(declared_bytes, pause=_do_nothing, resume=_do_nothing)
 
     reader = RequestReader(max_head_bytes=8192, deliver=requests.append, make_body=body, clock=lambda: 0.0)
-    for piece in _halves(data):
+    for piece in _split_in_half(data):
         reader.feed(piece)
 
 
-class Heard:
-    """What an answer comes to."""
+class AnswerCollector:
+    """Collects an answer."""
 
     def __init__(self) -> None:
         self.body_bytes = 0
@@ -114,16 +114,16 @@ class Heard:
         pass
 
 
-def answered(data: bytes) -> None:
-    """As the engine is answered: in two pieces, then the connection ends."""
-    reader = ResponseReader(Heard())
-    for piece in _halves(data):
+def read_answer(data: bytes) -> None:
+    """Read data as an answer to the engine: in two pieces, then the connection ends."""
+    reader = ResponseReader(AnswerCollector())
+    for piece in _split_in_half(data):
         reader.feed(memoryview(piece))
     reader.eof()
 
 
-def entries(data: bytes) -> None:
-    """Each field of an entry in turn is something else; the last refusal counts."""
+def read_entries(data: bytes) -> None:
+    """Replace each field of an entry in turn; the last refusal counts."""
     refused: Exception | None = None
     for field in ENTRY:
         try:
@@ -134,9 +134,9 @@ def entries(data: bytes) -> None:
         raise refused
 
 
-def _halves(data: bytes) -> tuple[bytes, bytes]:
+def _split_in_half(data: bytes) -> tuple[bytes, bytes]:
     return data[: len(data) // 2], data[len(data) // 2 :]
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

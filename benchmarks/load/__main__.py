@@ -22,7 +22,7 @@ import httpx
 import psutil
 
 from benchmarks.api.app import ECHO, ECHO_REDIS, REALLY_ANSWERED
-from benchmarks.api.cases import log_lines
+from benchmarks.api.cases import make_log_lines
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
 from benchmarks.faults.waiting import wait_until
 from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site_name
@@ -186,7 +186,7 @@ def run_service_with_releases(
             key = ensure_first_key(parts, folder / "key")
         with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
             named = [site_name(number, sites) for number in range(sites)]
-            client.post("/v1/logs", content=b"".join(log_lines(seed, named))).raise_for_status()
+            client.post("/v1/logs", content=b"".join(make_log_lines(seed, named))).raise_for_status()
             wait_until(
                 lambda: _count_released(client) == sites, "a release of all links", patience_s=RELEASE_PATIENCE_S
             )
@@ -239,7 +239,7 @@ def run_on_echo(service: Service, key: str, agents: int, scale: LoadScale) -> di
         service.kill(part)
     command = list_commands(replace(service.settings, api_workers=1))[API]
     service.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
-    service.replacements = {API: [*command, "--app=benchmarks.api.app:app"]}
+    service.replacements = {API: [*command, "--app=benchmarks.api.app:make_app"]}
     service.bring_back(API)
     warm_s = scale.echo_warm_s + REALLY_ANSWERED * scale.fast_tick_s
     found, _ = run_crowd(

@@ -22,8 +22,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from benchmarks.api.cases import FAMILIES, ROWS_A_FAMILY, live_enquiries, log_lines
-from benchmarks.api.live_transfers import TICK_S, ObedientTransfer, filled
+from benchmarks.api.cases import FAMILIES, ROWS_A_FAMILY, make_live_requests, make_log_lines
+from benchmarks.api.live_transfers import TICK_S, ObedientTransfer, fill_marks
 from benchmarks.load.connection import Connection, ConnectionBroken, make_post
 
 RECOMMEND, HEARTBEAT, COMPLETE, UPLOAD = "recommend", "heartbeat", "complete", "upload"
@@ -90,7 +90,7 @@ class SimulatedAgent:
         self._crowd = crowd
         self._draw = random.Random(number)
         self._connection = Connection(crowd.host, crowd.port)
-        requests = live_enquiries()
+        requests = make_live_requests()
         self._site = site_name(number, crowd.sites)
         self._request = requests[number % len(requests)] | {"destination": self._site}
         self._request_body = json.dumps(self._request).encode()
@@ -115,14 +115,14 @@ class SimulatedAgent:
         if status != 200:
             return due_s + TICK_S
         transfer = ObedientTransfer(self._request, json.loads(answer))
-        body = transfer.goes_on().body
+        body = transfer.to_live_transfer().body
         for sequence in range(ticks):
             due_s += crowd.fast_tick_s if sequence < crowd.fast_ticks else TICK_S
-            request = crowd.request(HEARTBEAT, filled(body, sequence), transfer_id=transfer.id)
+            request = crowd.request(HEARTBEAT, fill_marks(body, sequence), transfer_id=transfer.id)
             status, answer = await self._send_when_due(HEARTBEAT, request, due_s)
             if status == 200 and (summarise_times := json.loads(answer)).get("changed", True):
                 transfer.obey(summarise_times)
-                body = transfer.goes_on().body
+                body = transfer.to_live_transfer().body
         due_s += TICK_S
         if COMPLETE in crowd.routes:
             completion = crowd.request(COMPLETE, self._record(transfer.id), transfer_id=transfer.id)
@@ -172,7 +172,7 @@ class SimulatedAgent:
 
     def _draw_rows(self, count: int) -> Sequence[bytes]:
         """Return rows that no agent has uploaded yet."""
-        drawn = log_lines(self._draw.getrandbits(48), (self._site,))
+        drawn = make_log_lines(self._draw.getrandbits(48), (self._site,))
         first = self._draw.randrange(ROWS_A_LINK - count)
         return list(islice(drawn, first, first + count))
 

@@ -1,6 +1,7 @@
-"""What was expected of the sample's tuned transfers: as if the first heartbeat of each had come to this service.
+"""Store what was expected of the sample's tuned transfers: as if their first heartbeats had come to this service.
 
-They are told by their ends alone, which carry nothing of it, so this goes past the API into the sample's own database.
+Only their ends are reported, which carry nothing of it, so this bypasses the API and writes to the sample's own
+database.
 """
 
 from collections.abc import Sequence
@@ -8,27 +9,27 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from benchmarks.sample.behind import Behind
+from benchmarks.sample.service_parts import OpenParts
 from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import ExpectedOutcome
 
 
-class Offered(NamedTuple):
-    """An enquiry, and the recommendation that answered it, as JSON."""
+class AnsweredRequest(NamedTuple):
+    """A request, and the recommendation that answered it, as JSON."""
 
     enquiry: dict[str, Any]
     answer: dict[str, Any]
 
 
-def tell_expectations(behind: Behind, offers: Sequence[Offered]) -> None:
-    """Keep each offer beside the transfer of its id, which is known already."""
+def store_expectations(behind: OpenParts, offers: Sequence[AnsweredRequest]) -> None:
+    """Store each recommendation with the transfer of its id, which is known already."""
     with behind() as (parts, tenant_id), parts.store.unit_of_work(tenant_id) as uow:
-        uow.journal.note([_news(each, parts.clock.now()) for each in offers])
+        uow.journal.note([_make_news(each, parts.clock.now()) for each in offers])
         uow.commit()
 
 
-def _news(offer: Offered, now: datetime) -> TransferNews:
+def _make_news(offer: AnsweredRequest, now: datetime) -> TransferNews:
     return TransferNews(
         transfer_id=UUID(offer.answer["transfer_id"]),
         workload=Workload.asked(RecommendRequest.model_validate(offer.enquiry)),

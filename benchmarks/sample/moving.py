@@ -1,7 +1,8 @@
-"""The part of the recording that runs on the receiver's host: ``python -m benchmarks.sample.moving NAME URL OUTPUT``.
+"""Run the part of the recording that belongs on the receiver's host: ``python -m benchmarks.sample.moving NAME URL
+OUTPUT``.
 
-``NAME`` is a recording, of which every transfer is appended to ``OUTPUT`` as a log row, or the number of a tuned
-transfer, of which the whole completion is.
+``NAME`` is a recording, whose transfers are appended to ``OUTPUT`` as log rows, or the number of a tuned transfer,
+whose entire completion is appended.
 """
 
 import json
@@ -13,7 +14,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.sample.recordings import RECORDINGS, SOURCE, TUNED_TRANSFERS, Recording, Setting, Site, TunedTransfer
+from benchmarks.sample.recordings import (
+    RECORDINGS,
+    SOURCE,
+    TUNED_TRANSFERS,
+    SampleRecording,
+    Setting,
+    Site,
+    TunedTransfer,
+)
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.sla.kinds import Sla
 from tradewind.wire.heartbeats import Completion
@@ -34,30 +43,32 @@ def main(arguments: Sequence[str]) -> int:
         if name in RECORDINGS:
             _record(RECORDINGS[name], name, address, Path(folder), log.write)
         else:
-            log.write(_tuned(TUNED_TRANSFERS[int(name)], address, Path(folder)))
+            log.write(_complete_tuned(TUNED_TRANSFERS[int(name)], address, Path(folder)))
     return 0
 
 
-def _record(recording: Recording, name: str, address: str, folder: Path, write: Callable[[bytes], object]) -> None:
+def _record(
+    recording: SampleRecording, name: str, address: str, folder: Path, write: Callable[[bytes], object]
+) -> None:
     order = list(recording.settings) * recording.repeats
-    random.Random(SEED).shuffle(order)  # so that slow times of the machine hit no setting alone
+    random.Random(SEED).shuffle(order)  # slow times of the machine then affect no setting alone
     for number, setting in enumerate(order):
         received = folder / str(number)
-        row = _moved_by_tool if recording.mover != "tradewind" else _moved
+        row = _log_row_of_tool if recording.mover != "tradewind" else _log_row_of_copy
         write(row(recording, address, setting, received))
         shutil.rmtree(received, ignore_errors=True)
         sys.stdout.write(f"{name} {number + 1}/{len(order)} {setting}\n")
         sys.stdout.flush()
 
 
-def _moved(recording: Recording, address: str, setting: Setting, received: Path) -> bytes:
+def _log_row_of_copy(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
     cc, p, pp = setting
     by_hand = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
-    (record,) = _copied(recording.site, address, received, MAX_THROUGHPUT, by_hand=by_hand).records
+    (record,) = _copy(recording.site, address, received, MAX_THROUGHPUT, by_hand=by_hand).records
     return WireRecord.from_domain(record).to_line()
 
 
-def _copied(
+def _copy(
     site: Site, address: str, received: Path, sla: Sla, *, by_hand: Parameters = UNKNOWN_PARAMETERS
 ) -> CopyReport:
     options = CopyOptions(
@@ -73,19 +84,19 @@ def _copied(
     return copy_files([address], str(received), options=options, meter=HostMeter.of_this_host())
 
 
-def _moved_by_tool(recording: Recording, address: str, setting: Setting, received: Path) -> bytes:
+def _log_row_of_tool(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
     cc, p, _ = setting
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", "--mover", recording.mover, address]
     command += [str(received), "--concurrency", str(cc), "--parallelism", str(p), "--no-tune", "--json", "--quiet"]
     command += ["--source", SOURCE, "--destination", recording.site.name, "--rtt", f"{recording.site.path.rtt_s}s"]
     command += ["--bandwidth", f"{recording.site.path.rate_bps / 1e6:g}Mbps"]
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    (record,) = json.loads(told)["records"]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    (record,) = json.loads(output)["records"]
     return WireRecord.model_validate(record).to_line()
 
 
-def _tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
-    report = _copied(transfer.site, address, folder / "received", parse_sla(transfer.sla))
+def _complete_tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
+    report = _copy(transfer.site, address, folder / "received", parse_sla(transfer.sla))
     completion = Completion(
         records=tuple(WireRecord.from_domain(record) for record in report.records),
         heartbeats=tuple(tick.to_spooled() for tick in report.timeline),

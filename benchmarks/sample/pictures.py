@@ -19,7 +19,7 @@ CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "-
 PASSWORD = "a password for pictures"
 PATIENCE_MS = 60_000
 DRAWN_MS = 1_500
-"""What a chart takes to be drawn; nothing tells when one in three dimensions is."""
+"""Time that a chart takes to be drawn; there is no signal when one in three dimensions is."""
 
 CLUSTER = "Surface and tiers"
 QUERY = """\
@@ -53,35 +53,35 @@ def main() -> int:
 
 
 def take_all(page: Page) -> None:
-    """Every picture, as a provider and then an analyst would come by the pages."""
-    _kept(page, "overview", "/admin")
+    """Take every picture, in the order in which a provider and then an analyst would visit the pages."""
+    _take_picture(page, "overview", "/admin")
     page.goto("/admin/transfers")
     page.get_by_role("row").filter(has_text="throughput").filter(has_text="sample-continent").get_by_role(
         "link"
     ).first.click()
-    _kept(page, "transfer")
+    _take_picture(page, "transfer")
     page.goto("/admin/links")
     page.get_by_role("row").filter(has_text="sample-ocean").get_by_role("link").first.click()
     page.get_by_role("link", name=CLUSTER).last.click()
-    _kept(page, "cluster")
+    _take_picture(page, "cluster")
     for name in ("links", "transfers", "tiers", "usage", "logs"):
-        _kept(page, name, f"/admin/{name}")
+        _take_picture(page, name, f"/admin/{name}")
     page.goto("/admin/price-books")
     page.get_by_role("link", name="Sample prices").first.click()
-    _kept(page, "price-book")
+    _take_picture(page, "price-book")
     page.goto("/admin/price-books")
     page.get_by_role("button", name="Draft a copy of Sample prices").click()
-    _dearer(page)
+    _raise_prices(page)
     page.locator("#what-if").screenshot(path=FOLDER / "what-if.png")
     page.goto("/admin/sql")
     page.get_by_label("Query").fill(QUERY)
     page.get_by_role("button", name="Run").click()
     page.locator("#answer").wait_for()
-    _kept(page, "sql")
+    _take_picture(page, "sql")
 
 
-def _dearer(page: Page) -> None:
-    """Another base price for all tiers of the link shown, and what a kWh costs the provider."""
+def _raise_prices(page: Page) -> None:
+    """Set another base price for all tiers of the link shown, and the provider's cost of a kWh."""
     together = page.locator("form").filter(has=page.get_by_role("button", name="Set all"))
     for label, price in (("Base", "0.02"), ("per GB", "0.030"), ("per kWh", "0.25"), ("Margin, %", "30")):
         together.get_by_label(label).fill(price)
@@ -105,7 +105,7 @@ def _sign_in(page: Page, password: str) -> None:
     page.get_by_role("heading", name="Overview").wait_for()
 
 
-def _kept(page: Page, name: str, address: str | None = None) -> None:
+def _take_picture(page: Page, name: str, address: str | None = None) -> None:
     if address is not None:
         page.goto(address)
     page.wait_for_load_state("load")

@@ -1,6 +1,6 @@
-"""Prices and quotes of the sample: as if its book had been in force, and each transfer had asked what it costs.
+"""Make prices and quotes of the sample, as if its book had been current and each transfer had asked for its price.
 
-No call of the API begins a book in the past or tells of an old request, so this goes past it, into the sample's own
+The API neither starts a book in the past nor stores an old request, so this bypasses it and writes to the sample's own
 database, through the same use cases. Keys, book and notice say that it is sample data.
 """
 
@@ -14,7 +14,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID
 
-from benchmarks.sample.behind import Behind
+from benchmarks.sample.service_parts import OpenParts
 from services.api.routes.recommend import to_transfer_request
 from services.application.access.authenticate import Scope, new_secret
 from services.application.access.keys import create_key
@@ -42,7 +42,7 @@ PRICES = {
 }
 OTHER_PRICE = _model("0.01", "0.020", "0.25", "0.20")
 
-AGREEMENTS: Sequence[dict[str, Any]] = (
+SLAS: Sequence[dict[str, Any]] = (
     {"kind": "max_throughput"},
     {"kind": "min_energy"},
     {"kind": "throughput_at_least", "fraction": 0.6},
@@ -50,16 +50,18 @@ AGREEMENTS: Sequence[dict[str, Any]] = (
     {"kind": "energy_efficiency"},
     {"kind": "throughput_at_least", "fraction": 0.9},
 )
-"""What the transfers ask for in turn."""
+"""The SLAs of the transfers, in turn."""
 
 
-def price_and_quote(behind: Behind, logged: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """Publish a book that begins with the first of the logged transfers, and quote them; tiers priced, quotes made."""
+def price_and_quote(behind: OpenParts, logged: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Publish a book that starts with the first of the logged transfers, and quote them; return the tiers priced and
+    quotes made.
+    """
     with behind() as (parts, tenant_id):
-        begins_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
-        priced = _publish(parts, tenant_id, Standing(begins_at))
+        starts_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
+        priced = _publish_book(parts, tenant_id, FixedClock(starts_at))
         with closing(asyncio.new_event_loop()) as loop:
-            quotes = loop.run_until_complete(_quotes(parts, tenant_id, logged))
+            quotes = loop.run_until_complete(_make_quotes(parts, tenant_id, logged))
         with parts.store.unit_of_work(tenant_id) as uow:
             uow.quotes.add(quotes)
             uow.commit()
@@ -67,8 +69,8 @@ def price_and_quote(behind: Behind, logged: Sequence[dict[str, Any]]) -> tuple[i
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A clock that stands still: no book begins in the past, but the sample's was published then."""
+class FixedClock:
+    """A clock that stands still: no book starts in the past, but the sample's was published then."""
 
     at: datetime
 
@@ -76,7 +78,7 @@ class Standing:
         return self.at
 
 
-def _publish(parts: Container, tenant_id: UUID, clock: Standing) -> int:
+def _publish_book(parts: Container, tenant_id: UUID, clock: FixedClock) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
         release = uow.releases.current()
         assert release is not None, "it was waited for"
@@ -94,13 +96,13 @@ def _publish(parts: Container, tenant_id: UUID, clock: Standing) -> int:
     return len(prices)
 
 
-async def _quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, Any]]) -> Sequence[StoredQuote]:
-    """An offer for each transfer at the time of its begin, by the key of its receiver; those that have a price."""
+async def _make_quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, Any]]) -> Sequence[StoredQuote]:
+    """Return a quote for each transfer at the time of its start, by the key of its receiver, where it has a price."""
     keys: dict[str, UUID] = {}
     found = []
-    for row, sla in zip(logged, cycle(AGREEMENTS), strict=False):
+    for row, sla in zip(logged, cycle(SLAS), strict=False):
         transfer_id = UUID(row["transfer_id"])
-        enquiry = to_transfer_request(_asked(row, sla))
+        enquiry = to_transfer_request(_make_request(row, sla))
         offer = await answer_request(
             enquiry,
             tenant_id,
@@ -110,15 +112,15 @@ async def _quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, 
             new_transfer_id=lambda each=transfer_id: each,  # type: ignore[misc]
         )
         site = row["destination"]
-        keys[site] = keys.get(site) or _key(parts, tenant_id, f"mover at {site}")
+        keys[site] = keys.get(site) or _make_key(parts, tenant_id, f"mover at {site}")
         quote = StoredQuote.of(offer, enquiry, key_id=keys[site], at=datetime.fromisoformat(row["started_at"]))
         if quote is not None and quote.amount is not None:
             found.append(quote)
     return found
 
 
-def _asked(row: dict[str, Any], sla: dict[str, Any]) -> RecommendRequest:
-    """What would have been asked before the transfer of a row."""
+def _make_request(row: dict[str, Any], sla: dict[str, Any]) -> RecommendRequest:
+    """Return the request that would have come before the transfer of a row."""
     path = {name: row["path"][name] for name in ("bandwidth_bps", "rtt_s") if name in row.get("path", {})}
     dataset = {name: row["dataset"][name] for name in ("file_count", "total_bytes")}
     return RecommendRequest.model_validate(
@@ -133,6 +135,6 @@ def _asked(row: dict[str, Any], sla: dict[str, Any]) -> RecommendRequest:
     )
 
 
-def _key(parts: Container, tenant_id: UUID, name: str) -> UUID:
+def _make_key(parts: Container, tenant_id: UUID, name: str) -> UUID:
     with parts.store.unit_of_work(tenant_id) as uow:
         return create_key(NewKey(name=name, scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock).id

@@ -1,8 +1,8 @@
 """Record the transfers of the sample data: ``python -m benchmarks.sample.record [NAME …]``.
 
 Our agent, or rclone started by it, moves files from our own server over an emulated path of the testbed, with real TCP
-between network namespaces; needs what the testbed needs. About a quarter of an hour. What is in the repository was
-recorded so, on a machine of two cores that had other work beside it.
+between network namespaces; it needs what the testbed needs, and about a quarter of an hour. The records in the
+repository were made by it, on a machine of two cores that had other work at the same time.
 """
 
 import argparse
@@ -36,22 +36,24 @@ def main() -> int:
     names = [*RECORDINGS, TUNED.stem]
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--seed", type=int, default=17)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    wanted = asked.names or names
+    selected = options.names or names
     for name in RECORDINGS:
-        if name in wanted:
+        if name in selected:
             recording = RECORDINGS[name]
-            _moved(name, recording.site, recording.files, recording.count, FOLDER / f"{name}.ndjson", seed=asked.seed)
-    if TUNED.stem in wanted:
+            _record_to(
+                name, recording.site, recording.files, recording.count, FOLDER / f"{name}.ndjson", seed=options.seed
+            )
+    if TUNED.stem in selected:
         TUNED.unlink(missing_ok=True)
         for number, transfer in enumerate(TUNED_TRANSFERS):
-            _moved(str(number), transfer.site, TUNED_FILES, TUNED_COUNT, TUNED, seed=asked.seed + number)
+            _record_to(str(number), transfer.site, TUNED_FILES, TUNED_COUNT, TUNED, seed=options.seed + number)
     return 0
 
 
-def _moved(name: str, site: Site, files: FileClass, count: int, to: Path, *, seed: int) -> None:
-    """Have one recording, or one tuned transfer, appended to ``to``."""
+def _record_to(name: str, site: Site, files: FileClass, count: int, to: Path, *, seed: int) -> None:
+    """Append one recording, or one tuned transfer, to ``to``."""
     then = None if name in RECORDINGS else TUNED_TRANSFERS[int(name)].then
     with tempfile.TemporaryDirectory() as work:
         if name in RECORDINGS:
@@ -66,8 +68,8 @@ def _moved(name: str, site: Site, files: FileClass, count: int, to: Path, *, see
             private = {f"XDG_{each}_HOME={work}" for each in ("CONFIG", "STATE", "CACHE")}
             command = ["env", *sorted(private), f"HOME={work}", f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"]
             moving = [*PYTHON, "benchmarks.sample.moving", name, f"{url}set/", to]
-            told = bed.run(bed.clients[0], [*command, *map(str, moving)], timeout_s=PATIENCE_S)
-            sys.stdout.write(told)
+            output = bed.run(bed.clients[0], [*command, *map(str, moving)], timeout_s=PATIENCE_S)
+            sys.stdout.write(output)
             sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""What the sample data are recorded of: paths, files and settings."""
+"""The paths, files and settings that the sample data are recorded with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ OCEAN = Site(name="sample-ocean", path=PathSpec(rate_bps=50e6, rtt_s=0.150, loss
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recording:
+class SampleRecording:
     """Transfers of files of one class to one site, each setting ``repeats`` times."""
 
     site: Site
@@ -50,15 +50,17 @@ class Recording:
     repeats: int = 3
 
 
-RECORDINGS: Mapping[str, Recording] = MappingProxyType(
+RECORDINGS: Mapping[str, SampleRecording] = MappingProxyType(
     {
-        "metro-pages": Recording(site=METRO, files=PAGES, count=60, settings=PAGE_SETTINGS),
-        "metro-photos": Recording(site=METRO, files=PHOTOS, count=10, settings=PHOTO_SETTINGS),
-        "continent-pages": Recording(site=CONTINENT, files=PAGES, count=60, settings=PAGE_SETTINGS),
-        "continent-archives": Recording(site=CONTINENT, files=ARCHIVES, count=3, settings=ARCHIVE_SETTINGS),
-        "continent-rclone": Recording(site=CONTINENT, files=PHOTOS, count=10, settings=RCLONE_SETTINGS, mover="rclone"),
-        "ocean-pages": Recording(site=OCEAN, files=PAGES, count=60, settings=PAGE_SETTINGS),
-        "ocean-photos": Recording(site=OCEAN, files=PHOTOS, count=8, settings=PHOTO_SETTINGS),
+        "metro-pages": SampleRecording(site=METRO, files=PAGES, count=60, settings=PAGE_SETTINGS),
+        "metro-photos": SampleRecording(site=METRO, files=PHOTOS, count=10, settings=PHOTO_SETTINGS),
+        "continent-pages": SampleRecording(site=CONTINENT, files=PAGES, count=60, settings=PAGE_SETTINGS),
+        "continent-archives": SampleRecording(site=CONTINENT, files=ARCHIVES, count=3, settings=ARCHIVE_SETTINGS),
+        "continent-rclone": SampleRecording(
+            site=CONTINENT, files=PHOTOS, count=10, settings=RCLONE_SETTINGS, mover="rclone"
+        ),
+        "ocean-pages": SampleRecording(site=OCEAN, files=PAGES, count=60, settings=PAGE_SETTINGS),
+        "ocean-photos": SampleRecording(site=OCEAN, files=PHOTOS, count=8, settings=PHOTO_SETTINGS),
     }
 )
 

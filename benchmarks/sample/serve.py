@@ -1,7 +1,7 @@
-"""``./run serve --sample``: the whole service, on data of its own: the project's recorded transfers.
+"""Run ``./run serve --sample``: the complete service, on data of its own: the project's recorded transfers.
 
-The data are in ``sample`` below the usual folder, with databases of their own, so that nothing of it can be mistaken
-for a tenant's transfers; removing that folder removes the sample.
+The data are in ``sample`` below the usual folder, with databases of their own, so that they cannot be mistaken for a
+tenant's transfers; removing that folder removes the sample.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.sample.rows import shift_days
+from benchmarks.sample.rows import count_shift_days
 from benchmarks.support.report import ROOT
 from services import serve
 from services.embedded.keeper import end_with_parent
@@ -26,15 +26,15 @@ PATIENCE_S = 10.0
 
 
 def main() -> int:
-    """Serve; return what `services.run_service` does."""
+    """Serve; return the exit code of `services.serve`."""
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
-        folder = own_folder(settings)
+        folder = make_own_folder(settings)
     except InvalidValue as error:
         sys.stderr.write(f"serve: {error}\n")
         return 2
-    days = kept_shift(folder)
-    os.environ |= {"TRADEWIND_DATA": str(folder), "TRADEWIND_NOTICE": notice(days), "PYTHONUNBUFFERED": "1"}
+    days = find_or_store_shift(folder)
+    os.environ |= {"TRADEWIND_DATA": str(folder), "TRADEWIND_NOTICE": format_notice(days), "PYTHONUNBUFFERED": "1"}
     parent = os.getpid()
     address = f"http://{settings.host}:{settings.port}"
     filling = subprocess.Popen(
@@ -52,12 +52,12 @@ def main() -> int:
             filling.wait(PATIENCE_S)
 
 
-def own_folder(settings: Settings) -> Path:
-    """The folder of the sample's data, made if need be.
+def make_own_folder(settings: Settings) -> Path:
+    """Return the folder of the sample's data; make it if it is missing.
 
     Raises
     ------
-    InvalidValue : databases are given: sample data would be mixed with what is in them; or no folder can be made.
+    InvalidValue : databases are set: sample data would be mixed with what is in them; or the folder cannot be made.
     """
     for variable, value in (("DATABASE_URL", settings.database_url), ("REDIS_URL", settings.redis_url)):
         if value is not None:
@@ -70,18 +70,18 @@ def own_folder(settings: Settings) -> Path:
     return folder
 
 
-def kept_shift(folder: Path) -> int:
-    """By how many days times are moved: decided when the sample is first served, and kept."""
-    kept = folder / SHIFT
+def find_or_store_shift(folder: Path) -> int:
+    """Return by how many days times are moved: decided when the sample is first served, and stored."""
+    file = folder / SHIFT
     with suppress(FileNotFoundError, ValueError):
-        return int(kept.read_text(encoding="ascii"))
-    days = shift_days()
-    kept.write_text(f"{days}\n", encoding="ascii")
+        return int(file.read_text(encoding="ascii"))
+    days = count_shift_days()
+    file.write_text(f"{days}\n", encoding="ascii")
     return days
 
 
-def notice(days: int) -> str:
-    """What every page says."""
+def format_notice(days: int) -> str:
+    """Return the notice of every page."""
     when = "at the times of their recording" if not days else f"their times moved by {days} days"
     return (
         f"Sample data: transfers that the project recorded on emulated paths, {when}. Energy is a model's, and "

@@ -1,4 +1,4 @@
-"""A whole refresh of stored rows by the service's own workers, and one after new logs on a few of their links."""
+"""Measure a full refresh of stored rows by the service's own workers, and one after new logs on a few links."""
 
 import json
 import random
@@ -13,8 +13,8 @@ from uuid import UUID
 import psutil
 
 from benchmarks.pipeline import growth_exponent, workers
-from benchmarks.scale.costs import kept_bytes
-from benchmarks.scale.stored import Size, Stored, add_new_logs, kept_as, stored
+from benchmarks.scale.costs import measure_stored_bytes
+from benchmarks.scale.stored_logs import Size, StoredLogs, add_new_logs, name_stored, open_stored_logs
 from benchmarks.support.processes import measure_cpu_s, read_peak_rss_mb
 from benchmarks.support.report import DIRTY, UNKNOWN, Value, read_commit
 from benchmarks.support.stored_database import print_now
@@ -24,68 +24,69 @@ from services.embedded.valkey import EmbeddedValkey
 from services.processes import NICENESS
 
 POLL_S = 0.2
-TELL_EVERY_S = 60.0
+REPORT_EVERY_S = 60.0
 NEW_LOGS_ON = 0.02
-"""Of the links, for the refresh after new logs; and each of them gets a hundredth of its rows anew."""
+"""Share of the links that get new logs, each as many rows as a hundredth of its own."""
 NEW_ROWS = 0.01
 AT_ONCE = {"TRADEWIND_REFRESH_INTERVAL_S": "0"}
-"""Else the second refresh would wait for five minutes since the first."""
+"""Otherwise the second refresh would wait for five minutes since the first."""
 
 Figures = dict[str, Value]
 
 
-def measured(
+def measure_growth(
     size: Size, *, seed: int, patience_s: float, folder: Path, niceness: Mapping[str, int] = NICENESS
 ) -> tuple[Figures, Figures | None]:
-    """The figures of a whole refresh and of one after new logs; kept, so that a run that broke off goes on.
+    """Return the figures of a full refresh and of one after new logs; they are stored, so that an interrupted run
+    continues.
 
-    The second are absent where the first was not done in time. ``folder`` : where they and the rows are kept.
+    The second are absent where the first was not done in time. ``folder`` : where they and the rows are stored.
     """
-    kept = folder / f"{kept_as(size, seed)}.json"
-    if (found := kept_figures(kept, of=read_commit())) is not None:
-        print_now(f"{size}: measured before, see {kept}")
+    file = folder / f"{name_stored(size, seed)}.json"
+    if (found := read_stored_figures(file, of=read_commit())) is not None:
+        print_now(f"{size}: measured before, see {file}")
         return found["whole"], found["new_logs"]
     with (
-        stored(size, seed=seed, folder=folder) as data,
+        open_stored_logs(size, seed=seed, folder=folder) as data,
         EmbeddedValkey.temporary() as valkey,
         build_container(database_url=data.database_url, redis_url=valkey.url()) as parts,
         workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
     ):
-        watch = Watch(worker, psutil.Process(data.server.process_id))
+        watch = CostWatch(worker, psutil.Process(data.server.process_id))
         full: Figures = {"case": f"{size.links} links", "rows": size.rows}
-        full |= refreshed(parts, data, watch, patience_s) | kept_bytes(data)
+        full |= run_refresh(parts, data, watch, patience_s) | measure_stored_bytes(data)
         new_logs: Figures | None = None
         if full["done"] == 1.0:
             print_now(f"{size}: {full['seconds']:.0f} s")
-            links = some_links(data, seed)
+            links = pick_links(data, seed)
             add_new_logs(data, links, max(round(size.rows / size.links * NEW_ROWS), 1) * len(links), seed=seed + 1)
-            watch = Watch(worker, psutil.Process(data.server.process_id))
+            watch = CostWatch(worker, psutil.Process(data.server.process_id))
             new_logs = {"case": f"new logs on {len(links)} of {size.links} links", "rows": size.rows}
-            new_logs |= refreshed(parts, data, watch, patience_s)
+            new_logs |= run_refresh(parts, data, watch, patience_s)
     if full["done"] == 1.0:
-        kept.write_text(json.dumps({"commit": read_commit(), "whole": full, "new_logs": new_logs}), encoding="utf-8")
+        file.write_text(json.dumps({"commit": read_commit(), "whole": full, "new_logs": new_logs}), encoding="utf-8")
     return full, new_logs
 
 
-def kept_figures(file: Path, *, of: str) -> Mapping[str, Any] | None:
-    """Figures of exactly this commit; a tree with changes may have any, and is measured anew."""
+def read_stored_figures(file: Path, *, of: str) -> Mapping[str, Any] | None:
+    """Return figures of exactly this commit; a tree with changes may have any, and is measured again."""
     if not file.exists() or of == UNKNOWN or of.endswith(DIRTY):
         return None
     found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found if found["commit"] == of else None
 
 
-def some_links(data: Stored, seed: int) -> Sequence[UUID]:
+def pick_links(data: StoredLogs, seed: int) -> Sequence[UUID]:
     return random.Random(seed).sample(list(data.link_ids), max(round(len(data.link_ids) * NEW_LOGS_ON), 1))
 
 
 @dataclass
-class Watch:
-    """What the workers and the database cost from now on."""
+class CostWatch:
+    """Measures what the workers and the database cost from now on."""
 
     worker: psutil.Process
     database: psutil.Process
-    began: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
     peak_rss_mb: float = 0.0
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.started
 
     def figures(self) -> Figures:
         self.look()
@@ -110,13 +111,13 @@ class Watch:
         }
 
 
-def refreshed(parts: Container, data: Stored, watch: Watch, patience_s: float) -> Figures:
-    """Ask for a refresh as an upload does, and wait for its release, or for as long as there is patience."""
+def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s: float) -> Figures:
+    """Request a refresh as an upload does, and wait for its release within the patience."""
     with parts.store.unit_of_work(data.tenant_id) as uow:
         before = uow.releases.current()
         uow.publish(RefreshModels(data.tenant_id))
         uow.commit()
-    told = time.monotonic()
+    reported_s = time.monotonic()
     while watch.seconds < patience_s:
         with parts.store.unit_of_work(data.tenant_id) as uow:
             if (release_id := uow.releases.current()) != before:
@@ -124,27 +125,27 @@ def refreshed(parts: Container, data: Stored, watch: Watch, patience_s: float) -
                 figures = watch.figures()
                 release = uow.releases.get(release_id)
                 return figures | {"done": 1.0, "clusters": release.clusters, **release.gate}
-            if time.monotonic() - told > TELL_EVERY_S:
-                told = time.monotonic()
+            if time.monotonic() - reported_s > REPORT_EVERY_S:
+                reported_s = time.monotonic()
                 watch.look()
-                print_now(f"{progress(uow)} links fitted in {watch.seconds:.0f} s")
+                print_now(f"{read_progress(uow)} links fitted in {watch.seconds:.0f} s")
         time.sleep(POLL_S)
     with parts.store.unit_of_work(data.tenant_id) as uow:
-        done, total = progress(uow)
+        done, total = read_progress(uow)
     return watch.figures() | {"done": done / total if total else 0.0}
 
 
-def progress(uow: Any) -> tuple[int, int]:
-    """Of the release that is being built: links that are fitted, and all."""
+def read_progress(uow: Any) -> tuple[int, int]:
+    """Return the links of the release being built that are fitted, and all."""
     release_id = uow.release_work.building()
     return (0, 0) if release_id is None else tuple(uow.release_work.progress(release_id))
 
 
-def summary(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:
-    """Growth is the exponent b of seconds = a · rows^b, over the sizes that were done in time.
+def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:
+    """Return the figures. Growth is the exponent b of seconds = a · rows^b, over the sizes that were done in time.
 
-    ``incremental_share`` : of the largest of them, what a refresh after new logs on 2 % of the links took of a whole
-    one; in processor time, too, which other programs of the machine touch less.
+    ``incremental_share`` : share of a full refresh that one after new logs on 2 % of the links took, for the largest
+    size; also in processor time, which other programs of the machine affect less.
     """
     done = [(each, later) for each, later in zip(full, new_logs, strict=True) if later is not None]
     if not done:

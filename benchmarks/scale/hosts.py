@@ -1,8 +1,8 @@
-"""Workers on several hosts share the links of a release, and finish it when one of them is cut off in the middle.
+"""Let workers on several hosts share the links of a release, and finish it when one is cut off in the middle.
 
 Each host is a network namespace with a worker process of its own, which reaches PostgreSQL and Valkey over TCP, by a
-link that this machine's kernel carries. Once a third of the links is fitted, the link of one host goes down: nobody
-tells the service, and its worker goes on with the fit that it has begun.
+link that this machine's kernel carries. Once a third of the links is fitted, the link of one host goes down: the
+service gets no notice, and the worker continues with its fit.
 """
 
 import json
@@ -51,18 +51,18 @@ class Layout:
 LAYOUT = Layout(hosts=3, links=24, rows_a_link=1_000, sweep_s=15.0)
 SMALLEST_LAYOUT = Layout(hosts=2, links=4, rows_a_link=200, sweep_s=2.0)
 CUT_AT = 1 / 3
-"""Of the links, when they are fitted."""
+"""Share of the links that are fitted before the cut."""
 PATIENCE_S = 1_200.0
 POLL_S = 0.1
 
 LOGIN_RULES = (
     "local all all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\nhost all all 198.18.0.0/15 scram-sha-256\n"
 )
-"""Of PostgreSQL; 198.18.0.0/15 are the addresses set aside for benchmarks (RFC 2544)."""
+"""PostgreSQL's rules; 198.18.0.0/15 are the addresses set aside for benchmarks (RFC 2544)."""
 
 
-def cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
-    """Figures of a release whose last third is made without a host that had begun some of it.
+def measure_cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
+    """Return figures of a release whose last two thirds are made without a host that had started some of it.
 
     Raises
     ------
@@ -72,60 +72,60 @@ def cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        hosts = [stack.enter_context(host(number)) for number in range(1, layout.hosts + 1)]
-        postgres, valkey = stack.enter_context(servers(folder, layout.hosts))
+        hosts = [stack.enter_context(set_up_host(number)) for number in range(1, layout.hosts + 1)]
+        postgres, valkey = stack.enter_context(run_servers(folder, layout.hosts))
         password, tenant_id = secrets.token_hex(), uuid4()
         database_url = prepare_database(postgres.url(tcp=True), app_password=password)
         rows = layout.links * layout.rows_a_link
         store_logs(database_url, tenant_id, draw_ndjson_lines(rows, links=layout.links, seed=seed))
         parts = stack.enter_context(build_container(database_url=database_url, redis_url=valkey.url()))
         logs = {each.namespace: folder / each.namespace for each in hosts}
-        stack.enter_context(workers(hosts, logs, database_url, valkey.url(), layout.sweep_s))
+        stack.enter_context(run_workers(hosts, logs, database_url, valkey.url(), layout.sweep_s))
         case: dict[str, Value] = {"case": f"one of {layout.hosts} hosts cut off", "rows": rows, "links": layout.links}
-        return {**case, **course(parts, tenant_id, hosts, logs, layout.links)}
+        return {**case, **run_cut_off(parts, tenant_id, hosts, logs, layout.links)}
 
 
-def course(
+def run_cut_off(
     parts: Container, tenant_id: UUID, hosts: Sequence[Host], logs: Mapping[str, Path], links: int
 ) -> dict[str, Value]:
-    """Ask for the release, cut the first host off, and wait for the release."""
+    """Request the release, cut the first host off, and wait for the release."""
     lost = hosts[0]
-    began = time.perf_counter()
+    started = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
         uow.publish(RefreshModels(tenant_id))
         uow.commit()
-    wait_until(lambda: fitted(parts, tenant_id) >= links * CUT_AT and len(fits(logs[lost.namespace])) > 0)
-    ip("-n", lost.namespace, "link", "set", DEVICE, "down")
+    wait_until(lambda: count_fitted(parts, tenant_id) >= links * CUT_AT and len(list_fits(logs[lost.namespace])) > 0)
+    run_ip("-n", lost.namespace, "link", "set", DEVICE, "down")
     cut = time.perf_counter()
-    print_now(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {links} links are fitted")
-    wait_until(lambda: current(parts, tenant_id) is not None)
-    ended = time.perf_counter()
+    print_now(f"{lost.namespace} is cut off, {count_fitted(parts, tenant_id)} of {links} links are fitted")
+    wait_until(lambda: read_current_release(parts, tenant_id) is not None)
+    finished = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
         (release,) = uow.releases.page(limit=2)
-    others = [len(fits(logs[each.namespace])) for each in hosts[1:]]
+    others = [len(list_fits(logs[each.namespace])) for each in hosts[1:]]
     return {
-        "seconds": ended - began,
-        "seconds_after_cut": ended - cut,
+        "seconds": finished - started,
+        "seconds_after_cut": finished - cut,
         "links_with_model": release.links,
         "published_once": release.current,
-        "fitted_by_cut_host": len(fits(logs[lost.namespace])),
+        "fitted_by_cut_host": len(list_fits(logs[lost.namespace])),
         "fitted_by_others": others,
     }
 
 
-def fitted(parts: Container, tenant_id: UUID) -> int:
+def count_fitted(parts: Container, tenant_id: UUID) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
         release_id = uow.release_work.building()
         return 0 if release_id is None else uow.release_work.progress(release_id).done
 
 
-def current(parts: Container, tenant_id: UUID) -> int | None:
+def read_current_release(parts: Container, tenant_id: UUID) -> int | None:
     with parts.store.unit_of_work(tenant_id) as uow:
         return uow.releases.current()
 
 
-def fits(log: Path) -> list[str]:
-    """Links that a host's worker has told as fitted or refused."""
+def list_fits(log: Path) -> list[str]:
+    """Return the links that a host's worker has logged as fitted or refused."""
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
     return [line["link_id"] for line in lines if line["event"] in ("link.fitted", "link.refused")]
 
@@ -139,32 +139,32 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def host(number: int) -> Iterator[Host]:
-    """A namespace with a link to this one: 198.18.N.1 here, 198.18.N.2 there."""
+def set_up_host(number: int) -> Iterator[Host]:
+    """Yield a namespace with a link to this one: 198.18.N.1 here, 198.18.N.2 there."""
     name = f"tradewind-{os.getpid()}-{number}"
     here, there = f"tw{os.getpid()}-{number}", Host(name, f"198.18.{number}.2")
     make_namespace(there)
     try:
-        ip("link", "add", here, "type", "veth", "peer", "name", DEVICE, "netns", name)
+        run_ip("link", "add", here, "type", "veth", "peer", "name", DEVICE, "netns", name)
         set_up_device(there)
-        ip("addr", "add", f"198.18.{number}.1/24", "dev", here)
-        ip("link", "set", here, "up")
+        run_ip("addr", "add", f"198.18.{number}.1/24", "dev", here)
+        run_ip("link", "set", here, "up")
         yield there
     finally:
-        # By itself it would stay for as long as the kernel asks for what a killed worker's connections still owe.
+        # Otherwise it would stay for as long as the kernel retransmits what a killed worker's connections still owe.
         subprocess.run(["ip", "link", "del", here], capture_output=True, check=False)
         remove_namespace(name)
 
 
-def ip(*arguments: str) -> None:
+def run_ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise EmulationBroke(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
 
 
 @contextmanager
-def servers(folder: Path, hosts: int) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
-    """PostgreSQL and Valkey that listen on this end of every host's link."""
+def run_servers(folder: Path, hosts: int) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
+    """Run PostgreSQL and Valkey that listen on this end of every host's link."""
     addresses = ["127.0.0.1", *(f"198.18.{number}.1" for number in range(1, hosts + 1))]
     rules = folder / "pg_hba.conf"
     rules.write_text(LOGIN_RULES, encoding="utf-8")
@@ -176,7 +176,7 @@ def servers(folder: Path, hosts: int) -> Iterator[tuple[EmbeddedPostgres, Embedd
 
 
 @contextmanager
-def workers(
+def run_workers(
     hosts: Sequence[Host], logs: Mapping[str, Path], database_url: str, redis_url: str, sweep_s: float
 ) -> Iterator[None]:
     """A worker process on each host, and here what sends lost jobs again."""
@@ -186,7 +186,7 @@ def workers(
     for number, each in enumerate(hosts, 1):
         log = logs[each.namespace]
         log.touch()
-        # The shell becomes the worker, which writes its log there.
+        # Run a worker process on each host, and here the process that sends lost jobs again.
         logged = ["sh", "-c", 'exec "$@" 2>"$0"', str(log), *worker, f"--hostname=celery@{each.namespace}"]
         commands[each.namespace] = each.command(logged)
         there = f"198.18.{number}.1"

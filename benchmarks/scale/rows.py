@@ -1,6 +1,6 @@
 """Rows of logs by the million, drawn from the law of `benchmarks/support/workload.py`, as CSV for COPY.
 
-The law is the one that the workload draws single records from, for arrays; a test holds the two together.
+The law is the one that the workload draws single records from, for arrays; a test compares the two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Laws:
         return cls(*(np.array([getattr(law, name) for law in laws], dtype=float) for name in cls.__annotations__))
 
     def of_rows(self, link: IntArray) -> "Laws":
-        """The law of each row, by the number of its link."""
+        """Return the law of each row, by the number of its link."""
         return Laws(*(getattr(self, name)[link] for name in self.__annotations__))
 
     def throughput_bps(
@@ -58,7 +58,7 @@ class Laws:
         mean_file_bytes: FloatArray,
         load: FloatArray,
     ) -> FloatArray:
-        """The law without its noise, see ``LinkLaw.throughput_bps``."""
+        """Return the law without its noise, see ``LinkLaw.throughput_bps``."""
         streams = concurrency * parallelism
         filled = 1 - np.exp(-streams / self.filling_streams)
         suffering = 1 - 0.03 * np.maximum(0.0, np.log2(streams / self.suffering_streams)) ** 2
@@ -71,9 +71,9 @@ class Laws:
 
 @dataclass(frozen=True)
 class Span:
-    """The time in which rows begin, evenly."""
+    """The time in which rows start, evenly."""
 
-    begins_at: datetime
+    starts_at: datetime
     lasts: timedelta
 
 
@@ -87,7 +87,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def csv_blocks(
+def draw_csv_blocks(
     rows: int,
     *,
     laws: Sequence[LinkLaw],
@@ -97,18 +97,18 @@ def csv_blocks(
     batch_id: UUID,
     seed: int,
 ) -> Iterator[bytes]:
-    """``rows`` rows in the order of their start over the links at random, with ``COLUMNS``, in blocks."""
+    """Yield ``rows`` rows in the order of their start over the links at random, with ``COLUMNS``, in blocks."""
     draw = np.random.default_rng(seed)
     links = Laws.of(laws)
     ids = pa.array([str(each) for each in link_ids])
-    begins_us, step_us = span.begins_at.timestamp() * 1e6, span.lasts / timedelta(microseconds=1) / rows
-    fixed = {"tenant_id": str(tenant_id), "batch_id": str(batch_id)} | _ALIKE
+    begins_us, step_us = span.starts_at.timestamp() * 1e6, span.lasts / timedelta(microseconds=1) / rows
+    fixed = {"tenant_id": str(tenant_id), "batch_id": str(batch_id)} | _CONSTANTS
     for first in range(0, rows, BLOCK_ROWS):
         numbers = np.arange(first, min(first + BLOCK_ROWS, rows))
         link = draw.integers(len(link_ids), size=len(numbers))
         started_us = np.round(begins_us + step_us * numbers).astype(np.int64)
-        drawn = _drawn(links.of_rows(link), started_us, draw)
-        drawn |= {"id": _ids(len(numbers), draw), "link_id": ids.take(pa.array(link))}
+        drawn = _draw_columns(links.of_rows(link), started_us, draw)
+        drawn |= {"id": _draw_ids(len(numbers), draw), "link_id": ids.take(pa.array(link))}
         drawn |= {name: pa.repeat(value, len(numbers)) for name, value in fixed.items()}
         table = pa.table({name: drawn[name] for name in COLUMNS})
         block = BytesIO()
@@ -116,7 +116,7 @@ def csv_blocks(
         yield block.getvalue()
 
 
-_ALIKE = {
+_CONSTANTS = {
     "protocol": "https",
     "direction": "download",
     "mover_version": "0.1.0",
@@ -132,8 +132,8 @@ _ALIKE = {
 }
 
 
-def _drawn(law: Laws, started_us: IntArray, draw: np.random.Generator) -> dict[str, pa.Array]:
-    """What differs from row to row, as the workload draws it."""
+def _draw_columns(law: Laws, started_us: IntArray, draw: np.random.Generator) -> dict[str, pa.Array]:
+    """Draw what differs from row to row, as the workload does."""
     rows = len(started_us)
     concurrency, parallelism, pipelining = (
         draw.choice(np.array(values), rows) for values in (CONCURRENCIES, PARALLELISMS, PIPELININGS)
@@ -177,7 +177,7 @@ def _drawn(law: Laws, started_us: IntArray, draw: np.random.Generator) -> dict[s
     }
 
 
-def _ids(count: int, draw: np.random.Generator) -> pa.Array:
-    """Identifiers of rows: 32 hexadecimal digits, which PostgreSQL takes as a UUID."""
+def _draw_ids(count: int, draw: np.random.Generator) -> pa.Array:
+    """Draw identifiers of rows: 32 hexadecimal digits, which PostgreSQL takes as a UUID."""
     digits, each = draw.bytes(UUID_BYTES * count).hex(), 2 * UUID_BYTES
     return pa.array([digits[at : at + each] for at in range(0, len(digits), each)])

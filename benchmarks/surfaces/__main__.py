@@ -1,4 +1,4 @@
-"""Response surfaces beside gradient boosting, on held-out rows of real transfer logs."""
+"""Compare response surfaces with gradient boosting, on held-out rows of real transfer logs."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ import numpy as np
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 from benchmarks.surfaces.measures import (
-    choice_regret,
-    cross_fit_ratio,
-    held_out,
     is_timed,
-    leaf_ms,
-    load_gain,
-    outlier_effect,
-    unseen_settings,
+    measure_choice_regret,
+    measure_cross_fit_ratio,
+    measure_held_out,
+    measure_leaf_ms,
+    measure_load_gain,
+    measure_outlier_effect,
+    measure_unknown_settings,
 )
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
 from tradewind.learning.rolling import rolling_cover
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sets = read_sets(options.data or [RECORDED])
     if options.smoke:
         sets = sorted(sets, key=lambda each: len(each.observations))[:1]
-    document = run(sets, quick=options.quick, first_seed=options.seed)
+    document = measure_sets(sets, quick=options.quick, first_seed=options.seed)
     if not document["results"]:
         print("surfaces: no transfers to learn from; name a folder of logs with --data", file=sys.stderr)
         return 2
@@ -67,24 +67,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(sets: Iterable[SurfaceSet], *, quick: bool, first_seed: int = 0) -> dict[str, Any]:
-    """Results, one a surface, and the summary over all of them."""
+def measure_sets(sets: Iterable[SurfaceSet], *, quick: bool, first_seed: int = 0) -> dict[str, Any]:
+    """Return the results, one a surface, and the summary over all of them."""
     seeds = range(first_seed, first_seed + (QUICK_SEEDS if quick else SEEDS))
     results: list[dict[str, Any]] = []
     effects: list[float] = []
     for surfaces in sets:
-        results += _results(surfaces, seeds)
-        injections = [outlier_effect(surfaces, seed) for seed in range(len(seeds) * INJECTIONS // SEEDS)]
+        results += _make_results(surfaces, seeds)
+        injections = [measure_outlier_effect(surfaces, seed) for seed in range(len(seeds) * INJECTIONS // SEEDS)]
         results[-1]["outlier_effect"] = float(np.median(injections))
         effects += injections
         print(f"{surfaces.name}: done", flush=True)
-    return {"results": results, "summary": _summary(results, effects) if results else {}}
+    return {"results": results, "summary": _summarise(results, effects) if results else {}}
 
 
-def _results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
-    """One result a surface of the set; what concerns the set as a whole stands with its throughput."""
-    by_seed = [held_out(surfaces, seed) for seed in seeds]
-    rows = {"throughput": len(surfaces.observations), "energy": int(surfaces.metered.sum())}
+def _make_results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
+    """Return one result a surface of the set; figures of the entire set are with its throughput."""
+    by_seed = [measure_held_out(surfaces, seed) for seed in seeds]
+    rows = {"throughput": len(surfaces.observations), "energy": int(surfaces.is_metered.sum())}
     results = []
     for target in by_seed[0]:
         mean = {key: float(np.mean([found[target][key] for found in by_seed])) for key in by_seed[0][target]}
@@ -92,24 +92,26 @@ def _results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
         result["wins"] = result["accuracy"] >= result["gbm_accuracy"] - MARGIN
         results.append(result)
     throughput = results[0]
-    throughput["accuracy_unseen_settings"] = unseen_settings(surfaces, seeds[0])
+    throughput["accuracy_unseen_settings"] = measure_unknown_settings(surfaces, seeds[0])
     throughput["coverage90_rolling"] = float(np.mean(rolling_cover(surfaces.observations, TRAIN_SHARE)))
     known = KNOWN_BASELINE.get(surfaces.name.rpartition(":")[2])
     if known is not None:
         throughput["gbm_known"] = known
-    if surfaces.repeated:
-        throughput["regret"] = float(np.mean([choice_regret(surfaces, seed) for seed in seeds]))
-        throughput["pick_vs_best_observed"] = float(np.mean([cross_fit_ratio(surfaces, seed) for seed in seeds]))
-    if surfaces.wan_grid:
-        without, with_load = np.mean([load_gain(surfaces, seed) for seed in seeds], axis=0)
-        throughput["load_gain"] = float(with_load - without)
+    if surfaces.is_repeated:
+        throughput["regret"] = float(np.mean([measure_choice_regret(surfaces, seed) for seed in seeds]))
+        throughput["pick_vs_best_observed"] = float(
+            np.mean([measure_cross_fit_ratio(surfaces, seed) for seed in seeds])
+        )
+    if surfaces.is_wan_grid:
+        without_load, with_load = np.mean([measure_load_gain(surfaces, seed) for seed in seeds], axis=0)
+        throughput["load_gain"] = float(with_load - without_load)
         throughput["accuracy_with_load"] = float(with_load)
     if is_timed(surfaces):
-        throughput["leaf_ms"] = leaf_ms(surfaces)
+        throughput["leaf_ms"] = measure_leaf_ms(surfaces)
     return [{key: value for key, value in result.items() if value == value} for result in reversed(results)]  # noqa: PLR0124  # NaN: nothing to judge
 
 
-def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> dict[str, Any]:
+def _summarise(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> dict[str, Any]:
     def over(key: str) -> list[float]:
         return [result[key] for result in results if key in result]
 

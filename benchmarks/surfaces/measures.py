@@ -1,4 +1,4 @@
-"""What is measured of a set: held-out accuracy beside gradient boosting, choices, load, drift, outliers, time."""
+"""Measure a set: held-out accuracy against gradient boosting, choices, load, drift, outliers, time."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from tradewind.learning.validation import accuracy, mape, r_squared, random_spli
 
 OUTLIER = 1000.0
 MIN_SETTINGS = 8
-"""Settings of one data set from which a choice among them is judged."""
+"""Number of settings of one data set from which on a choice among them is judged."""
 
 MAX_TIMED_CELLS = 1000
 TIMINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Predictions:
     """Predictions of a surface's test rows (r,) with the logs and deviations of their band."""
 
     actual: Floats
@@ -43,90 +43,95 @@ class Judged:
         }
 
 
-def held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
-    """Figures of the throughput and, where metered, the energy surface on one random split, with the baseline's."""
+def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
+    """Return figures of the throughput and, where metered, the energy surface on one split, and the baseline's."""
     o = surfaces.observations
     train, test = random_split(len(o), np.random.default_rng(seed))
     model = fit_leaf(o.take(train))
-    told = model.predict(o.settings[test], o.load[test])
+    prediction = model.predict(o.settings[test], o.load[test])
     found = {
-        "throughput": Judged(
-            o.throughput_bps[test], told.throughput_bps, told.log_throughput_mean, told.log_throughput_sd
+        "throughput": Predictions(
+            o.throughput_bps[test],
+            prediction.throughput_bps,
+            prediction.log_throughput_mean,
+            prediction.log_throughput_sd,
         ).figures()
     }
-    found["throughput"]["gbm_accuracy"] = _baseline(surfaces.inputs, o.throughput_bps, train, test, seed)
-    if told.energy_j_per_byte is not None:
-        found["energy"] = _energy(surfaces, model, test)
-        found["energy"]["gbm_accuracy"] = _baseline(surfaces.inputs, surfaces.energy_j, train, test, seed)
+    found["throughput"]["gbm_accuracy"] = _measure_baseline(surfaces.inputs, o.throughput_bps, train, test, seed)
+    if prediction.energy_j_per_byte is not None:
+        found["energy"] = _measure_energy(surfaces, model, test)
+        found["energy"]["gbm_accuracy"] = _measure_baseline(surfaces.inputs, surfaces.energy_j, train, test, seed)
     return found
 
 
-def unseen_settings(surfaces: SurfaceSet, seed: int) -> float:
-    """Accuracy of throughput at settings of which the training rows hold none, over all rows in folds of settings."""
+def measure_unknown_settings(surfaces: SurfaceSet, seed: int) -> float:
+    """Return the accuracy of throughput at settings without training rows, over all rows in folds of settings."""
     o = surfaces.observations
-    told = np.empty(len(o))
+    prediction = np.empty(len(o))
     for test in setting_folds(o, np.random.default_rng(seed)):
-        told[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
-    return accuracy(o.throughput_bps, told)
+        prediction[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
+    return accuracy(o.throughput_bps, prediction)
 
 
-def _energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:
-    """Energy of a data set, E = 8 · bytes · P / T, on the metered test rows."""
-    rows = test & surfaces.metered
+def _measure_energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:
+    """Return figures of the energy of a data set, E = 8 · bytes · P / T, on the metered test rows."""
+    rows = test & surfaces.is_metered
     o = surfaces.observations
-    told = model.predict(o.settings[rows], o.load[rows])
-    assert told.energy_j_per_byte is not None
-    assert told.log_power_mean is not None
-    assert told.log_power_sd is not None
-    assert told.log_covariance is not None
+    prediction = model.predict(o.settings[rows], o.load[rows])
+    assert prediction.energy_j_per_byte is not None
+    assert prediction.log_power_mean is not None
+    assert prediction.log_power_sd is not None
+    assert prediction.log_covariance is not None
     size = surfaces.total_bytes[rows]
-    variance = told.log_power_sd**2 + told.log_throughput_sd**2 - 2 * told.log_covariance
-    log_mean = told.log_power_mean - told.log_throughput_mean + np.log(8 * size)
-    return Judged(surfaces.energy_j[rows], told.energy_j_per_byte * size, log_mean, np.sqrt(variance)).figures()
+    variance = prediction.log_power_sd**2 + prediction.log_throughput_sd**2 - 2 * prediction.log_covariance
+    log_mean = prediction.log_power_mean - prediction.log_throughput_mean + np.log(8 * size)
+    return Predictions(
+        surfaces.energy_j[rows], prediction.energy_j_per_byte * size, log_mean, np.sqrt(variance)
+    ).figures()
 
 
-def _baseline(inputs: Floats, target: Floats, train: Flags, test: Flags, seed: int) -> float:
-    """Accuracy of gradient boosting on the log of the target, same rows and inputs."""
+def _measure_baseline(inputs: Floats, target: Floats, train: Flags, test: Flags, seed: int) -> float:
+    """Return the accuracy of gradient boosting on the log of the target, same rows and inputs."""
     known = np.isfinite(target)
     model = HistGradientBoostingRegressor(random_state=seed)
     model.fit(inputs[train & known], np.log(target[train & known]))
     return accuracy(target[test & known], np.exp(model.predict(inputs[test & known])))
 
 
-def choice_regret(surfaces: SurfaceSet, seed: int) -> float:
-    """Mean over data sets of the regret of the setting picked after training on 70 %, against all-row means."""
+def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
+    """Return the mean regret over data sets of the setting picked after training on 70 %, against all-row means."""
     o = surfaces.observations
     train, _ = random_split(len(o), np.random.default_rng(seed))
-    predicted = _mean_throughput(fit_leaf(o.take(train)), o)
+    predicted = _predict_mean_throughput(fit_leaf(o.take(train)), o)
     losses = [
-        regret(_means(o.throughput_bps[rows], label, count), _means(predicted[rows], label, count))
-        for rows, label, count in _choices(surfaces)
+        regret(_means_by_label(o.throughput_bps[rows], label, count), _means_by_label(predicted[rows], label, count))
+        for rows, label, count in _list_choices(surfaces)
     ]
     return float(np.mean(losses)) if losses else float("nan")
 
 
-def cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
-    """Throughput on an unseen half of our pick over that of the pick with the best mean on the seen half."""
+def measure_cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
+    """Return the throughput on an unseen half of our pick over that of the pick with the best mean on the seen half."""
     o = surfaces.observations
     half, other = random_split(len(o), np.random.default_rng(seed), share=0.5)
     ratios = []
     for seen, unseen in ((half, other), (other, half)):
-        predicted = _mean_throughput(fit_leaf(o.take(seen)), o)
-        for rows, label, count in _choices(surfaces):
+        predicted = _predict_mean_throughput(fit_leaf(o.take(seen)), o)
+        for rows, label, count in _list_choices(surfaces):
             before, after = seen[rows], unseen[rows]
-            observed = _means(o.throughput_bps[rows][before], label[before], count)
-            achieved = _means(o.throughput_bps[rows][after], label[after], count)
+            observed = _means_by_label(o.throughput_bps[rows][before], label[before], count)
+            achieved = _means_by_label(o.throughput_bps[rows][after], label[after], count)
             both = np.isfinite(observed) & np.isfinite(achieved)
             if both.sum() < MIN_SETTINGS:
                 continue
-            ours = int(np.argmax(np.where(both, _means(predicted[rows], label, count), -np.inf)))
+            ours = int(np.argmax(np.where(both, _means_by_label(predicted[rows], label, count), -np.inf)))
             best = int(np.argmax(np.where(both, observed, -np.inf)))
             ratios.append(achieved[ours] / achieved[best])
     return float(np.mean(ratios)) if ratios else float("nan")
 
 
-def load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
-    """Accuracy without and with load, the median residual of the last five strictly earlier training rows."""
+def measure_load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
+    """Return the accuracy without and with load, the median residual of the last five earlier training rows."""
     o = surfaces.observations
     train, test = (o.take(rows) for rows in random_split(len(o), np.random.default_rng(seed)))
     model = fit_with_recent_load(train)
@@ -136,25 +141,26 @@ def load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
     return accuracy(test.throughput_bps, without), accuracy(test.throughput_bps, with_load)
 
 
-def outlier_effect(surfaces: SurfaceSet, seed: int) -> float:
-    """Median relative shift of the predictions when one row is 1,000 times too fast, against leaving the row out."""
+def measure_outlier_effect(surfaces: SurfaceSet, seed: int) -> float:
+    """Return the median relative shift of predictions when one row is 1,000 times too fast, against leaving it out."""
     o = replace(surfaces.observations, power_w=np.full(len(surfaces.observations), np.nan))
     victim = int(np.random.default_rng(seed).integers(len(o)))
-    kept = np.arange(len(o)) != victim
+    rows_left = np.arange(len(o)) != victim
     wild = o.throughput_bps.copy()
     wild[victim] *= OUTLIER
-    without = _mean_throughput(fit_leaf(o.take(kept)), o)
-    within = _mean_throughput(fit_leaf(replace(o, throughput_bps=wild)), o)
+    without = _predict_mean_throughput(fit_leaf(o.take(rows_left)), o)
+    within = _predict_mean_throughput(fit_leaf(replace(o, throughput_bps=wild)), o)
     return float(np.median(np.abs(within / without - 1.0)))
 
 
-def leaf_ms(surfaces: SurfaceSet) -> float:
-    """Processor time of two surfaces with their validation on one core, ms; the least disturbed of a few runs.
+def measure_leaf_ms(surfaces: SurfaceSet) -> float:
+    """Return the processor time of two surfaces with their validation on one core, ms; the least disturbed of a few
+    runs.
 
     Where power was not metered, a copy of the throughput stands in for it: the work is the same.
     """
     o = surfaces.observations
-    if not surfaces.metered.any():
+    if not surfaces.is_metered.any():
         o = replace(o, power_w=o.throughput_bps)
     times = []
     with threadpool_limits(limits=1):
@@ -169,12 +175,12 @@ def is_timed(surfaces: SurfaceSet) -> bool:
     return len(np.unique(surfaces.observations.settings, axis=0)) <= MAX_TIMED_CELLS
 
 
-def _mean_throughput(model: LeafSurfaces, o: Observations) -> Floats:
+def _predict_mean_throughput(model: LeafSurfaces, o: Observations) -> Floats:
     return model.predict(o.settings, np.full(len(o), np.nan)).throughput_bps
 
 
-def _choices(surfaces: SurfaceSet) -> Iterator[tuple[Flags, Index, int]]:
-    """For each data set its rows, their setting as 0..count − 1, and count."""
+def _list_choices(surfaces: SurfaceSet) -> Iterator[tuple[Flags, Index, int]]:
+    """Yield for each data set its rows, their setting as 0..count − 1, and count."""
     label, contexts = surfaces.settings_label, surfaces.contexts
     for context in np.unique(contexts):
         rows = contexts == context
@@ -183,8 +189,8 @@ def _choices(surfaces: SurfaceSet) -> Iterator[tuple[Flags, Index, int]]:
             yield rows, local, len(distinct)
 
 
-def _means(values: Floats, label: Index, count: int) -> Floats:
-    """Mean by label (count,), NaN where there is none."""
+def _means_by_label(values: Floats, label: Index, count: int) -> Floats:
+    """Return the mean by label (count,), NaN where there is none."""
     rows = np.bincount(label, minlength=count)
     total = np.bincount(label, weights=values, minlength=count)
     mean: Floats = np.divide(total, rows, out=np.full(count, np.nan), where=rows > 0)

@@ -16,15 +16,15 @@ from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
 SIZE_AXIS = "mean_file_bytes"
-"""Beside the parameters: many logs sweep the same settings over data sets of several file sizes."""
+"""An axis in addition to the parameters: many logs sweep the same settings over data sets of several file sizes."""
 
 LOG_SUFFIXES = (".csv", ".ndjson")
 MIN_ROWS = 100
 LAN_RTT_S = 1e-3
 REPEATED_ROWS = 1.5
-"""Rows a setting, on average, from which a set counts as repeated."""
+"""Average rows a setting from which on a set counts as repeated."""
 
-SIZES_PER_OCTAVE = 4
+SIZES_PER_DOUBLING = 4
 """File sizes closer than this are one data set where settings are compared with each other."""
 
 
@@ -38,55 +38,55 @@ class SurfaceSet:
     rtt_s: float
 
     @property
-    def metered(self) -> Flags:
+    def is_metered(self) -> Flags:
         return np.isfinite(self.observations.power_w)
 
     @property
     def energy_j(self) -> Floats:
-        """(n,) NaN where not metered."""
+        """Energy (n,), NaN where not metered."""
         o = self.observations
         return o.power_w * 8 * self.total_bytes / o.throughput_bps
 
     @property
     def inputs(self) -> Floats:
-        """(n, k) axes that vary, for the baseline; logarithms change nothing for trees."""
+        """Axes that vary (n, k), for the baseline; logarithms change nothing for trees."""
         settings = self.observations.settings
         varies = [len(np.unique(column[np.isfinite(column)])) > 1 for column in settings.T]
         return settings[:, varies]
 
     @property
     def contexts(self) -> Floats:
-        """(n,) label of the data set of each row: what a user cannot choose."""
+        """Label (n,) of the data set of each row: what a user cannot choose."""
         axes = self.observations.axes
         if SIZE_AXIS not in axes:
             return np.zeros(len(self.observations))
         size = self.observations.settings[:, axes.index(SIZE_AXIS)]
-        return np.round(np.log2(size) * SIZES_PER_OCTAVE)
+        return np.round(np.log2(size) * SIZES_PER_DOUBLING)
 
     @property
     def settings_label(self) -> Index:
-        """(n,) label of the setting and data set of each row."""
+        """Label (n,) of the setting and data set of each row."""
         choices = [i for i, axis in enumerate(self.observations.axes) if axis != SIZE_AXIS]
         columns = np.nan_to_num(self.observations.settings[:, choices], nan=-1.0)
         _, label = np.unique(np.column_stack([columns, self.contexts]), axis=0, return_inverse=True)
         return np.asarray(label, dtype=np.intp)
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         return len(self.observations) >= REPEATED_ROWS * len(np.unique(self.settings_label))
 
     @property
-    def wan_grid(self) -> bool:
-        return self.repeated and self.rtt_s > LAN_RTT_S
+    def is_wan_grid(self) -> bool:
+        return self.is_repeated and self.rtt_s > LAN_RTT_S
 
 
 def read_sets(folders: Sequence[Path]) -> list[SurfaceSet]:
-    """Every set of at least ``MIN_ROWS`` rows in the logs below ``folders``; other files are passed over."""
+    """Return every set of at least ``MIN_ROWS`` rows in the logs below ``folders``; skip other files."""
     logs = (path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in LOG_SUFFIXES)
-    return [found for path in logs for found in _sets_of(path)]
+    return [found for path in logs for found in _read_sets_of(path)]
 
 
-def _sets_of(path: Path) -> list[SurfaceSet]:
+def _read_sets_of(path: Path) -> list[SurfaceSet]:
     context = ImportContext(source="source", destination="destination", repair_sizes=True)
     groups: dict[str, list[TransferRecord]] = {}
     refused = 0
@@ -97,18 +97,18 @@ def _sets_of(path: Path) -> list[SurfaceSet]:
             else:
                 refused += 1
     except InvalidValue as invalid:
-        print(f"{path.name}: passed over, {str(invalid)[:80]}")
+        print(f"{path.name}: skipped, {str(invalid)[:80]}")
         return []
     rows, sets = format_count(sum(map(len, groups.values())), "row"), format_count(len(groups), "set")
     print(f"{path.name}: {rows} in {sets}, {refused} refused")
     return [
-        _set_of(f"{path.stem}:{group}" if group else path.stem, records)
+        _make_set(f"{path.stem}:{group}" if group else path.stem, records)
         for group, records in sorted(groups.items())
         if len(records) >= MIN_ROWS
     ]
 
 
-def _set_of(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
+def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
     settings = [[_value(record, axis) for axis in (*AXES, SIZE_AXIS)] for record in records]
     table = np.array(settings, dtype=np.float64)
     used = [i for i, column in enumerate(table.T) if np.isfinite(column).any()]
@@ -133,7 +133,7 @@ def _value(record: TransferRecord, axis: str) -> float:
 
 
 def _power_w(record: TransferRecord) -> float:
-    """Mean power of the metered ends over the transfer, W; NaN if none was."""
+    """Return the mean power of the metered ends over the transfer, W; NaN if none was."""
     if not record.energy or record.duration_s <= 0:
         return float("nan")
     return sum(reading.total_j for reading in record.energy) / record.duration_s

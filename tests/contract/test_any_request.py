@@ -16,7 +16,7 @@ from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, Hyp
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
-from benchmarks.fuzz.bodies import any_lines
+from benchmarks.fuzz.bodies import serialize_lines
 from services.bootstrap import Container
 from tests.conditions import stretched
 from tests.stack import Tenant, new_tenant
@@ -38,7 +38,7 @@ def caller(parts: Container, database_url: str) -> Tenant:
 
 @pytest.fixture(scope="module")
 def described() -> BaseSchema:
-    schemathesis.serializer("application/x-ndjson")(any_lines)
+    schemathesis.serializer("application/x-ndjson")(serialize_lines)
     return schemathesis.openapi.from_path(DESCRIPTION)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.demo.stack import run_process
 from benchmarks.sample import fill, rows, serve
-from benchmarks.sample.behind import Behind, behind_the_service
+from benchmarks.sample.service_parts import OpenParts, open_parts_of_service
 from benchmarks.support.report import ROOT
 from services.bootstrap import Container, build_container
 from services.settings import Settings
@@ -42,7 +42,7 @@ class Served:
     password: str | None
     """Of the first sign-in; None where nobody printed one."""
 
-    behind: Behind
+    behind: OpenParts
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
@@ -61,7 +61,7 @@ def filled(stack: ComposeStack) -> Served:
 
     served = Served(stack.address, key, None, behind)
     with served.client() as client:
-        fill.fill(client, behind, timedelta(days=rows.shift_days()))
+        fill.fill(client, behind, timedelta(days=rows.count_shift_days()))
     return served
 
 
@@ -77,7 +77,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         key = service.wait_for_line(r"agent key: (\S+)")[1]
         password = service.wait_for_line(r"password (\S+)")[1]
         service.wait_for_line(r"sample: ready")
-        yield Served(address, key, password, partial(behind_the_service, folder / "data" / "sample"))
+        yield Served(address, key, password, partial(open_parts_of_service, folder / "data" / "sample"))
 
 
 def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -> None:
@@ -100,7 +100,7 @@ def test_recorded_transfers_are_billed_at_the_time_when_they_ran(sample: Served)
         (book,) = client.get("/v1/price-books").json()
         begin = datetime.fromisoformat(book["effective_from"])
         statements = client.get("/v1/usage-statements", params={"month": f"{begin:%Y-%m}"}).json()
-    today = rows.shift_days()
+    today = rows.count_shift_days()
     assert begin in {begin_of_all(today), begin_of_all(today - 1)}, "the day may have ended since it was filled"
     billed = {each["key"]: line for each in statements for line in each["billed"]}
     movers = {key for key in billed if key.startswith("mover at sample-")}
@@ -111,7 +111,7 @@ def test_recorded_transfers_are_billed_at_the_time_when_they_ran(sample: Served)
 
 
 def begin_of_all(shift_days: int) -> datetime:
-    return min(datetime.fromisoformat(row["started_at"]) for row in rows.logged(timedelta(days=shift_days)))
+    return min(datetime.fromisoformat(row["started_at"]) for row in rows.list_recorded(timedelta(days=shift_days)))
 
 
 def test_filling_again_changes_nothing(sample: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,18 +178,18 @@ def trust() -> dict[str, str]:
 
 
 def test_times_are_moved_by_whole_days_so_that_the_newest_is_of_yesterday() -> None:
-    newest = max(datetime.fromisoformat(row["ended_at"]) for row in rows.log_rows(timedelta()))
+    newest = max(datetime.fromisoformat(row["ended_at"]) for row in rows.list_rows(timedelta()))
     later = newest + timedelta(days=40)
-    days = rows.shift_days(later)
-    moved = max(datetime.fromisoformat(row["ended_at"]) for row in rows.log_rows(timedelta(days=days)))
+    days = rows.count_shift_days(later)
+    moved = max(datetime.fromisoformat(row["ended_at"]) for row in rows.list_rows(timedelta(days=days)))
     assert (later.date() - moved.date()).days == 1
     assert moved.time() == newest.time()
-    assert rows.shift_days(newest.astimezone(UTC)) == 0
+    assert rows.count_shift_days(newest.astimezone(UTC)) == 0
 
 
 def test_the_sample_never_goes_into_databases_that_are_given(tmp_path: Path) -> None:
     environment = {"DATABASE_URL": "postgresql://tradewind_app:secret@db/tradewind"}
     settings = Settings.from_environment(environment, data_folder=tmp_path)
     with pytest.raises(InvalidValue, match="databases of its own") as refused:
-        serve.own_folder(settings)
+        serve.make_own_folder(settings)
     assert "secret" not in str(refused.value)

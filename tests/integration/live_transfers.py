@@ -10,7 +10,7 @@ import httpx
 import pytest
 import redis.asyncio
 
-from benchmarks.api.cases import SOURCE, log_lines
+from benchmarks.api.cases import SOURCE, make_log_lines
 from services.application.access.authenticate import Scope
 from services.application.transfers.sessions import TransferKey
 from services.bootstrap import Container, build_container
@@ -41,7 +41,7 @@ def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReade
     """A tenant with a release in force."""
     tenant = new_tenant(parts, database_url)
     with tenant.client(api) as client:
-        client.post("/v1/logs", content=b"".join(log_lines(1, (DESTINATION,)))).raise_for_status()
+        client.post("/v1/logs", content=b"".join(make_log_lines(1, (DESTINATION,)))).raise_for_status()
     if STACK is None:
         assert Refreshes(tenant, logs).run() is not None
     else:  # whose workers learn by themselves

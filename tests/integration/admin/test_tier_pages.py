@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from benchmarks.api.cases import log_lines
+from benchmarks.api.cases import make_log_lines
 from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, set_boundaries
 from services.bootstrap import Container
@@ -150,7 +150,7 @@ def test_bounds_that_were_set_hold_after_the_next_fit(
     assert sent(visitor, address, [lower[0], middle], [middle, upper[-1]]).status_code == 303
     cut = tiers(client)
     assert [each["upper"] for each in cut[:-1]] == [float(middle) * 1e6]
-    client.post("/v1/logs", content=b"".join(log_lines(2, (DESTINATION,)))).raise_for_status()
+    client.post("/v1/logs", content=b"".join(make_log_lines(2, (DESTINATION,)))).raise_for_status()
     release = client.get("/v1/links").json()[0]["release"]
     assert Refreshes(learned, logs).run_now() != release
     again = tiers(client)
@@ -160,7 +160,7 @@ def test_bounds_that_were_set_hold_after_the_next_fit(
     ]
     given_up = {"confidence": "0.9", "basis": "total"}
     assert visitor.submit(f"{here(client)}/proposed", **given_up).status_code == 303
-    client.post("/v1/logs", content=b"".join(log_lines(3, (DESTINATION,)))).raise_for_status()
+    client.post("/v1/logs", content=b"".join(make_log_lines(3, (DESTINATION,)))).raise_for_status()
     Refreshes(learned, logs).run_now()
     assert [each["upper"] for each in tiers(client)][:-1] != [each["upper"] for each in cut][:-1]
 
@@ -274,7 +274,7 @@ def test_a_tier_goes_by_the_name_it_was_given(
     shown = visitor.get("/admin/tiers").text
     assert "Gold &lt;script&gt;" in shown
     assert "<script>alert" not in shown
-    client.post("/v1/logs", content=b"".join(log_lines(2, (DESTINATION,)))).raise_for_status()
+    client.post("/v1/logs", content=b"".join(make_log_lines(2, (DESTINATION,)))).raise_for_status()
     Refreshes(learned, logs).run_now()
     assert tiers(client, "max_throughput")[0]["name"] == name
     for bad in ("x" * 201, "two\nlines", "null\x00"):

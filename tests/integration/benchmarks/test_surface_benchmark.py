@@ -51,7 +51,7 @@ def sweep(tmp_path):
 
 
 def test_a_log_becomes_every_figure_of_the_summary(sweep, capsys):
-    document = __main__.run(sets.read_sets([sweep]), quick=True)
+    document = __main__.measure_sets(sets.read_sets([sweep]), quick=True)
     assert set(document["summary"]) >= SUMMARY
     assert None not in {document["summary"][key] for key in SUMMARY}
     (result,) = document["results"]
@@ -61,7 +61,7 @@ def test_a_log_becomes_every_figure_of_the_summary(sweep, capsys):
     assert json.dumps(document, allow_nan=False)
     told = capsys.readouterr().out
     assert "sweep.csv: 143 rows in 1 set, 1 refused" in told
-    assert "other.csv: passed over" in told
+    assert "other.csv: skipped" in told
 
 
 def test_a_folder_without_logs_is_named_as_the_mistake(tmp_path):

@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from benchmarks.api.cases import AGREEMENTS, FAMILIES, PATH, SOURCE, log_lines, requests
+from benchmarks.api.cases import FAMILIES, PATH, SLAS, SOURCE, make_log_lines, make_requests
 from services.application.access.authenticate import Keyring, Scope
 from services.application.models.learned_model import StoredModel
 from services.application.recommend.lookup import Snapshots
@@ -25,7 +25,7 @@ from tradewind.wire.recommendations import RecommendResponse
 
 DESTINATION = "amber"
 SMALL = {"file_count": 300, "total_bytes": 30_000_000}
-MIXED = next(body["dataset"] for body in requests() if "size_histogram" in body["dataset"])
+MIXED = next(body["dataset"] for body in make_requests() if "size_histogram" in body["dataset"])
 
 
 def body(**changes: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> T
     refreshes = Refreshes(tenant, logs)
     with tenant.client(api) as client:
         for seed in (1, 2):
-            lines = b"".join(log_lines(seed, (DESTINATION,)))
+            lines = b"".join(make_log_lines(seed, (DESTINATION,)))
             assert client.post("/v1/logs", content=lines).json()["rejected"] == 0
             assert refreshes.run() is not None
     return tenant
@@ -61,7 +61,7 @@ def recommended(client: httpx.Client, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dataset", [SMALL, MIXED], ids=["alike", "mixed"])
-@pytest.mark.parametrize("sla", AGREEMENTS, ids=str)
+@pytest.mark.parametrize("sla", SLAS, ids=str)
 def test_every_kind_of_sla_is_answered_from_the_release(
     client: httpx.Client, sla: dict[str, Any], dataset: dict[str, Any]
 ) -> None:
@@ -254,7 +254,7 @@ def test_a_rollback_and_a_publication_change_the_answer_at_once(api: str, learne
         second = recommended(client)["release"]
         first = client.post(f"/v1/releases/{second}/rollback").json()["id"]
         eventually(lambda: recommended(client)["release"] == first)
-        client.post("/v1/logs", content=b"".join(log_lines(3, (DESTINATION,))))
+        client.post("/v1/logs", content=b"".join(make_log_lines(3, (DESTINATION,))))
         third = refreshes.run()
         assert third not in {first, second}
         (notice,) = (event for event in refreshes.sent if isinstance(event, ReleaseChanged))
@@ -326,7 +326,7 @@ def test_a_link_in_memory_is_answered_without_database_and_redis(cut_off: str, a
     with learned.client(cut_off) as client:
         recommended(client)
         assert alone.looked_up == ["key", "index", "model"]
-        for sla in AGREEMENTS:
+        for sla in SLAS:
             recommended(client, sla=sla, dataset=MIXED)
         assert alone.looked_up == ["key", "index", "model"]
 

@@ -7,7 +7,7 @@ import httpx
 import orjson
 import pytest
 
-from benchmarks.api.cases import log_lines
+from benchmarks.api.cases import make_log_lines
 from services.application.access.authenticate import Scope
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
@@ -70,7 +70,9 @@ def of_both_ends(api: str, parts: Container, database_url: str, logs: LogReader)
         pytest.skip("its workers learn by themselves, and late")
     tenant: Tenant = new_tenant(parts, database_url)
     with tenant.client(api) as opened:
-        opened.post("/v1/logs", content=b"".join(map(_at_both_ends, log_lines(1, (DESTINATION,))))).raise_for_status()
+        opened.post(
+            "/v1/logs", content=b"".join(map(_at_both_ends, make_log_lines(1, (DESTINATION,))))
+        ).raise_for_status()
     assert Refreshes(tenant, logs).run() is not None
     with tenant.client(api, Scope.AGENT) as opened:
         yield opened

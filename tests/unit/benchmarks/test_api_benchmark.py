@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks.api.__main__ import summary
+from benchmarks.api.__main__ import summarise
 from benchmarks.api.cases import (
     DESTINATIONS,
     FAMILIES,
     ROWS_A_FAMILY,
-    live_enquiries,
-    log_lines,
-    requests,
+    make_live_requests,
+    make_log_lines,
+    make_requests,
 )
-from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer, filled
+from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer, fill_marks
 from benchmarks.support.http_load import Load, LoadError, LoadResult
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -32,7 +32,7 @@ def test_the_ratio_is_taken_round_by_round() -> None:
             "heartbeat": LoadResult(echo / 4, 4.0),
         }
 
-    figures = summary([measured(1000, 800), measured(100, 90), measured(2000, 1000)])
+    figures = summarise([measured(1000, 800), measured(100, 90), measured(2000, 1000)])
     assert figures["recommend_ratio"] == 0.8
     assert figures["recommend_ratio_direct"] == 0.4
     assert (figures["heartbeat_ratio"], figures["heartbeat_ratio_direct"]) == (0.5, 0.25)
@@ -41,9 +41,9 @@ def test_the_ratio_is_taken_round_by_round() -> None:
 
 
 def test_all_that_is_asked_and_uploaded_is_valid() -> None:
-    lines = list(log_lines(1))
+    lines = list(make_log_lines(1))
     assert len({parse_row(line).id for line in lines}) == len(DESTINATIONS) * len(FAMILIES) * ROWS_A_FAMILY
-    asked = [RecommendRequest.model_validate(body) for body in requests()]
+    asked = [RecommendRequest.model_validate(body) for body in make_requests()]
     assert len({body.model_dump_json() for body in asked}) == len(asked)
 
 
@@ -54,10 +54,12 @@ def test_a_missing_load_generator_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_live_transfer_does_what_it_is_told() -> None:
-    for enquiry in live_enquiries():
+    for enquiry in make_live_requests():
         transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **told(2)})
         sent = transfer.settle(lambda body: told(4))
-        beats = [Heartbeat.model_validate_json(body) for body in (*sent, filled(transfer.goes_on().body, 99))]
+        beats = [
+            Heartbeat.model_validate_json(body) for body in (*sent, fill_marks(transfer.to_live_transfer().body, 99))
+        ]
         assert [beat.to_sample().sequence for beat in beats] == [*range(SETTLING_TICKS), 99]
         assert [beat.chunks[0].parameters.concurrency for beat in beats] == [2] + SETTLING_TICKS * [4]
         assert (beats[0].throughput_bps, beats[0].interval_s) == (0, 0)

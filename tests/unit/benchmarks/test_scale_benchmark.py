@@ -9,9 +9,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from benchmarks.scale.growth import kept_figures
-from benchmarks.scale.rows import COLUMNS, Laws, Span, csv_blocks
-from benchmarks.scale.stored import MAKERS
+from benchmarks.scale.growth import read_stored_figures
+from benchmarks.scale.rows import COLUMNS, Laws, Span, draw_csv_blocks
+from benchmarks.scale.stored_logs import ROW_SOURCES
 from benchmarks.support.stored_database import digest_row_sources, is_current
 from benchmarks.support.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, draw_link_laws
 from services.persistence.schema import head_revision
@@ -30,9 +30,9 @@ def test_the_law_for_arrays_is_the_law_of_single_records():
 
 
 def test_rows_begin_in_order_in_their_span_on_the_links_that_are_given():
-    ids, begins_at = [UUID(int=1), UUID(int=2)], datetime(2026, 3, 1, tzinfo=UTC)
-    span = Span(begins_at, timedelta(days=2))
-    blocks = csv_blocks(
+    ids, starts_at = [UUID(int=1), UUID(int=2)], datetime(2026, 3, 1, tzinfo=UTC)
+    span = Span(starts_at, timedelta(days=2))
+    blocks = draw_csv_blocks(
         500, laws=draw_link_laws(2, 1), link_ids=ids, span=span, tenant_id=UUID(int=7), batch_id=UUID(int=8), seed=1
     )
     rows = list(csv.DictReader(StringIO(b"".join(blocks).decode()), COLUMNS))
@@ -40,17 +40,17 @@ def test_rows_begin_in_order_in_their_span_on_the_links_that_are_given():
     assert len(rows) == len({row["id"] for row in rows}) == 500
     assert {UUID(row["link_id"]) for row in rows} == set(ids)
     assert started == sorted(started)
-    assert begins_at == started[0] < started[-1] < begins_at + span.lasts
+    assert starts_at == started[0] < started[-1] < starts_at + span.lasts
     assert all(float(row["throughput_bps"]) > 0 for row in rows)
 
 
 def test_figures_are_taken_over_from_the_same_commit_and_never_from_a_changed_tree(tmp_path):
     file = tmp_path / "kept.json"
-    assert kept_figures(file, of="a1") is None
+    assert read_stored_figures(file, of="a1") is None
     for commit in ("a1", "a1-dirty", "unknown"):
         file.write_text(json.dumps({"commit": commit}))
-        assert (kept_figures(file, of=commit) is not None) == (commit == "a1")
-    assert kept_figures(file, of="b2") is None
+        assert (read_stored_figures(file, of=commit) is not None) == (commit == "a1")
+    assert read_stored_figures(file, of="b2") is None
 
 
 def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
@@ -63,6 +63,6 @@ def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
 
 
 def test_rows_depend_on_their_seed_and_on_every_migration():
-    makers = digest_row_sources(MAKERS, "1")
+    makers = digest_row_sources(ROW_SOURCES, "1")
     assert head_revision() in makers
-    assert digest_row_sources(MAKERS, "2").items() != makers.items()
+    assert digest_row_sources(ROW_SOURCES, "2").items() != makers.items()

@@ -1,4 +1,4 @@
-"""Behind the sample's service: its parts on its own databases, for what no call of the API can tell in the past."""
+"""Open the parts of the sample's service on its own databases, for what the API cannot do in the past."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,13 +11,13 @@ from services.embedded.valkey import EmbeddedValkey
 from services.persistence.roles import APP
 from services.prepare import FIRST_TENANT
 
-Behind = Callable[[], AbstractContextManager[tuple[Container, UUID]]]
-"""Opens the parts of a service and tells its tenant."""
+OpenParts = Callable[[], AbstractContextManager[tuple[Container, UUID]]]
+"""Opens the parts of a service; yields them and its tenant."""
 
 
 @contextmanager
-def behind_the_service(folder: Path) -> Iterator[tuple[Container, UUID]]:
-    """The parts and the only tenant of the service that runs on the data in ``folder``."""
+def open_parts_of_service(folder: Path) -> Iterator[tuple[Container, UUID]]:
+    """Yield the parts and the only tenant of the service that runs on the data in ``folder``."""
     with (
         EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
         EmbeddedValkey(folder / "valkey") as valkey,

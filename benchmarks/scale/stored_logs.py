@@ -1,7 +1,7 @@
-"""A database with the logs of one tenant, made as fast as it can be and kept between runs.
+"""A database with the logs of one tenant, made as fast as possible and stored between runs.
 
-Rows are copied in without indexes and triggers, which are put back afterwards: what is there then is what uploads would
-have left, but for the marks of daily rollups, which no refresh reads.
+Rows are copied in without indexes and triggers, which are restored afterwards: the result is what uploads would have
+left, except the marks of daily rollups, which no refresh reads.
 """
 
 import shutil
@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from benchmarks.pipeline import Unsent
-from benchmarks.scale.rows import COLUMNS, Span, csv_blocks
+from benchmarks.scale.rows import COLUMNS, Span, draw_csv_blocks
 from benchmarks.support.report import ROOT
 from benchmarks.support.stored_database import (
     digest_row_sources,
@@ -35,16 +35,16 @@ from tradewind.transfer import LinkKey
 from tradewind.units import GB
 
 FOLDER = ROOT / "var" / "bench" / "scale"
-MAKERS = ("benchmarks/support/workload.py", "benchmarks/scale/rows.py")
+ROW_SOURCES = ("benchmarks/support/workload.py", "benchmarks/scale/rows.py")
 """Files that rows depend on."""
 
 BYTES_A_ROW = 1_000
-"""Of the disk while rows are copied in: the row, its indexes, the log ahead."""
+"""Disk space while rows are copied in: the row, its indexes, the write-ahead log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many rows over how many links."""
+    """The number of rows and links."""
 
     rows: int
     links: int
@@ -54,7 +54,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredLogs:
     """A running database with the rows of one tenant, and the connection of its superuser."""
 
     server: EmbeddedPostgres
@@ -66,28 +66,28 @@ class Stored:
 
 
 @contextmanager
-def stored(size: Size, *, seed: int, folder: Path) -> Iterator[Stored]:
-    """The rows and no model: made, unless they are in ``folder`` already.
+def open_stored_logs(size: Size, *, seed: int, folder: Path) -> Iterator[StoredLogs]:
+    """Yield the rows without a model; make them, unless they are in ``folder`` already.
 
     Raises
     ------
-    SystemExit : there is no room, or another run is at it.
+    SystemExit : there is no room, or another run uses the folder.
     """
-    folder, makers = folder / kept_as(size, seed), digest_row_sources(MAKERS, f"{seed}")
-    with open_stored_server(folder, makers) as server:
+    folder, row_sources = folder / name_stored(size, seed), digest_row_sources(ROW_SOURCES, f"{seed}")
+    with open_stored_server(folder, row_sources) as server:
         database_url = prepare_database(server.url())
         with psycopg.connect(server.url(), autocommit=True) as admin:
             if not has_rows(server):
                 require_room(folder, size.rows)
-                fill(admin, database_url, size, seed)
-                record_row_sources(server, makers)
-            tenant_id, link_ids = known(admin)
+                make_rows(admin, database_url, size, seed)
+                record_row_sources(server, row_sources)
+            tenant_id, link_ids = read_ids(admin)
             forget_models(admin)
-            yield Stored(server, admin, database_url, tenant_id, draw_link_laws(size.links, seed), link_ids)
+            yield StoredLogs(server, admin, database_url, tenant_id, draw_link_laws(size.links, seed), link_ids)
 
 
-def kept_as(size: Size, seed: int) -> str:
-    """The name of what is kept of a run."""
+def name_stored(size: Size, seed: int) -> str:
+    """Return the name of what a run stores."""
     return f"{size}-seed-{seed}"
 
 
@@ -97,9 +97,9 @@ def require_room(folder: Path, rows: int) -> None:
         raise SystemExit(f"{folder}: {needed / GB:.1f} GB are needed, {free / GB:.1f} GB are free; --rows takes fewer")
 
 
-def fill(admin: psycopg.Connection, database_url: str, size: Size, seed: int) -> None:
+def make_rows(admin: psycopg.Connection, database_url: str, size: Size, seed: int) -> None:
     """Make a tenant, its links and their rows."""
-    tenant_id, laws, began = uuid4(), draw_link_laws(size.links, seed), time.monotonic()
+    tenant_id, laws, started = uuid4(), draw_link_laws(size.links, seed), time.monotonic()
     keys = [LinkKey(law.source, law.destination, law.network, "tradewind") for law in laws]
     with Store(database_url, Unsent()) as store, store.unit_of_work(tenant_id) as uow:
         uow.tenants.add("benchmark")
@@ -107,18 +107,18 @@ def fill(admin: psycopg.Connection, database_url: str, size: Size, seed: int) ->
         uow.commit()
     link_ids = [found[key].id for key in keys]
     span = Span(FIRST_START, SPAN)
-    months = sorted({date(at.year, at.month, 1) for at in (span.begins_at, span.begins_at + span.lasts)})
+    months = sorted({date(at.year, at.month, 1) for at in (span.starts_at, span.starts_at + span.lasts)})
     first, last = months[0], months[-1]
-    every = [date(first.year, month, 1) for month in range(first.month, last.month + 1)]
-    admin.execute("SELECT ensure_log_partitions(%s)", [every])
+    months_to_cover = [date(first.year, month, 1) for month in range(first.month, last.month + 1)]
+    admin.execute("SELECT ensure_log_partitions(%s)", [months_to_cover])
     admin.execute("SET maintenance_work_mem = '512MB'")
-    with without_indexes(admin):
+    with remove_indexes(admin):
         add_rows(admin, size.rows, laws=laws, link_ids=link_ids, span=span, tenant_id=tenant_id, seed=seed)
     admin.execute(COUNT_LINKS)
     admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
     admin.execute("CHECKPOINT")
     (bytes_,) = admin.execute("SELECT pg_database_size(current_database())").fetchone() or (0,)
-    print_now(f"{size.rows:,} rows in {time.monotonic() - began:.0f} s; the database has {bytes_ / GB:.1f} GB")
+    print_now(f"{size.rows:,} rows in {time.monotonic() - started:.0f} s; the database has {bytes_ / GB:.1f} GB")
 
 
 def add_rows(
@@ -132,25 +132,27 @@ def add_rows(
     seed: int,
 ) -> None:
     """Copy rows in."""
-    copied, told = 0, time.monotonic()
+    copied, reported_s = 0, time.monotonic()
     columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
     statement = sql.SQL("COPY transfer_logs ({}) FROM STDIN WITH (FORMAT csv)").format(columns)
-    blocks = csv_blocks(rows, laws=laws, link_ids=link_ids, span=span, tenant_id=tenant_id, batch_id=uuid4(), seed=seed)
+    blocks = draw_csv_blocks(
+        rows, laws=laws, link_ids=link_ids, span=span, tenant_id=tenant_id, batch_id=uuid4(), seed=seed
+    )
     with admin.cursor() as cursor, cursor.copy(statement) as copy:
         for block in blocks:
             copy.write(block)
             copied += block.count(b"\n")
-            if time.monotonic() - told > TELL_EVERY_S:
-                told = time.monotonic()
+            if time.monotonic() - reported_s > REPORT_EVERY_S:
+                reported_s = time.monotonic()
                 print_now(f"{copied:,} of {rows:,} rows copied")
 
 
-TELL_EVERY_S = 30.0
+REPORT_EVERY_S = 30.0
 
 
 @contextmanager
-def without_indexes(admin: psycopg.Connection) -> Iterator[None]:
-    """No index, key or trigger of the logs is at work inside; all are afterwards."""
+def remove_indexes(admin: psycopg.Connection) -> Iterator[None]:
+    """Remove all indexes, keys and triggers of the logs within the block, and restore them afterwards."""
     indexes = admin.execute(
         """
         SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
@@ -171,11 +173,11 @@ def without_indexes(admin: psycopg.Connection) -> Iterator[None]:
     admin.execute("RESET session_replication_role")
     admin.execute(f'ALTER TABLE transfer_logs ADD CONSTRAINT "{key}" {columns}')
     for _, definition in indexes:
-        admin.execute(definition.replace(" ON ONLY ", " ON ", 1))  # of all months, not of their parent alone
+        admin.execute(definition.replace(" ON ONLY ", " ON ", 1))  # of all months, not only of their parent
 
 
-def add_new_logs(data: Stored, links: Sequence[UUID], rows: int, *, seed: int) -> None:
-    """New rows of some links, of the last day, counted as an upload counts them; other ones in each run."""
+def add_new_logs(data: StoredLogs, links: Sequence[UUID], rows: int, *, seed: int) -> None:
+    """Add new rows of some links, of the last day, counted as an upload counts them; other ones in each run."""
     (before,) = data.admin.execute("SELECT sum(rows)::bigint FROM links").fetchone() or (0,)
     laws = dict(zip(data.link_ids, data.laws, strict=True))
     span = Span(FIRST_START + SPAN - timedelta(days=1), timedelta(days=1))
@@ -193,15 +195,15 @@ def add_new_logs(data: Stored, links: Sequence[UUID], rows: int, *, seed: int) -
         uow.commit()
 
 
-def known(admin: psycopg.Connection) -> tuple[UUID, Sequence[UUID]]:
-    """The tenant, and its links in the order of their laws."""
+def read_ids(admin: psycopg.Connection) -> tuple[UUID, Sequence[UUID]]:
+    """Return the tenant, and its links in the order of their laws."""
     (tenant_id,) = admin.execute("SELECT id FROM tenants").fetchone() or (None,)
     ids = [link_id for (link_id,) in admin.execute(LINKS_IN_ORDER)]
     return tenant_id, ids
 
 
 def forget_models(admin: psycopg.Connection) -> None:
-    """As before the first refresh: no release, no model, no curve."""
+    """Restore the state before the first refresh: no release, no model, no curve."""
     admin.execute("TRUNCATE releases, link_models, endpoint_curves CASCADE")
     admin.execute("UPDATE links SET fitted_version = 0, refit_rows = NULL, refit_at = NULL")
 

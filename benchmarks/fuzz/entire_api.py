@@ -1,4 +1,4 @@
-"""Schemathesis over a running API: the bounds of what it describes, drawn requests, calls that follow from others."""
+"""Run Schemathesis over a running API: the bounds of its description, drawn requests, calls that follow from others."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from schemathesis.engine.events import FatalError, NonFatalError, PhaseFinished,
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.schemas import BaseSchema
 
-from benchmarks.fuzz.bodies import any_lines
+from benchmarks.fuzz.bodies import serialize_lines
 from benchmarks.ingest import api_process, new_key
 from services.application.access.authenticate import Scope
 from services.application.limits.rate_limits import CallLimits
@@ -27,7 +27,7 @@ PATIENCE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is asked: phases of Schemathesis, examples of an operation, and a pattern of paths (all by default)."""
+    """How much is requested: phases of Schemathesis, examples of an operation, a pattern of paths (all by default)."""
 
     FULL: ClassVar["Extent"]
     QUICK: ClassVar["Extent"]
@@ -47,15 +47,18 @@ UNLIMITED = Options(call_limits=CallLimits(of_key={}, of_tenant={}))
 
 
 @dataclass
-class Found:
-    """``phase`` : of Schemathesis; ``answers`` : how many of each status; ``failures`` : in order, without repeats."""
+class PhaseResult:
+    """The result of a phase.
+
+    ``phase`` : of Schemathesis; ``answers`` : how many of each status; ``failures`` : in order, without repeats.
+    """
 
     phase: str
     answers: Counter[int] = field(default_factory=Counter)
     failures: dict[str, None] = field(default_factory=dict)
 
     def add(self, recorder: ScenarioRecorder) -> None:
-        """Count what was answered to requests that belong together."""
+        """Count the answers to requests that belong together."""
         for interaction in recorder.interactions.values():
             if interaction.response is not None:
                 self.answers[interaction.response.status_code] += 1
@@ -64,19 +67,19 @@ class Found:
                 self.failures[f"{recorder.label}: {check.failure_info.failure}"] = None
 
 
-def requested(extent: Extent, *, seed: int) -> list[Found]:
-    """What the API answered in each phase, with a key that may do everything."""
+def request_api(extent: Extent, *, seed: int) -> list[PhaseResult]:
+    """Return what the API answered in each phase, with a key that may do everything."""
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
         secret = new_key(database_url, redis_url, scopes=tuple(Scope))
         with api_process(database_url, redis_url, options=UNLIMITED) as (address, _):
-            schema = described(address, secret, extent, seed=seed)
-            return list(phases_of(schema))
+            schema = load_schema(address, secret, extent, seed=seed)
+            return list(run_phases(schema))
 
 
-def described(address: str, secret: str, extent: Extent, *, seed: int) -> BaseSchema:
-    """The API by its own description, and how it is asked."""
-    schemathesis.serializer("application/x-ndjson")(any_lines)
+def load_schema(address: str, secret: str, extent: Extent, *, seed: int) -> BaseSchema:
+    """Return the API by its own description, with the configuration of the requests."""
+    schemathesis.serializer("application/x-ndjson")(serialize_lines)
     config = schemathesis.Config(seed=seed)
     project = config.projects.default
     project.update(base_url=address, headers={"Authorization": f"Bearer {secret}"}, request_timeout=PATIENCE_S)
@@ -87,13 +90,13 @@ def described(address: str, secret: str, extent: Extent, *, seed: int) -> BaseSc
     return schema.include(path_regex=extent.paths) if extent.paths else schema
 
 
-def phases_of(schema: BaseSchema) -> Iterator[Found]:
-    """Run the phases; each is told when all of its requests were made."""
-    found = Found("")
+def run_phases(schema: BaseSchema) -> Iterator[PhaseResult]:
+    """Run the phases; yield each when all of its requests were made."""
+    found = PhaseResult("")
     for event in from_schema(schema).execute():
         match event:
             case PhaseStarted():
-                found = Found(event.phase.name.value)
+                found = PhaseResult(event.phase.name.value)
             case ScenarioFinished():
                 found.add(event.recorder)
             case NonFatalError():
