@@ -16,7 +16,7 @@ LOAD_MAX = 0.95
 
 
 def load_share(*, known_bps: float, unknown_bps: float, bandwidth_bps: float) -> float:
-    """External load ℓ: the share of the path taken by others, 0 … 0.95 (001 eq. 4)."""
+    """Return the external load ℓ: the share of the path taken by others, 0 … 0.95 (001 eq. 4)."""
     return min(max((known_bps + unknown_bps) / bandwidth_bps, 0.0), LOAD_MAX)
 
 
@@ -35,21 +35,23 @@ class Leaf:
     row_count: int
 
     def doublings_from(self, mean_file_bytes: float, file_count: float) -> float:
-        """Distance of a data set from the centre, in doublings of mean file size and file count (Euclidean)."""
+        """Return the distance of a data set from the centre, in doublings of mean file size and file count
+        (Euclidean).
+        """
         return math.hypot(
             log2_of(mean_file_bytes) - self.log2_mean_file_bytes, log2_of(file_count) - self.log2_file_count
         )
 
 
 def log2_of(value: float) -> float:
-    """Base-2 logarithm; an empty file counts as one byte, a missing count as one file."""
+    """Return the base-2 logarithm; an empty file counts as one byte, a missing count as one file."""
     return math.log2(max(value, 1.0))
 
 
 def nearest_leaf(
     leaves: Sequence[Leaf], *, mean_file_bytes: float, file_count: float, load: float
 ) -> tuple[int, float]:
-    """The leaf whose data set centre is nearest and, among those that share it, whose load is nearest.
+    """Return the leaf whose data set centre is nearest and, among those that share it, whose load is nearest.
 
     Ties go to the lower tier, so that the order of ``leaves`` does not matter.
 

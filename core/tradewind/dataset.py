@@ -42,7 +42,7 @@ class DataSet:
 
     @classmethod
     def of_sizes(cls, sizes_bytes: Iterable[int], *, content_type: str | None = None) -> Self:
-        """Summary of a list of at least one file size; one pass (Welford) so that any iterable will do."""
+        """Return the summary of a list of at least one file size; one pass (Welford) so that any iterable will do."""
         count, total, mean, squares = 0, 0, 0.0, 0.0
         low: int | None = None
         high: int | None = None
@@ -81,7 +81,7 @@ class Chunk(NamedTuple):
 
 
 def classify_file(file_bytes: float, bdp_bytes: float) -> ChunkKind:
-    """Size class of a file (or of a mean file size) on a path: small ≤ BDP < medium ≤ 20 · BDP < large."""
+    """Return the size class of a file (or of a mean file size) on a path: small ≤ BDP < medium ≤ 20 · BDP < large."""
     if file_bytes <= bdp_bytes:
         return ChunkKind.SMALL
     return ChunkKind.MEDIUM if file_bytes <= LARGE_BDPS * bdp_bytes else ChunkKind.LARGE
@@ -97,7 +97,8 @@ def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
 
 
 def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = None) -> tuple[Chunk, ...]:
-    """Chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left out.
+    """Return the chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left
+    out.
 
     A bin belongs where its mean file size falls. The last chunk has no upper end, so that every file has a home.
 
@@ -135,7 +136,7 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
 
 
 def bin_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:
-    """Histogram on powers of two: a summary of any number of files in at most 64 bins."""
+    """Return the histogram on powers of two: a summary of any number of files in at most 64 bins."""
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}
     for size in sizes_bytes:

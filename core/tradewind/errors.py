@@ -4,7 +4,7 @@ TradewindError
 ├── InvalidValue            a value cannot be what it claims to be: field and reason
 │   ├── InvalidUnit         text that is no size, rate, duration or energy
 │   └── InvalidTrace        samples that cannot be integrated
-│       └── TooFewSamples   none or one of them, as where a recording has just begun
+│       └── TooFewSamples   none or one of them, as where a recording has just started
 ├── Unauthenticated         no key, or a key that is unknown or revoked
 ├── NotPermitted            the key lacks the scope
 ├── NotFound                no such thing for this tenant
@@ -48,7 +48,7 @@ class InvalidTrace(InvalidValue):
 
 
 class TooFewSamples(InvalidTrace):
-    """None or one, and nothing else is wrong with them: a recording that has just begun gets more."""
+    """None or one, and nothing else is wrong with them: a recording that has just started gets more."""
 
 
 class Unauthenticated(TradewindError):

@@ -29,7 +29,7 @@ class ToolFlags:
 
     @property
     def text(self) -> str:
-        """All flags as they are typed."""
+        """Return all flags as they are typed."""
         return " ".join(word for flag in self.flags for word in flag.words)
 
 

@@ -38,14 +38,14 @@ _SMALL_FIRST = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE, ChunkKind.WH
 
 
 def pipelining(bdp_bytes: float, mean_file_bytes: float) -> int:
-    """Requests in flight that cover the round trip, pp = ⌈BDP/mean⌉ within 1 and 100 (002 §4.1)."""
+    """Return the requests in flight that cover the round trip, pp = ⌈BDP/mean⌉ within 1 and 100 (002 §4.1)."""
     if mean_file_bytes <= 0:
         return MAX_PIPELINING
     return max(1, min(math.ceil(bdp_bytes / mean_file_bytes), MAX_PIPELINING))
 
 
 def parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -> int:
-    """Streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1), at most 64 (002 §4.1)."""
+    """Return the streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1), at most 64 (002 §4.1)."""
     usable = min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes))
     return max(1, min(usable, MAX_PARALLELISM))
 
@@ -108,7 +108,9 @@ def max_throughput(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHAN
 
 
 def deal_channels(chunks: Sequence[Chunk], channels: int) -> tuple[int, ...]:
-    """Channels of each chunk when dealt Large–Medium–Small; dealt again by the same rule when a chunk is done."""
+    """Return the channels of each chunk when dealt Large–Medium–Small; dealt again by the same rule when a chunk is
+    done.
+    """
     order = sorted(range(len(chunks)), key=lambda i: -_SMALL_FIRST.index(chunks[i].kind))
     room = [chunk.dataset.file_count for chunk in chunks]
     count = [0] * len(chunks)
@@ -178,15 +180,15 @@ def flexible_throughput(
 
 
 def bits_per_joule(throughput_bps: float, power_w: float) -> float:
-    """Energy efficiency T/P: data moved at the cost of unit energy (002 §3). Rank by this one."""
+    """Return the energy efficiency T/P: data moved at the cost of unit energy (002 §3). Rank by this one."""
     return throughput_bps / power_w
 
 
 def throughput_per_joule(throughput_bps: float, energy_j: float) -> float:
-    """The paper's other metric, T/E = T²/(P·8·bytes), bit/s a joule (002 §4.3): it ranks differently."""
+    """Return the paper's other metric, T/E = T²/(P·8·bytes), bit/s a joule (002 §4.3): it ranks differently."""
     return throughput_bps / energy_j
 
 
 def channels_allowed(caps: Caps = NO_CAPS) -> int:
-    """Channels to deal under ``caps``: the stricter of concurrency and streams, else the default."""
+    """Return the channels to deal under ``caps``: the stricter of concurrency and streams, else the default."""
     return min(caps.channels or MAX_CHANNELS, MAX_CHANNELS)

@@ -47,7 +47,7 @@ class LoadEffect:
                 raise InvalidValue(f"load_effect.{name}", f"must have {len(self.loads)} values, got {len(values)}")
 
     def at(self, load: float) -> LoadShift:
-        """The shift under a load 0 … 1."""
+        """Return the shift under a load 0 … 1."""
         loads = self.loads
         within = min(max(load, loads[0]), loads[-1])
         i = min(bisect_right(loads, within), len(loads) - 1)

@@ -54,11 +54,11 @@ class LeafModel:
     power_by_end: PowerByEnd = field(default_factory=dict)
 
     def shift(self, load: float) -> LoadShift:
-        """What a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
+        """Return what a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
         return NO_SHIFT if self.load_effect is None else self.table.within_base_power(self.load_effect.at(load))
 
     def compact(self) -> CompactTable:
-        """The table that goes out with a recommendation."""
+        """Return the table that goes out with a recommendation."""
         return CompactTable(
             predicted=SettingTable(compact_settings(self.table.settings), self.table.base_power_w),
             queueing_delay_p90_s=self.queueing_delay_p90_s,
@@ -69,7 +69,7 @@ class LeafModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkModel:
-    """All leaves of one link, and the link's own figures.
+    """All leaves of one link, and the link's own values.
 
     ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells;
     ``None`` where every transfer was too slow by itself to show it.

@@ -50,7 +50,7 @@ class Parameters:
         return (self.concurrency or 1) * (self.parallelism or 1)
 
     def known(self) -> dict[str, int | float | str]:
-        """The parameters that are set, by wire name."""
+        """Return the parameters that are set, by wire name."""
         return {name: value for name, value in zip(_NAMES, _values(self), strict=True) if value is not None}
 
 
@@ -78,7 +78,7 @@ class Caps:
                 raise InvalidValue(f"limits.{f.name}", f"must be at least 1, got {value}")
 
     def tighten(self, other: Self) -> Self:
-        """The stricter of both caps, axis by axis."""
+        """Return the stricter of both caps, axis by axis."""
         merged = {
             f.name: min((v for v in (getattr(self, f.name), getattr(other, f.name)) if v is not None), default=None)
             for f in fields(self)
@@ -87,13 +87,14 @@ class Caps:
 
     @property
     def channels(self) -> int | None:
-        """Most channels that may be open at once: the stricter of concurrency and streams."""
+        """Return the most channels that may be open at once: the stricter of concurrency and streams."""
         if self.concurrency is None or self.streams is None:
             return self.concurrency if self.streams is None else self.streams
         return min(self.concurrency, self.streams)
 
     def part(self, share: float, chunks: int) -> Self:
-        """A chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is left.
+        """Return a chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is
+        left.
 
         Parts add up to no more than the cap, which must be at least the number of chunks.
         """
@@ -106,7 +107,7 @@ class Caps:
         return replace(self, concurrency=part(self.concurrency), streams=part(self.streams))
 
     def allow(self, parameters: Parameters) -> bool:
-        """Whether ``parameters`` stay within every cap; unknown values count as one."""
+        """Return whether ``parameters`` stay within every cap; unknown values count as one."""
         return (
             (self.streams is None or parameters.streams <= self.streams)
             and (self.concurrency is None or (parameters.concurrency or 1) <= self.concurrency)
@@ -117,7 +118,8 @@ class Caps:
         )
 
     def clamp(self, parameters: Parameters) -> Parameters:
-        """The nearest permitted setting: each axis cut, then parallelism given up before concurrency for the streams.
+        """Return the nearest permitted setting: each axis cut, then parallelism given up before concurrency for the
+        streams.
 
         A clamped optimum is not an optimum: use it only where no lattice can be solved again.
         """
@@ -168,7 +170,8 @@ class Lattice:
         return cls(MappingProxyType(grid))
 
     def thinned(self, most: int) -> Self:
-        """A lattice of at most ``most`` settings: every other inner value of the longest axis goes, again and again.
+        """Return a lattice of at most ``most`` settings: every other inner value of the longest axis goes, again and
+        again.
 
         The ends of each axis stay, so that the range does not shrink.
         """

@@ -9,7 +9,7 @@ P_b   base power of the same hosts, W
 merit a quantity turned so that more is better: ln T, −ln E, −ln P; −E and −P on the dynamic basis, which stays on the
       linear scale because dynamic energy may be negative
 
-In merits every agreement reads alike: a setting keeps a target with probability c if mean − z(c) · sd ≥ the target's
+In merits every SLA reads alike: a setting meets a target with probability c if mean − z(c) · sd ≥ the target's
 merit.
 """
 
@@ -29,7 +29,7 @@ BAND = 0.9
 """Probability within the interval that is told with a prediction."""
 
 ROUNDING = 1e-9
-"""Slack of a comparison (relative; absolute on logarithms), so that a bound keeps the target computed from it."""
+"""Slack of a comparison (relative; absolute on logarithms), so that a bound meets the target computed from it."""
 
 _STANDARD = NormalDist()
 _BAND_Z = _STANDARD.inv_cdf((1 + BAND) / 2)
@@ -37,7 +37,7 @@ _LOG_BITS_PER_BYTE = math.log(BITS_PER_BYTE)
 
 
 class Quantity(StrEnum):
-    """What an agreement bounds: throughput from below, energy of a byte and power from above."""
+    """What an SLA bounds: throughput from below, energy of a byte and power from above."""
 
     THROUGHPUT = "throughput"
     ENERGY = "energy"
@@ -60,7 +60,7 @@ class PredictedSetting:
     certified: bool = True
 
     def under(self, shift: LoadShift) -> "PredictedSetting":
-        """The setting under another load, which moves its means and leaves their spread."""
+        """Return the setting under another load, which moves its means and leaves their spread."""
         return replace(
             self,
             log_throughput_mean=self.log_throughput_mean + shift.log_throughput,
@@ -73,7 +73,7 @@ class Gaussian(NamedTuple):
     sd: float
 
     def lower(self, z: float) -> float:
-        """The value exceeded with probability Φ(z)."""
+        """Return the value exceeded with probability Φ(z)."""
         return self.mean - z * self.sd
 
 
@@ -85,14 +85,14 @@ class Interval(NamedTuple):
     high: float
 
     def probability_above(self, value: float) -> float:
-        """Probability that a log-normal quantity with this mean and band exceeds ``value`` > 0."""
+        """Return the probability that a log-normal quantity with this mean and band exceeds ``value`` > 0."""
         if not 0 < self.low < self.high:
             return 1.0 if self.mean >= value else 0.0
         log_sd = math.log(self.high / self.low) / (2 * _BAND_Z)
         return _STANDARD.cdf(math.log(self.mean / value) / log_sd - log_sd / 2)
 
     def times(self, factor: float) -> "Interval":
-        """All three multiplied by ``factor`` ≥ 0."""
+        """Return all three multiplied by ``factor`` ≥ 0."""
         return Interval(self.mean * factor, self.low * factor, self.high * factor)
 
 
@@ -113,19 +113,19 @@ class Prediction(NamedTuple):
 
 
 def z_of(confidence: float) -> float:
-    """Standard normal quantile z(c)."""
+    """Return the standard normal quantile z(c)."""
     return _STANDARD.inv_cdf(confidence)
 
 
 def is_linear(quantity: Quantity, basis: EnergyBasis) -> bool:
-    """Whether the merit is the negative quantity itself instead of a logarithm."""
+    """Return whether the merit is the negative quantity itself instead of a logarithm."""
     return basis is EnergyBasis.DYNAMIC and quantity is not Quantity.THROUGHPUT
 
 
 def merit(
     setting: PredictedSetting, quantity: Quantity, basis: EnergyBasis, base_power_w: float | None = None
 ) -> Gaussian:
-    """Mean and sd of a setting's merit.
+    """Return the mean and sd of a setting's merit.
 
     On the dynamic basis the sd is that of the delta method at the median, with the covariance of ln T and ln P:
     with E = 8 · (P − P_b) / T, ∂E/∂ln P = 8 · P / T and ∂E/∂ln T = −E.
@@ -167,33 +167,33 @@ def merit(
 
 
 def merit_of_target(target: float, quantity: Quantity, basis: EnergyBasis) -> float:
-    """Merit of a target in bit/s, J per byte or W (above 0 unless the merit is linear)."""
+    """Return the merit of a target in bit/s, J per byte or W (above 0 unless the merit is linear)."""
     if is_linear(quantity, basis):
         return -target
     return math.log(target) if quantity is Quantity.THROUGHPUT else -math.log(target)
 
 
 def target_of_merit(value: float, quantity: Quantity, basis: EnergyBasis) -> float:
-    """Target in bit/s, J per byte or W that has this merit; inverse of `merit_of_target`."""
+    """Return the target in bit/s, J per byte or W that has this merit; inverse of `merit_of_target`."""
     if is_linear(quantity, basis):
         return -value
     return math.exp(value if quantity is Quantity.THROUGHPUT else -value)
 
 
 def within_rounding(target_merit: float, *, linear: bool) -> float:
-    """The target's merit less the slack of rounding: what a bound must reach to keep the target."""
+    """Return the target's merit less the slack of rounding: what a bound must reach to meet the target."""
     return target_merit - ROUNDING * (abs(target_merit) if linear else 1.0)
 
 
 def log_change(quantity: Quantity, shift: LoadShift) -> float:
-    """What another load adds to the logarithm of a quantity of every setting; of energy and power the total."""
+    """Return what another load adds to the logarithm of a quantity of every setting; of energy and power the total."""
     if quantity is Quantity.THROUGHPUT:
         return shift.log_throughput
     return shift.log_power if quantity is Quantity.POWER else shift.log_power - shift.log_throughput
 
 
 def probability_of(merit_of_setting: Gaussian, needed: float) -> float:
-    """Probability that the setting reaches the merit ``needed``."""
+    """Return the probability that the setting reaches the merit ``needed``."""
     margin = merit_of_setting.mean - needed
     if merit_of_setting.sd > 0:
         return _STANDARD.cdf(margin / merit_of_setting.sd)
@@ -207,7 +207,7 @@ def predict(
     basis: EnergyBasis = EnergyBasis.TOTAL,
     base_power_w: float | None = None,
 ) -> Prediction:
-    """Throughput, energy and power of a transfer of ``dataset_bytes`` with this setting.
+    """Return the throughput, energy and power of a transfer of ``dataset_bytes`` with this setting.
 
     Energy and power are ``None`` where they cannot be told on this basis.
     """

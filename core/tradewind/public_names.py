@@ -6,7 +6,8 @@ from typing import Any
 
 
 def load_lazily(package: str, names_by_module: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The package's ``__getattr__`` (PEP 562): a program pays for the modules that it uses, not for all that there are.
+    """Return the package's ``__getattr__`` (PEP 562): a program pays for the modules that it uses, not for all that
+    there are.
 
     ``names_by_module`` : public names under the module of the package that defines them.
     """

@@ -49,12 +49,12 @@ class CompactTable:
     power_by_end: PowerByEnd = field(default_factory=dict)
 
     def below(self, ceiling_bps: float) -> "CompactTable":
-        """The same where nothing carries more than this."""
+        """Return the same where nothing carries more than this."""
         return replace(self, predicted=self.predicted.below(ceiling_bps))
 
 
 class SlaAnswer(NamedTuple):
-    """How the agreement stands: its tier, the price in force, and the probability that it is kept."""
+    """How the SLA stands: its tier, the current price, and the probability that it is kept."""
 
     agreement: Sla
     probability: float
@@ -77,7 +77,7 @@ class Recommendation(NamedTuple):
 
 
 def combine_settings(settings: Sequence[Parameters]) -> Parameters:
-    """One setting for all chunks: their concurrency added up, the widest chunk's other values.
+    """Return the one setting for all chunks: their concurrency added up, the widest chunk's other values.
 
     Of the widest chunk's parallelism no more than keeps to the streams of all chunks, which are what caps allow.
     """

@@ -63,7 +63,7 @@ class LinkKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
-    """One row of the log. Chunk rows of a transfer and its whole are joined by ``transfer_id``."""
+    """One row of the log. Rows of chunks and the row of their entire transfer are joined by ``transfer_id``."""
 
     id: UUID
     started_at: datetime

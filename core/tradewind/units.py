@@ -57,7 +57,7 @@ def _finite(value: float, text: str, quantity: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """Size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions of one are rounded)."""
+    """Return the size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions of one are rounded)."""
     example = "64KiB or 1.5GB"
     size_bytes = _scaled(text, "size", "b|", example)
     if not (size_bytes.is_integer() or _split(text, "size", example)[1]):
@@ -66,14 +66,14 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_bps(text: str) -> float:
-    """Rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second."""
+    """Return the rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second."""
     if text.strip().endswith(("B/s", "Bps")):
         return _scaled(text, "rate", "b/s|bps", "12.5MB/s", BITS_PER_BYTE)
     return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
 
 
 def parse_seconds(text: str) -> float:
-    """Duration such as ``90s``, ``60ms``, ``2h`` in seconds."""
+    """Return the duration such as ``90s``, ``60ms``, ``2h`` in seconds."""
     example = "60ms, 90s or 2h"
     value, unit = _split(text, "duration", example)
     if unit.lower() not in _DURATION_S:
@@ -82,7 +82,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_joules(text: str) -> float:
-    """Energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
+    """Return the energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
     if text.strip().lower().endswith("wh"):
         return _scaled(text, "energy", "wh", "1kWh", 3600.0)
     if text.strip().endswith("mJ"):
@@ -91,14 +91,14 @@ def parse_joules(text: str) -> float:
 
 
 def parse_watts(text: str) -> float:
-    """Power such as ``15W`` or ``800mW`` in watts."""
+    """Return the power such as ``15W`` or ``800mW`` in watts."""
     if text.strip().endswith("mW"):
         return 1e-3 * _scaled(text.strip().removesuffix("mW") + "W", "power", "w", "800mW")
     return _scaled(text, "power", "w", "15W")
 
 
 def parse_hertz(text: str) -> float:
-    """Frequency such as ``2.4GHz`` or ``800MHz`` in hertz."""
+    """Return the frequency such as ``2.4GHz`` or ``800MHz`` in hertz."""
     return _scaled(text, "frequency", "hz", "2.4GHz")
 
 
@@ -120,32 +120,32 @@ def _engineering(value: float, unit: str) -> str:
 
 
 def format_bps(value: float) -> str:
-    """Rate for people, such as ``94.2 Mbit/s``."""
+    """Return the rate for users, such as ``94.2 Mbit/s``."""
     return _engineering(value, "bit/s")
 
 
 def format_bytes(value: float) -> str:
-    """Size for people, decimal, such as ``1.2 GB``."""
+    """Return the size for users, decimal, such as ``1.2 GB``."""
     return _engineering(value, "B")
 
 
 def format_joules(value: float) -> str:
-    """Energy for people, such as ``1.2 kJ``."""
+    """Return the energy for users, such as ``1.2 kJ``."""
     return _engineering(value, "J")
 
 
 def format_bits_per_joule(value: float) -> str:
-    """Energy efficiency for people, such as ``1.2 Mbit/J``."""
+    """Return the energy efficiency for users, such as ``1.2 Mbit/J``."""
     return _engineering(value, "bit/J")
 
 
 def format_hertz(value: float) -> str:
-    """Frequency for people, such as ``2.4 GHz``."""
+    """Return the frequency for users, such as ``2.4 GHz``."""
     return _engineering(value, "Hz")
 
 
 def format_seconds(value: float) -> str:
-    """A duration in its largest whole unit, for people: ``2 h``, ``90 s``, ``1.5 s``."""
+    """Return a duration in its largest entire unit, for users: ``2 h``, ``90 s``, ``1.5 s``."""
     for unit, seconds in (("d", _DURATION_S["d"]), ("h", _DURATION_S["h"]), ("min", _DURATION_S["min"])):
         if value > 0 and value % seconds == 0:
             return f"{value / seconds:g} {unit}"
@@ -153,7 +153,7 @@ def format_seconds(value: float) -> str:
 
 
 def format_measured_seconds(value: float) -> str:
-    """A duration that was measured, to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
+    """Return a duration that was measured, to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
     minutes, hours = value / _DURATION_S["min"], value / _DURATION_S["h"]
     if minutes < 2:
         return f"{value:.3g} s"
@@ -161,10 +161,10 @@ def format_measured_seconds(value: float) -> str:
 
 
 def format_count(number: int, one: str, several: str | None = None) -> str:
-    """A number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
+    """Return a number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def throughput_bps(moved_bytes: float, duration_s: float) -> float:
-    """Mean rate of ``moved_bytes`` in ``duration_s`` > 0 seconds, bit/s."""
+    """Return the mean rate of ``moved_bytes`` in ``duration_s`` > 0 seconds, bit/s."""
     return BITS_PER_BYTE * moved_bytes / duration_s

@@ -1,8 +1,8 @@
 """When to compress what is transferred: codecs, models of time, history of ratio and speed, the choice.
 
-Reading order: `codecs` (what there is), `model` (how long a transfer takes), `probe` (what the model needs of the
-path), `content` and `history` (what it needs of the file), `advice` (the choice before), `steering` (the choice on the
-way). `printed` has the equations as they were published, for comparison.
+Reading order: `codecs`, `model` (how long a transfer takes), `probe` (path parameters of the model), `content` and
+`history` (file parameters of the model), `advice` (the choice before the transfer), `steering` (the choice during it).
+`printed` has the equations as they were published, for comparison.
 
 Source: analytic models of compressed file transfers of mobile devices; equation numbers are those of that paper.
 """

@@ -13,14 +13,14 @@ from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, r
 from tradewind.units import BITS_PER_BYTE, format_bps
 
 CAUTION_SD = 0.5
-"""Standard deviations by which ratio and speeds are taken worse (better) than expected, for the band of the answer."""
+"""Standard deviations by which ratio and speeds are taken below (above) expectation, for the band of the answer."""
 
 MIN_GAIN = 0.02
-"""Packing is advised where it promises this much more throughput than sending raw: less is lost in noise."""
+"""Packing is advised only above this gain in throughput over sending raw: noise hides a smaller one."""
 
 DEFAULT_LINE_BPS = 50e6
-"""Believed of a path of which nothing is known, until the first blocks tell: the choice it leads to can be mended on
-the way, where that of a fast path, to pack nothing, cannot."""
+"""Assumed rate of an unknown path until the first blocks measure it. A choice based on too low a rate can be corrected
+during the transfer; with too high a rate nothing would be packed, so nothing would be corrected."""
 
 DEFAULT_CPU_W, DEFAULT_NETWORK_W = 10.0, 2.0
 """Assumed power of a core that packs and of a network that sends, W; for comparing, where nobody tells better."""
@@ -33,7 +33,7 @@ class Objective(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressionQuery:
-    """What advice is asked for.
+    """What advice is requested for.
 
     ``sampled`` : whether the case's probe is of a sample of the file, not the usual one of its kind.
     ``content`` : of the sampled file, where it was sampled.
@@ -65,7 +65,7 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressionOption:
-    """One way to send the file and what to expect of it; ``energy_j`` is modelled, above idle, of both ends.
+    """One way to send the file and its expected result; ``energy_j`` is modelled, above idle, for both ends.
 
     ``speeds`` : what the setting is expected to make of the content; ``None`` of the raw one.
     """
@@ -91,12 +91,12 @@ class CodecAdvice:
 
 
 def discount_assumed_rate(predicted_bps: float, *, path_is_known: bool) -> float:
-    """What a recommended setting is taken to reach; a prediction for an assumed path promises too much."""
+    """Return the rate to assume of a recommended setting; a prediction for an assumed path promises too much."""
     return predicted_bps if path_is_known else min(predicted_bps, DEFAULT_LINE_BPS)
 
 
 def advise(question: CompressionQuery, history: History) -> CodecAdvice:
-    """The option with the highest lower bound of throughput, or with the least energy."""
+    """Return the options ranked by the lower bound of throughput, or by energy."""
     raw = _raw(question)
     incompressible = _is_incompressible(question)
     options = [raw]
@@ -122,14 +122,14 @@ def advise(question: CompressionQuery, history: History) -> CodecAdvice:
 
 
 def _is_incompressible(question: CompressionQuery) -> bool:
-    """By what a sample packed to; where it was not packed, by the entropy of its bytes."""
+    """Return whether a sample hardly packed; without a packed sample, whether its bytes look random."""
     if question.sampled:
         return question.case.probe.ratio < INCOMPRESSIBLE_RATIO
     return question.content is not None and question.content.looks_random
 
 
 def _is_taken_not_to_pack(question: CompressionQuery) -> bool:
-    """By its kind, where nobody has tried: what history tells of content that packs is not hoped for."""
+    """Return whether content of this kind is assumed not to pack and no sample says otherwise."""
     return not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
 
 
@@ -160,9 +160,9 @@ def _option(
         for sds in (-CAUTION_SD, 0.0, CAUTION_SD)
     )
     took_s = duration_s(mode, file_bytes, line, means)
-    each = stage_times(file_bytes, line, means)
-    sending_s = line.setup_s + each.send_s if mode is Mode.SEQUENTIAL else took_s
-    core_s = each.compress_s * question.case.cores_for(setting) + each.decompress_s
+    stages = stage_times(file_bytes, line, means)
+    sending_s = line.setup_s + stages.send_s if mode is Mode.SEQUENTIAL else took_s
+    core_s = stages.compress_s * question.case.cores_for(setting) + stages.decompress_s
     return CompressionOption(
         mode=mode,
         setting=setting,
@@ -176,7 +176,7 @@ def _option(
 
 
 def _moved(expected: ExpectedSpeeds, sds: float) -> Speeds:
-    """The expected figures, all of them ``sds`` standard deviations better."""
+    """Return the expected ratio and speeds, all of them ``sds`` standard deviations better."""
     return Speeds(*(mean * math.exp(sds * sd) for mean, sd in zip(expected.speeds, expected.log_sd, strict=True)))
 
 

@@ -33,7 +33,7 @@ class CodecSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodecLevels:
-    """What a codec can be asked for.
+    """The levels of a codec.
 
     ``candidate_settings`` : the levels worth comparing; those between differ by less than a prediction errs.
     ``is_parallel`` : packs blocks on several cores at once.
@@ -62,21 +62,21 @@ CODEC_LEVELS: Mapping[Codec, CodecLevels] = MappingProxyType(
 """Levels of gzip, lzop, bzip2, xz, pigz and pbzip2: the paper's table I. The others: their own documentation."""
 
 PROBE = CodecSetting(Codec.GZIP, 1)
-"""What a sample of any file is packed with: quick, everywhere, and what all history is relative to."""
+"""The setting that samples are packed with: fast, available everywhere, and the reference of all history."""
 
 
 _MOST_DIGITS = 2
-"""Of any level; reading more takes time, and of some thousands is an error of another kind."""
+"""Digits of any level; more digits are rejected without being parsed."""
 
 
 def candidate_settings(codecs: frozenset[Codec] | None = None) -> tuple[CodecSetting, ...]:
-    """Settings worth comparing, of these codecs alone where they are given."""
+    """Return the settings worth comparing, limited to these codecs where they are given."""
     chosen = [codec for codec in Codec if codecs is None or codec in codecs]
     return tuple(CodecSetting(codec, level) for codec in chosen for level in CODEC_LEVELS[codec].candidates)
 
 
 def parse_setting(text: str) -> CodecSetting:
-    """``zstd``, ``zstd:6`` or ``xz:0``; without a level the codec's usual one.
+    """Parse ``zstd``, ``zstd:6`` or ``xz:0``; without a level the codec's default one applies.
 
     Raises
     ------

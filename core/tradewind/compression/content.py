@@ -1,4 +1,4 @@
-"""What a file is like, as far as compressing goes: its kind, its entropy, how a sample of it packs."""
+"""Properties of a file that decide whether it compresses: its kind, its entropy, and how a sample of it packs."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
 """Entropy of single bytes, of 8 at most: packed and encrypted files exceed it, text stays far below. An assumption."""
 
 INCOMPRESSIBLE_RATIO = 1.03
-"""Of a sample: what packs to more than 97 % is sent as it is."""
+"""Ratio of a sample below which a file is sent as it is."""
 
 _LEAST_BIN, _LARGEST_BIN = 4, 9
 SIZES_BYTES = tuple(10**each for each in range(_LEAST_BIN, _LARGEST_BIN + 1))
@@ -79,7 +79,7 @@ class Content(NamedTuple):
 
 
 def detect_kind(head: bytes) -> Kind:
-    """The kind of a file that begins with ``head``."""
+    """Return the kind of a file that starts with ``head``."""
     for offset, magic, kind in _MAGIC:
         if head.startswith(magic, offset):
             return kind
@@ -94,7 +94,7 @@ def detect_kind(head: bytes) -> Kind:
 
 
 def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
-    """Shannon entropy of the bytes of all blocks together, 0..8; 0 of nothing."""
+    """Return the Shannon entropy of the bytes of all blocks together, 0..8; 0 of nothing."""
     counts: Counter[int] = Counter()
     for block in blocks:
         counts.update(block if len(block) < _COUNTED_WHOLE_BYTES else block[::_COUNTED_STRIDE])
@@ -103,7 +103,7 @@ def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
 
 
 def inspect_content(blocks: Sequence[bytes]) -> Content:
-    """Content of a file from sampled blocks, the first of which is its beginning."""
+    """Return the content of a file from sampled blocks, the first of which is its beginning."""
     return Content(detect_kind(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
 
 
@@ -111,13 +111,13 @@ END_PLACES = (1.0,) * (SAMPLE_BLOCKS - 1)
 
 
 def sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tuple[int, ...]:
-    """Where the blocks of a sample begin: at the beginning, and in each of as many equal parts of what follows.
+    """Return the offsets of a sample's blocks: one at the beginning, and one in each equal part of the rest.
 
-    Of a small file the whole of it is one sample.
+    A small file is sampled completely.
 
     Parameters
     ----------
-    places : within each part, 0..1; by lot, content that repeats with the file's own period does not deceive.
+        places : within each part, 0..1; by lot, content that repeats with the file's own period does not deceive.
     """
     if file_bytes <= SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES:
         return tuple(range(0, file_bytes, SAMPLE_BLOCK_BYTES))
@@ -127,10 +127,10 @@ def sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tup
 
 
 def size_bin(file_bytes: int) -> int:
-    """Decimal order of magnitude; all below 100 kB and all from 1 GB on are one each."""
+    """Return the decimal order of magnitude; sizes below 100 kB, and from 1 GB on, share one bin each."""
     return min(max(int(math.log10(max(file_bytes, 1))), _LEAST_BIN), _LARGEST_BIN)
 
 
 def ratio_bin(ratio: float) -> int:
-    """Octave of a sample's ratio: how compressible its content is."""
+    """Return the rounded log2 of a sample's ratio: how compressible its content is."""
     return round(math.log2(max(ratio, 0.5)))

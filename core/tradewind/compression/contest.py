@@ -1,8 +1,8 @@
-"""Advice on a file whose best options were tried on a sample of it.
+"""Advice on a file after its best options were tried on a sample.
 
-History knows what a codec made of other content; which of two that are close packs this content better, it cannot
-tell. A sample of the file can, at the price of packing it by each of the few that are ahead, and by those that may yet
-turn out to be ahead: history knows some settings less well than others.
+History knows what a codec achieved on other content; it cannot decide which of two close settings packs this content
+better. A sample of the file can, at the price of packing it with the few settings that lead, and with those that may
+still prove better: history knows some settings less well than others.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.model import Speeds
 
 LEADERS = 3
-"""Settings that are tried before the first of them is advised, and at most at a time of those that may yet beat it."""
+"""Settings that are tried before the first is advised; also the most challengers that are tried at once."""
 
 MAX_TRIALS = 8
-"""After which the best so far has to do."""
+"""After so many trials the best so far is advised."""
 
 
 class Promise(Protocol):
-    """Of throughput, bit/s."""
+    """Expected throughput, bit/s. A Protocol, because advice of the core and of the wire both have it."""
 
     @property
     def mean(self) -> float: ...
@@ -29,7 +29,7 @@ class Promise(Protocol):
 
 
 class Way(Protocol):
-    """To send the file; without a setting as it is."""
+    """One way to send the file; without a setting it is sent as it is."""
 
     @property
     def setting(self) -> CodecSetting | None: ...
@@ -38,7 +38,7 @@ class Way(Protocol):
 
 
 class Ranked(Protocol):
-    """Advice of some form, its options the best first; there is none with a setting where packing is of no use."""
+    """Advice in either form, best option first; no option has a setting where packing is useless."""
 
     @property
     def best(self) -> Way: ...
@@ -60,7 +60,7 @@ def advise_by_trial(
     *,
     for_throughput: bool = True,
 ) -> AdviceT:
-    """The advice that stands when its best settings have been tried.
+    """Return the advice that still holds once its best settings have been tried.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ def advise_by_trial(
 
 
 def find_leaders(advice: Ranked) -> Sequence[CodecSetting]:
-    """The settings that are ahead, the best first; one for all its modes."""
-    ahead = dict.fromkeys(each.setting for each in advice.options if each.setting is not None)
-    return tuple(islice(ahead, LEADERS))
+    """Return the leading settings, best first; one for all its modes."""
+    leading = dict.fromkeys(each.setting for each in advice.options if each.setting is not None)
+    return tuple(islice(leading, LEADERS))
 
 
 def find_challengers(advice: Ranked) -> Iterator[CodecSetting]:
-    """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
+    """Yield the settings that may prove faster than the best is expected to be, the most promising first."""
     may = [each for each in advice.options if each.throughput_bps.high > advice.best.throughput_bps.mean]
     may.sort(key=lambda each: -each.throughput_bps.high)
     return (each.setting for each in may if each.setting is not None)

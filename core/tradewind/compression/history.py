@@ -1,8 +1,7 @@
-"""What codecs made of content before, and what to expect of it now.
+"""What codecs achieved on content so far, and what to expect of them now.
 
-Everything is relative to a probe, gzip -1 on a sample of the same content on the same machine. That takes most of what
-differs between machines and contents out of the figures, so that a history of other machines and other files tells
-what to expect on one never seen.
+Everything is relative to a probe, gzip -1 on a sample of the same content on the same machine. That removes most of the
+difference between machines and contents, so that a history of other machines and other files predicts an unknown one.
 
 Notation: x = (log CR/CR.probe, log Th.C/Th.C.probe, log Th.D/Th.D.probe), natural logarithms.
 """
@@ -23,17 +22,17 @@ MEMORY = 20
 """Observations after which an older one counts for a third: machines and their load change."""
 
 PARENT_WEIGHT = 2.0
-"""Observations that the parent's mean stands for, beside a key's own."""
+"""Observations that the parent's mean stands for, in addition to a key's own."""
 
 SIMILARITY = 0.5
-"""What an observation counts for with every key, from the most special one on, that it does not share with a case. An
+"""Weight factor of an observation for every key, from the most special one on, that it does not share with a case. An
 assumption."""
 
 MAX_CORES = 4096
-"""That a CPU class may tell of: what it says is multiplied into speeds."""
+"""Most cores that a CPU class may state: the number is multiplied into speeds."""
 
 MIN_LOG_SD = 0.03
-"""Below which nothing is believed to be known: repeats of one file on one host differ by as much. An assumption."""
+"""Least sd: repeats of one file on one host differ by as much. An assumption."""
 
 SD_WITHOUT_HISTORY = 0.35
 """Spread of one observation about a mean of others: of files of one kind, and of those of any kind."""
@@ -41,8 +40,8 @@ SD_WITHOUT_HISTORY = 0.35
 Logs = tuple[float, float, float]
 
 SAMPLE_LOG_SD: Logs = (0.05, 0.25, 0.25)
-"""Spread of what a setting makes of a sample about what it makes of the whole file: the benchmark's files have 0.045 in
-the ratio; speeds of a few milliseconds have a quarter, and outliers beyond."""
+"""Spread of what a setting makes of a sample about what it makes of the entire file: the benchmark's files have 0.045
+in the ratio; speeds of a few milliseconds have a quarter, and outliers beyond."""
 
 SIBLING_LOG_SD = 0.1
 """Spread, between two levels of a codec, of how far a ratio is off what history expects: content that suits one suits
@@ -51,7 +50,7 @@ all. On 22 files of the squash benchmark, each against the others: 0.07, where o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressionCase:
-    """What is to be packed where.
+    """What is to be packed, and where.
 
     ``probe`` : what gzip -1 makes of a sample. ``cpu_class`` : ``architecture/model/cores`` of the packing end, or any
     name of it where the number of its cores is not known.
@@ -64,17 +63,17 @@ class CompressionCase:
 
     @property
     def cores(self) -> int:
-        """Of the packing end; 1 where that is not known."""
+        """Return the cores of the packing end; 1 where that is not known."""
         return min(max(parse_core_count(self.cpu_class), 1), MAX_CORES)
 
     def cores_for(self, setting: CodecSetting) -> int:
-        """Those that pack at the same time."""
+        """Return the cores that pack concurrently."""
         return self.cores if CODEC_LEVELS[setting.codec].is_parallel else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecObservation:
-    """What a codec made of a file, or of a sample of it."""
+    """What a codec achieved on a file, or on a sample of it."""
 
     case: CompressionCase
     setting: CodecSetting
@@ -87,7 +86,7 @@ class CodecObservation:
 
     @property
     def relative(self) -> Logs:
-        """x, with the packing speed of one core."""
+        """Return x, with the packing speed of one core."""
         ratio, compress, decompress = (
             math.log(mine / its) for mine, its in zip(self.speeds, self.case.probe, strict=True)
         )
@@ -95,14 +94,14 @@ class CodecObservation:
 
 
 class Estimate(NamedTuple):
-    """Exponential mean and variance of x, of so many ``observations``."""
+    """Exponential mean and variance of x over so many ``observations``."""
 
     observations: int = 0
     mean: Logs = (0.0, 0.0, 0.0)
     variance: Logs = (0.0, 0.0, 0.0)
 
     def update(self, x: Logs) -> "Estimate":
-        """With one more observation; the first ``MEMORY`` count alike."""
+        """Return the estimate with one more observation; the first ``MEMORY`` have equal weight."""
         gain = 1 / min(self.observations + 1, MEMORY)
         return Estimate(
             self.observations + 1,
@@ -112,14 +111,14 @@ class Estimate(NamedTuple):
 
 
 class WeightedEstimate(NamedTuple):
-    """Mean and variance of x for a case, of observations that together count for ``weight`` of that very case."""
+    """Mean and variance of x for a case, from observations that count as ``weight`` of that very case."""
 
     weight: float = 0.0
     mean: Logs = (0.0, 0.0, 0.0)
     variance: Logs = (0.0, 0.0, 0.0)
 
     def combine_with(self, own: Estimate, likeness: float) -> "WeightedEstimate":
-        """By the estimate of a more special key, as far as it has observations; each counts ``likeness`` more."""
+        """Combine with the estimate of a more special key; each of its observations counts ``likeness`` more."""
         weight = self.weight + likeness * own.observations
         if not self.weight:
             return WeightedEstimate(weight, own.mean, own.variance)
@@ -135,7 +134,7 @@ class WeightedEstimate(NamedTuple):
 
 
 class ExpectedSpeeds(NamedTuple):
-    """What a setting is expected to make of a case; ``log_sd`` of each figure; ``weight`` as of a belief."""
+    """Expected ratio and speeds of a setting for a case; ``log_sd`` of each value; ``weight`` of the estimate."""
 
     speeds: Speeds
     log_sd: Logs
@@ -158,11 +157,11 @@ class History:
 
     @classmethod
     def of(cls, observations: Iterable[CodecObservation]) -> "History":
-        """In order of time: the last counts most."""
+        """Build a history from observations in order of time: the last counts most."""
         return cls().extend(observations)
 
     def extend(self, observations: Iterable[CodecObservation]) -> "History":
-        """The same with what was observed since."""
+        """Return the history with later observations added."""
         estimates = dict(self._estimates)
         for each in observations:
             x = each.relative
@@ -173,38 +172,38 @@ class History:
     def expected(
         self, setting: CodecSetting, case: CompressionCase, samples: Sequence[CodecObservation] = ()
     ) -> ExpectedSpeeds | None:
-        """What to expect of a setting; ``None`` where nothing is known of it.
+        """Return what to expect of a setting; ``None`` where nothing is known of it.
 
         Parameters
         ----------
         samples : what settings made of the same sample as the probe: weighed against history by their variances, as is
             what other levels of the codec tell of its ratio.
         """
-        found = self._believed(setting, case)
-        told = self._told(setting, found, samples)
-        if not found.weight and told is None:
+        found = self._estimate(setting, case)
+        from_sample = self._from_samples(setting, found, samples)
+        if not found.weight and from_sample is None:
             return None
         doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight) if found.weight else math.inf
         mean, variance = found.mean, _each(lambda v, _: max(v, MIN_LOG_SD**2) + doubt, found.variance, found.mean)
-        if told is not None:
-            x, spread = told
+        if from_sample is not None:
+            x, spread = from_sample
             variance = _each(lambda v, sd: 1 / (1 / v + 1 / sd**2), variance, spread)
             gain = _each(lambda v, sd: v / sd**2, variance, spread)
             mean = _each(float.__add__, mean, _each(float.__mul__, gain, _each(float.__sub__, x, mean)))
         ratio, compress, decompress = (math.exp(log) * its for log, its in zip(mean, case.probe, strict=True))
         speeds = Speeds(ratio, compress * case.cores_for(setting), decompress)
         sd = _each(lambda v, _: max(math.sqrt(v), MIN_LOG_SD), variance, mean)
-        return ExpectedSpeeds(speeds, sd, found.weight + (told is not None))
+        return ExpectedSpeeds(speeds, sd, found.weight + (from_sample is not None))
 
-    def _told(
+    def _from_samples(
         self, setting: CodecSetting, found: WeightedEstimate, samples: Sequence[CodecObservation]
     ) -> tuple[Logs, Logs] | None:
-        """What the sample packed by the setting tells of it, or else by other levels of its codec, and its spread."""
+        """Return what the sample shows of the setting, or else of other levels of its codec, and its spread."""
         for sample in samples:
             if sample.setting == setting:
                 return sample.relative, SAMPLE_LOG_SD
         siblings = [sample for sample in samples if sample.setting.codec == setting.codec]
-        known = [(sample, self._believed(sample.setting, sample.case)) for sample in siblings]
+        known = [(sample, self._estimate(sample.setting, sample.case)) for sample in siblings]
         off = [sample.relative[0] - its.mean[0] for sample, its in known if its.weight]
         if not off or not found.weight:
             return None
@@ -212,7 +211,7 @@ class History:
         ratio_sd = SIBLING_LOG_SD * math.sqrt((1 + 1 / len(off)) / 2)
         return (found.mean[0] + fmean(off), *found.mean[1:]), (ratio_sd, math.inf, math.inf)
 
-    def _believed(self, setting: CodecSetting, case: CompressionCase) -> WeightedEstimate:
+    def _estimate(self, setting: CodecSetting, case: CompressionCase) -> WeightedEstimate:
         """By all keys that are known, from the broadest on; of weight 0 where none is."""
         found = WeightedEstimate()
         for key, likeness in zip(_keys(setting, case), _LIKENESSES, strict=True):
@@ -226,7 +225,7 @@ NO_HISTORY = History()
 
 
 def parse_core_count(cpu_class: str) -> int:
-    """That a CPU class of the form ``architecture/model/cores`` tells; 1 of any other name."""
+    """Return the cores in a CPU class of the form ``architecture/model/cores``; 1 for any other name."""
     match cpu_class.split("/"):
         case [_, _, cores] if cores.isdecimal():
             return int(cores)
@@ -234,7 +233,7 @@ def parse_core_count(cpu_class: str) -> int:
 
 
 def _keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
-    """From the broadest to the most special."""
+    """Yield the keys from the broadest to the most special."""
     architecture = case.cpu_class.partition("/")[0]
     key: Key = (setting,)
     for part in (None, architecture, size_bin(case.file_bytes), ratio_bin(case.probe.ratio), case.kind, case.cpu_class):

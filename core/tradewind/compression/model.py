@@ -1,9 +1,9 @@
-"""How long a transfer takes, plain, packed before it is sent, or packed while it is sent.
+"""How long a transfer takes: raw, packed before it is sent, or packed while it is sent.
 
-Three stages: the sender packs (T.C), the path carries (T.X), the receiver unpacks (T.D). One after the other they add
-up. Piped in n blocks they overlap: the slowest stage works all the time, the others only while the pipe fills and
-empties, which is one block each: T = T.SC + max(T.C, T.X, T.D) + (T.C + T.X + T.D − max)/n. That is exact for equal
-blocks, and it cannot promise more than any stage delivers.
+Three stages: the sender packs (T.C), the path carries (T.X), the receiver unpacks (T.D). In sequence they add up. Piped
+in n blocks they overlap: the slowest stage works all the time, the others only while the pipe fills and empties, which
+is one block each: T = T.SC + max(T.C, T.X, T.D) + (T.C + T.X + T.D − max)/n. That is exact for equal blocks, and it
+never promises more than any stage delivers.
 
 Source: the paper's section IV, whose equations 19 to 22 approximate the overlap; see `tradewind.compression.printed`.
 """
@@ -33,7 +33,7 @@ class Mode(StrEnum):
 
 
 class Speeds(NamedTuple):
-    """What a codec makes of some content on some machines.
+    """Ratio and speeds of a codec on some content and machines.
 
     ``ratio`` : uncompressed over compressed size. ``compress_bps``, ``decompress_bps`` : plain bits a second.
     """
@@ -44,14 +44,14 @@ class Speeds(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether some content and machine could have them: what tells of others is not believed."""
+        """Return whether ratio and speeds are plausible."""
         rates = self.compress_bps, self.decompress_bps
         return MIN_RATIO < self.ratio < MAX_RATIO and all(MIN_CODEC_BPS < rate < MAX_CODEC_BPS for rate in rates)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkLine:
-    """A path: its rate for a long file (Th.UP or Th.DW), bit/s, and the time that any transfer costs (T.SC), s."""
+    """A path: its rate for a long file (Th.UP or Th.DW), bit/s, and the start-up time of any transfer (T.SC), s."""
 
     rate_bps: float
     setup_s: float = 0.0
@@ -59,7 +59,7 @@ class NetworkLine:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Time of each stage for the whole file, s."""
+    """Time of each stage for the entire file, s."""
 
     compress_s: float
     send_s: float
@@ -75,7 +75,7 @@ class Stages:
 
 
 def block_bytes(file_bytes: int) -> int:
-    """Size of the blocks that a file is packed in."""
+    """Return the size of the blocks that a file is packed in."""
     return min(max(math.ceil(file_bytes / TARGET_BLOCKS), MIN_BLOCK_BYTES), MAX_BLOCK_BYTES)
 
 
@@ -89,29 +89,29 @@ def stage_times(file_bytes: int, line: NetworkLine, speeds: Speeds) -> Stages:
 
 
 def raw_s(file_bytes: int, line: NetworkLine) -> float:
-    """Duration without a codec, s."""
+    """Return the duration without a codec, s."""
     return line.setup_s + BITS_PER_BYTE * file_bytes / line.rate_bps
 
 
 def sequential_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
-    """Duration where each stage waits for the one before, s."""
+    """Return the duration where each stage waits for the one before, s."""
     return line.setup_s + stage_times(file_bytes, line, speeds).together_s
 
 
 def piped_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
-    """Duration where the stages work at the same time, s."""
+    """Return the duration where the stages work at the same time, s."""
     each = stage_times(file_bytes, line, speeds)
     blocks = max(math.ceil(file_bytes / block_bytes(file_bytes)), 1)
     return line.setup_s + each.slowest_s + (each.together_s - each.slowest_s) / blocks
 
 
 def duration_s(mode: Mode, file_bytes: int, line: NetworkLine, speeds: Speeds | None) -> float:
-    """Duration of a transfer in a mode, s; ``speeds`` of all but the raw one."""
+    """Return the duration of a transfer in a mode, s; the raw mode needs no ``speeds``."""
     if mode is Mode.RAW or speeds is None:
         return raw_s(file_bytes, line)
     return piped_s(file_bytes, line, speeds) if mode is Mode.PIPED else sequential_s(file_bytes, line, speeds)
 
 
 def is_worthwhile_for_long_files(line_bps: float, speeds: Speeds) -> bool:
-    """Whether packing gains at all once start-up and filling of the pipe no longer count (section IV-A)."""
+    """Return whether packing gains once start-up and filling of the pipe no longer count (section IV-A)."""
     return min(speeds.compress_bps, speeds.decompress_bps, speeds.ratio * line_bps) > line_bps

@@ -33,7 +33,7 @@ def line_bps(us_bytes: float, reached_bps: float, setup_s: float) -> float:
 
     Raises
     ------
-    InvalidValue : the whole transfer took no longer than its start-up.
+    InvalidValue : the entire transfer took no longer than its start-up.
     """
     share = reached_bps * setup_s / (BITS_PER_BYTE * us_bytes)
     if share >= 1:

@@ -1,4 +1,4 @@
-"""What to expect of codecs on machines and content that a tenant has no history of: measurements that come along."""
+"""Expected ratios and speeds where a tenant has no history: measurements that are shipped with the package."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,19 +13,19 @@ from tradewind.units import MBIT
 Row = tuple[float, float, float]
 
 KIND_WITHOUT_ROW: Mapping[Kind, Kind] = {Kind.PACKED: Kind.BINARY}
-"""What is packed already packs like bytes without order."""
+"""Packed content packs like random bytes."""
 
 _ON_ONE_CORE = CPU_CLASS.rpartition("/")[0] + "/1"
 
 
 def typical_probe(kind: Kind) -> Speeds:
-    """What gzip -1 makes of content of this kind."""
+    """Return what gzip -1 achieves on content of this kind."""
     return _speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
 
 
 @cache
 def load_packaged_history(without: Kind | None = None) -> History:
-    """The measurements as a history, made when it is first asked for; ``without`` those of a kind, to judge it by.
+    """Load the measurements as a history, once; ``without`` leaves out a kind, to validate on it.
 
     They count for files of any size, which are packed in blocks like the measured one.
     """

@@ -1,7 +1,7 @@
-"""What a few transfers of different sizes tell of a path: its rate and what any transfer costs before it.
+"""Rate and start-up time of a path, from a few transfers of different sizes.
 
-Source: the paper's equations 5 and 6, which take two files. Two leave the result at the mercy of noise (rounding of the
-paper's own example moves the rate by ten per cent), so that the service fits three or more.
+Source: the paper's equations 5 and 6, which take two files. Two files leave the result at the mercy of noise (rounding
+of the paper's own example moves the rate by ten per cent), so the service fits three or more.
 """
 
 import math
@@ -15,7 +15,7 @@ from tradewind.units import BITS_PER_BYTE
 
 MIN_SIZES = 3
 MIN_SIZE_RATIO = 8
-"""Largest over smallest size of a probe: below, start-up and rate cannot be told apart."""
+"""Largest over smallest size of a probe: below it, start-up and rate cannot be separated."""
 
 
 class TimedTransfer(NamedTuple):
@@ -27,7 +27,7 @@ class TimedTransfer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FittedLine:
-    """A line with the standard errors of its two figures; the rate's is relative to it."""
+    """A line with the standard errors of its two values; the rate's is relative."""
 
     line: NetworkLine
     setup_error_s: float
@@ -35,13 +35,13 @@ class FittedLine:
 
 
 def solve_line_of_two(small: TimedTransfer, large: TimedTransfer) -> NetworkLine:
-    """The line on which both transfers lie exactly, as long as no start-up below 0 is needed for that.
+    """Return the line through both transfers, provided that its start-up is not below 0.
 
-    Equation 6, linear in Th.UP and Th.UP·T.SC; where it is needed, the larger file tells the rate.
+    Equation 6, linear in Th.UP and Th.UP·T.SC; where the start-up would be below 0, the larger file gives the rate.
 
     Raises
     ------
-    InvalidValue : the large file is not larger, or took no longer.
+        InvalidValue : the large file is not larger, or took no longer.
     """
     more_bytes, more_s = large.file_bytes - small.file_bytes, large.duration_s - small.duration_s
     if more_bytes <= 0 or more_s <= 0:
@@ -56,7 +56,7 @@ def solve_line_of_two(small: TimedTransfer, large: TimedTransfer) -> NetworkLine
 
 
 def fit_network_line(timed: Sequence[TimedTransfer]) -> FittedLine:
-    """Start-up and rate by least squares on durations, each weighted by its inverse square: noise is relative.
+    """Fit start-up and rate by least squares on durations, each weighted by its inverse square: noise is relative.
 
     Raises
     ------

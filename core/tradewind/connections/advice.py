@@ -98,7 +98,7 @@ class FlowLengths:
 
 
 def classify_flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) -> FlowLengths:
-    """Which of the page's connections are short, and what they would gain; of ``path`` as `advise` has it."""
+    """Return which of the page's connections are short, and what they would gain; of ``path`` as `advise` has it."""
     sizes = [each.wire_bytes for each in analysis.connections]
     in_window = sum(size <= sender.initial_window_bytes for size in sizes)
     short = [place for place, size in enumerate(sizes) if sender.initial_window_bytes < size <= FLD_THRESHOLD_BYTES]
@@ -122,7 +122,7 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
 
 
 def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[PageAdvice]]:
-    """What to change at the servers of each page, the most seconds first; nothing where no round trip is known.
+    """Return what to change at the servers of each page, the most seconds first; nothing where no round trip is known.
 
     It is worked out for those with most bytes: `MAX_ORIGINS` of a page, `MAX_SERVERS` of all.
 
@@ -144,7 +144,7 @@ def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[P
 
 
 def _largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConnection]]:
-    """The connections of each of a page's servers, those of most bytes first."""
+    """Return the connections of each of a page's servers, those of most bytes first."""
     by_origin: dict[str, list[HarConnection]] = defaultdict(list)
     for connection in connections:
         by_origin[connection.origin].append(connection)
@@ -187,7 +187,9 @@ def _of_server(connections: Sequence[HarConnection], path: Path, sender: Sender)
 
 
 def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
-    """Those of the version by which most of the server's objects came: a browser may learn of HTTP/2 by HTTP/1.1."""
+    """Return those of the version by which most of the server's objects came: a browser may learn of HTTP/2 by
+    HTTP/1.1.
+    """
     objects = Counter[bool]()
     for each in connections:
         objects[each.version.multiplexes] += len(each.objects)
@@ -196,7 +198,7 @@ def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
 
 
 def _plan_of(connections: Sequence[HarConnection], sender: Sender) -> ConnectionPlan:
-    """How a server's objects were fetched over connections of one version."""
+    """Return how a server's objects were fetched over connections of one version."""
     objects = sum(len(each.objects) for each in connections)
     return ConnectionPlan(
         multiplexed=connections[0].version.multiplexes,
@@ -209,7 +211,9 @@ def _plan_of(connections: Sequence[HarConnection], sender: Sender) -> Connection
 
 
 def _are_opened_in_vain(connections: Sequence[HarConnection]) -> bool:
-    """Whether one was opened when another was idle; those that were all needed at once tell nothing of keeping them."""
+    """Return whether one was opened when another was idle; those that were all needed at once tell nothing of keeping
+    them.
+    """
     ended_s = [max((each.receive[1] for each in one.objects if each.receive), default=math.inf) for one in connections]
     opened_s = [one.first.sent_s - 2 * (one.first.handshake_s or 0.0) for one in connections]  # TLS takes as long, too
     return min(ended_s) <= max(opened_s)
@@ -251,7 +255,7 @@ def _of_http_2(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan], float]) 
 
 
 def _fewest(gains: Mapping[int, float]) -> int:
-    """The least number that gains as much as any."""
+    """Return the least number that gains as much as any."""
     best = max(gains.values())
     return next(count for count, gain_s in gains.items() if gain_s >= best - MIN_GAIN * max(best, 0.0))
 

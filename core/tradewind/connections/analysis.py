@@ -104,12 +104,12 @@ class PageAnalysis:
 
     @property
     def rtt_s(self) -> float | None:
-        """The least round trip of its connections: the path without queues."""
+        """Return the least round trip of its connections: the path without queues."""
         return min((each.rtt_s for each in self.connections if each.rtt_s is not None), default=None)
 
 
 def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = None) -> PageAnalysis:
-    """The figures of a page.
+    """Return the values of a page.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
 
 
 def _last_s(objects: Iterable[WebObject]) -> float:
-    """When the last that is known happened, s since the begin of the load."""
+    """Return when the last that is known happened, s since the begin of the load."""
     known_s = (each.started_s if each.receive is None else each.receive[1] for each in objects)
     return max(max(known_s, default=0.0), 0.0)
 
 
 def idle_s(load_s: float, received: Sequence[Interval]) -> float:
-    """Time of a load in which nothing is received: L - |A ∩ [0, L]| (section 4).
+    """Return the time of a load in which nothing is received: L - |A ∩ [0, L]| (section 4).
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def encryption_class(encrypted: int, connections: int) -> EncryptionClass | None
 
 
 def rtt_bin(receive_s: float, rtt_s: float) -> int:
-    """The round trip, from 1, in which an object is complete that was received for ``receive_s`` (Fig. 11).
+    """Return the round trip, from 1, in which an object is complete that was received for ``receive_s`` (Fig. 11).
 
     What comes with the first byte belongs to the first round: a window later than the first takes a round trip more.
     """

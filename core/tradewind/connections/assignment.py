@@ -47,7 +47,7 @@ class HarConnection:
 
 
 def assign_connections(objects: Sequence[WebObject]) -> list[HarConnection]:
-    """The connections of a page's objects, in the order of their first requests.
+    """Return the connections of a page's objects, in the order of their first requests.
 
     Objects without the name of a connection are given to those of their origin: HTTP/2 and 3 use one until another is
     opened. With HTTP/1.1 an object goes to the connection that was idle last; where none is idle it had to wait for
@@ -97,7 +97,7 @@ _End = tuple[float, int]
 
 
 def _reused(ends: Sequence[_End], sent_s: float, *, openings_told: bool) -> int | None:
-    """Which of ``ends``, in their order, is the connection that an object takes; None for another."""
+    """Return which of ``ends``, in their order, is the connection that an object takes; None for another."""
     if idle := bisect_right(ends, (sent_s, 0)):
         return idle - 1
     return bisect_right(ends, (ends[0][0], 0)) - 1 if ends and openings_told else None

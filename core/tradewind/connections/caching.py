@@ -18,7 +18,7 @@ _HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refre
 
 
 def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
-    """What the header says of the nearest cache, or of one's own.
+    """Return what the header says of the nearest cache, or of one's own.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
 
 
 def _is_of(value: str, proxy: str) -> bool:
-    """Whether a cache of this name has added the value; the port that some tell with theirs is no part of it."""
+    """Return whether a cache of this name has added the value; the port that some tell with theirs is no part of it."""
     words = value.partition(" from ")[2].split()
     if not words:
         return proxy in value

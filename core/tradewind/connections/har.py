@@ -45,13 +45,13 @@ class Har:
     entries: Sequence[Any]
 
     def slim(self) -> dict[str, Any]:
-        """The same as HAR."""
+        """Return the same as HAR."""
         creator = {"name": self.tool, "version": ""}
         return {"log": {"version": "1.2", "creator": creator, "pages": self.pages, "entries": self.entries}}
 
 
 def decode_har(content: bytes) -> Har:
-    """A log that is in memory.
+    """Return a log that is in memory.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def require_utf_8(beginning: bytes) -> None:
 
 
 def trim_to_characters(content: bytes) -> bytes:
-    r"""The same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
+    r"""Return the same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
 
     Browsers write halves alone where a page's text has them, and parsers refuse them. No text that is analysed needs
     those that make a character together.
@@ -93,7 +93,7 @@ _HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def parse_har_document(document: Any) -> Har:
-    """A log by its document.
+    """Return a log by its document.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def parse_har_document(document: Any) -> Har:
 
 
 def _slim_page(page: Json, name: str) -> dict[str, Any]:
-    """When it began and how long it loaded: its title, and an id that a tool has made of its address, stay."""
+    """Return when it started and how long it loaded: its title, and an id that a tool has made of its address, stay."""
     timings = page.get("pageTimings")
     load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
     return {
@@ -150,7 +150,7 @@ def parse_tool(log: Json) -> str:
 
 
 def describe_json_error(message: str) -> str:
-    """A parser's complaint as one phrase."""
+    """Return a parser's complaint as one phrase."""
     if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
         return "is cut off: it ends before its JSON does; save it again"
     if any(words in message for words in _NOT_UTF_8):
@@ -171,9 +171,9 @@ class _Page:
 
 
 def build_page_loads(har: Har) -> list[PageLoad]:
-    """The loads of the pages that have entries, in the order of their begin.
+    """Return the loads of the pages that have entries, in the order of their begin.
 
-    An entry belongs to the page that it names, else to the last one begun before it. A log without pages is the load
+    An entry belongs to the page that it names, else to the last one started before it. A log without pages is the load
     of one. Where neither a page nor any of its entries tells a time, there is nothing to say of its load: its entries
     are left out of the last page's.
 
@@ -254,5 +254,7 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
 
 
 def _name(entries: Sequence[Any]) -> str:
-    """The origin of the first entry that has one: a title, or what follows in an address, may be nobody's business."""
+    """Return the origin of the first entry that has one: a title, or what follows in an address, may be nobody's
+    business.
+    """
     return next((_printable(origin) for entry in entries if (origin := entry_origin(entry)) is not None), "page")

@@ -43,7 +43,7 @@ MITMPROXY = "mitmproxy"
 
 
 def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject | LeftOut:
-    """The object that an entry of ``tool`` tells of, in seconds since the begin of its page's load."""
+    """Return the object that an entry of ``tool`` tells of, in seconds since the begin of its page's load."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return LeftOut.MALFORMED
     if tool == FIREFOX:
@@ -80,9 +80,9 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
 
 
 def _of_firefox(entry: Json) -> Json:
-    """The entry as the format has it, which has bodies without headers and no times of a cache.
+    """Return the entry as the format has it, which has bodies without headers and no times of a cache.
 
-    Firefox has the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection
+    Firefox has the entire answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection
     has the port that it leads to for a name: behind a proxy, all have one.
     """
     timings, response = _object(entry, "timings"), dict(_object(entry, "response"))
@@ -94,7 +94,7 @@ def _of_firefox(entry: Json) -> Json:
 
 
 def _has_tls_beside_connect(entry: Json, tool: str) -> bool:
-    """Whether ``ssl`` comes after ``connect``, as two tools write it, and as what takes longer than all must."""
+    """Return whether ``ssl`` comes after ``connect``, as two tools write it, and as what takes longer than all must."""
     timings = _object(entry, "timings")
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
     if connect_s is None or tls_s is None:
@@ -103,14 +103,14 @@ def _has_tls_beside_connect(entry: Json, tool: str) -> bool:
 
 
 def _with_tls_in_connect(entry: Json) -> Json:
-    """The entry as the format has it, which has TLS within ``connect``."""
+    """Return the entry as the format has it, which has TLS within ``connect``."""
     timings = _object(entry, "timings")
     whole_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
     return {**entry, "timings": {**timings, "connect": whole_s / MS}}
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:
-    """The same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
+    """Return the same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
 
     Empty for what is no entry. It can be written as JSON, see `parse_finite`.
     """
@@ -143,7 +143,9 @@ _KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "
 
 
 def parse_finite(value: Any) -> Any:
-    """The same with None for numbers that are too large for a float, which are read as inf and could not be written."""
+    """Return the same with None for numbers that are too large for a float, which are read as inf and could not be
+    written.
+    """
     if isinstance(value, Mapping):
         return {name: parse_finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -152,7 +154,7 @@ def parse_finite(value: Any) -> Any:
 
 
 def parse_instant(text: Any) -> datetime | None:
-    """A time as logs write it; without a zone it is taken for UTC, None if it is no time."""
+    """Return a time as logs write it; without a zone it is taken for UTC, None if it is no time."""
     try:
         read = datetime.fromisoformat(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -173,7 +175,7 @@ def parse_origin(address: SplitResult) -> str:
 
 
 def parse_seconds(value: Any) -> float | None:
-    """Milliseconds of a log in s; None where it says that it does not know them."""
+    """Return the milliseconds of a log in s; None where it says that it does not know them."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_MS
     return float(value) * MS if known else None
 
@@ -199,7 +201,7 @@ def _headers(response: Json) -> list[Json]:
 
 
 def _header(response: Json, name: str) -> str:
-    """All values of a header, by commas, as caches on the way have added them."""
+    """Return all values of a header, by commas, as caches on the way have added them."""
     return ", ".join(str(each.get("value", "")) for each in _headers(response) if _header_name(each) == name)
 
 
@@ -248,7 +250,9 @@ def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
 
 
 def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
-    """What of connecting takes one round trip: TCP's part, and all of QUIC's; None where TLS is not told apart."""
+    """Return what of connecting takes one round trip: TCP's part, and all of QUIC's; None where TLS is not told
+    apart.
+    """
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
     if connect_s is None:
         return None
@@ -260,7 +264,7 @@ def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> flo
 
 
 def _wire_bytes(response: Json, *, method: str) -> int | None:
-    """Bytes received for an object: the most that any of the places tells where sizes stand.
+    """Return the bytes received for an object: the most that any of the places tells where sizes stand.
 
     A body that is not compressed is as long as its content: browsers count fewer bytes where some of it came late.
     How long it was to be counts where nobody tells that, unless it was broken off.
@@ -285,7 +289,7 @@ def _content_length(response: Json) -> int | None:
 
 
 def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
-    """The log's name of the connection; some tools write the server's port instead, which names none."""
+    """Return the log's name of the connection; some tools write the server's port instead, which names none."""
     told = entry.get("connection")
     name = str(told).strip() if isinstance(told, str | int) and not isinstance(told, bool) else ""
     ports = {str(address.port or _DEFAULT_PORT[address.scheme]), str(entry.get("_serverPort"))}

@@ -6,7 +6,7 @@ from tradewind.connections.page_load import Interval
 
 
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union of intervals as disjoint ones, by their begin."""
+    """Return the union of intervals as disjoint ones, by their begin."""
     union: list[Interval] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1]:
@@ -22,6 +22,6 @@ def covered_s(intervals: Iterable[Interval]) -> float:
 
 
 def clip_intervals(intervals: Iterable[Interval], last_s: float) -> list[Interval]:
-    """What of the intervals lies between 0 and ``last_s``."""
+    """Return what of the intervals lies between 0 and ``last_s``."""
     cut = ((max(begin, 0.0), min(end, last_s)) for begin, end in intervals)
     return [(begin, end) for begin, end in cut if begin < end]

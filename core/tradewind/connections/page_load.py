@@ -19,7 +19,7 @@ class HttpVersion(StrEnum):
 
     @property
     def multiplexes(self) -> bool:
-        """Whether many objects come over one connection at once."""
+        """Return whether many objects come over one connection at once."""
         return self in (HttpVersion.HTTP_2, HttpVersion.HTTP_3)
 
 

@@ -61,7 +61,9 @@ class ConnectionPlan:
 
 
 def simulate_waiting_s(requests: Sequence[ReplayedRequest], plan: ConnectionPlan, path: Path) -> float:
-    """How long the page waits for the server: |∪ [request, last byte]|, s; the round trip of the path must be known."""
+    """Return how long the page waits for the server: |∪ [request, last byte]|, s; the round trip of the path must be
+    known.
+    """
     return covered_s(_Replay(plan, path, sum(each.size_bytes for each in requests)).spans(requests))
 
 
@@ -128,7 +130,9 @@ class _Replay:
         self._at(max(now_s, line.opened_s), partial(self._send, line))
 
     def _line(self, now_s: float) -> _Line | None:
-        """The only one; by HTTP/1.1 that which is idle since last, else a new one; ``None`` where it has to wait."""
+        """Return the only one; by HTTP/1.1 that which is idle since last, else a new one; ``None`` where it has to
+        wait.
+        """
         free = [line for line in self._lines if not line.taken]
         if free and (self._plan.keep_alive or self._plan.multiplexed):
             return max(free, key=lambda line: line.quiet_s)
@@ -172,7 +176,7 @@ class _Replay:
             self._send(line, now_s)
 
     def _arrived(self, line: _Line, now_s: float) -> None:
-        """The last byte of an object; by HTTP/1.1 the line is free for the next one then."""
+        """Return the last byte of an object; by HTTP/1.1 the line is free for the next one then."""
         line.quiet_s = now_s
         if self._plan.multiplexed:
             return

@@ -33,7 +33,7 @@ class WindowGrowth:
     factor_beyond: int = 2
 
     def after(self, sent_bytes: float) -> int:
-        """The factor once ``sent_bytes`` were sent on the connection."""
+        """Return the factor once ``sent_bytes`` were sent on the connection."""
         return self.factor if sent_bytes < self.below_bytes else self.factor_beyond
 
 
@@ -79,7 +79,7 @@ class Window:
         return Window(self.window_bytes + (sender.growth.after(sent) - 1) * flight_bytes, sent)
 
     def at_rest(self, sender: Sender) -> "Window":
-        """After a pause longer than the retransmission timeout: it begins anew (RFC 5681, section 4.1).
+        """After a pause longer than the retransmission timeout: it starts again (RFC 5681, section 4.1).
 
         So does the count of what was sent: FLD_TCP takes what follows for a flow of its own; others count nothing.
         """
@@ -96,7 +96,7 @@ class SendResult:
 
 
 def count_rounds(size_bytes: float, sender: Sender) -> int:
-    """Round trips from the first byte to the last where the path never fills, the request's way not counted.
+    """Return the round trips from the first byte to the last where the path never fills, the request's way not counted.
 
     ⌈log_g(1 + B(g - 1)/(IW·MSS))⌉ below the threshold: each round sends g times the window of the one before. 500 kB in
     segments of 1500 bytes take 6 doubling and 4 tripling (section 2.1, Fig. 1).
@@ -105,7 +105,7 @@ def count_rounds(size_bytes: float, sender: Sender) -> int:
 
 
 def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = None) -> SendResult:
-    """A transfer over a path, round by round.
+    """Return a transfer over a path, round by round.
 
     Each flight but the last holds the sender up for max(R, 8·w/C): a round trip, or longer once the window w is above
     the path's bandwidth-delay product, from where on it sends at the rate of the path. The last arrives R + 8·w/C after
@@ -130,7 +130,7 @@ def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = 
 
 
 def _flights(size_bytes: float, sender: Sender, window: Window) -> Iterator[tuple[float, Window]]:
-    """Bytes of each round, and the window after it; one of nothing for an object without bytes."""
+    """Return the bytes of each round, and the window after it; one of nothing for an object without bytes."""
     left = float(size_bytes)
     while True:
         flight = min(left, window.window_bytes)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from tradewind.energy.measured import Host
 
 BOTH_ENDS = frozenset(Host)
-"""What an agreement on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` judges it so."""
+"""What an SLA on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` judges it so."""
 
 MIN_DYNAMIC_SHARE = 0.05
 """An end whose model has less of its power above the base tells nothing of what the other end takes above its own."""

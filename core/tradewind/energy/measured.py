@@ -1,4 +1,4 @@
-"""Energy of a transfer from power samples (mobile paper, eqs 1 and 2) and how much to trust a figure.
+"""Energy of a transfer from power samples (mobile paper, eqs 1 and 2) and how much to trust a value.
 
 E_t = E_b + E_d,   E_b = P_b · (t_end − t_start),   E_d = ∫ (P(t) − P_b) dt
 """
@@ -48,7 +48,7 @@ class EnergyReading:
 
 
 def total_energy_j(time_s: Sequence[float], power_w: Sequence[float]) -> float:
-    """Energy of a power trace, E_t = ∫ P(t) dt, by trapezoids.
+    """Return the energy of a power trace, E_t = ∫ P(t) dt, by trapezoids.
 
     Parameters
     ----------
@@ -75,23 +75,23 @@ _ROUNDING = 1e-9
 
 
 def energy_above_base_j(total_j: float, base_j: float) -> float:
-    """Energy above the base, J: negative by noise, but 0 where only the rounding of the two is left."""
+    """Return the energy above the base, J: negative by noise, but 0 where only the rounding of the two is left."""
     dynamic_j = total_j - base_j
     return 0.0 if abs(dynamic_j) <= _ROUNDING * abs(total_j) else dynamic_j
 
 
 def base_energy_j(duration_s: float, base_power_w: float) -> float:
-    """Energy that the host would have used anyway, E_b = P_b · duration."""
+    """Return the energy that the host would have used anyway, E_b = P_b · duration."""
     return base_power_w * duration_s
 
 
 def dynamic_energy_j(time_s: Sequence[float], power_w: Sequence[float], base_power_w: float) -> float:
-    """Energy above the base power, E_d = ∫ (P(t) − P_b) dt.
+    """Return the energy above the base power, E_d = ∫ (P(t) − P_b) dt.
 
     Parameters
     ----------
     time_s, power_w : (n,) samples, n ≥ 2, times strictly increasing, need not be regular.
-    base_power_w : power before the transfer began, W.
+    base_power_w : power before the transfer started, W.
 
     Returns
     -------

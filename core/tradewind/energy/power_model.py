@@ -114,7 +114,7 @@ def fit_fine(samples: Sequence[CalibrationSample]) -> FineModel:
 
 
 def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
-    """The form that predicts blocks best which it has not seen, fitted to all samples.
+    """Return the form that predicts blocks best which it has not seen, fitted to all samples.
 
     Raises
     ------
@@ -130,7 +130,8 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
 def cross_validate(
     samples: Sequence[CalibrationSample], fit: Callable[[Sequence[CalibrationSample]], _Model]
 ) -> CrossValidated[_Model]:
-    """The fit of all samples, and the error of each block by a fit of the others; choices within it are made anew.
+    """Return the fit of all samples, and the error of each block by a fit of the others; choices within it are made
+    again.
 
     Raises
     ------
@@ -146,7 +147,7 @@ def fit_line(samples: Sequence[CalibrationSample]) -> CpuModel:
 
 
 def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
-    """A line up to a knee and level from there on; the knee is the one of a grid that leaves the least."""
+    """Return a line up to a knee and level from there on; the knee is the one of a grid that leaves the least."""
     power_w = [sample.power_w for sample in samples]
     best: tuple[float, CpuModel] | None = None
     for knee in _KNEES:
@@ -190,7 +191,7 @@ def _carried_on(one: tuple[float, float], other: tuple[float, float], load: floa
 
 
 def _rising(values: Sequence[float], weights: Sequence[int]) -> list[float]:
-    """The nearest sequence that never falls (pool adjacent violators)."""
+    """Return the nearest sequence that never falls (pool adjacent violators)."""
     pools: list[tuple[float, int, int]] = []  # mean, weight, members
     for value, weight in zip(values, weights, strict=True):
         pool = (value, weight, 1)
@@ -240,7 +241,7 @@ def _check(samples: Sequence[CalibrationSample]) -> None:
 
 
 def _components(samples: Sequence[CalibrationSample]) -> list[str]:
-    """What every sample tells."""
+    """Return what every sample tells."""
     told = [set(sample.usage) for sample in samples]
     return sorted(set.intersection(*told))
 

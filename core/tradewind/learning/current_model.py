@@ -1,4 +1,4 @@
-"""What the model in force tells of rows that came in after it was fitted: what a new model is measured against."""
+"""What the current model tells of rows that came in after it was fitted: what a new model is measured against."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ MIN_COMPARED_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """A new surface and the model in force on the same rows, to which neither was fitted.
+    """A new surface and the current model on the same rows, to which neither was fitted.
 
     ``error``, ``error_in_force`` : mean absolute error of ln T, about the relative error of T; of logarithms, so that
     no wild row decides, and both under the row's own load. ``growth_sd`` : standard error of their difference.
@@ -92,7 +92,9 @@ class CurrentModel:
 def _nearest_leaves(
     leaves: Sequence[Leaf], mean_file_bytes: Floats, file_count: Floats, load: Floats
 ) -> np.typing.NDArray[np.intp]:
-    """Index of the leaf (n,) that `tradewind.cluster.nearest_leaf` finds for each row, for all rows at once."""
+    """Return the index of the leaf (n,) that `tradewind.cluster.nearest_leaf` finds for each row, for all rows at
+    once.
+    """
     size, count = (np.log2(np.maximum(values, 1.0))[:, None] for values in (mean_file_bytes, file_count))
     order = np.array(sorted(range(len(leaves)), key=lambda i: (leaves[i].dataset_tier, leaves[i].load_tier)))
     centres = np.array(
@@ -109,7 +111,7 @@ def _nearest_leaves(
 
 
 def _shift(leaf: LeafModel, load: Floats) -> Floats:
-    """What loads (r,) add to the lattice, which is that of the leaf's median load; nothing where unknown."""
+    """Return what loads (r,) add to the lattice, which is that of the leaf's median load; nothing where unknown."""
     if leaf.load_effect is None:
         return np.zeros(len(load))
     shift: Floats = np.interp(load, leaf.load_effect.loads, leaf.load_effect.log_throughput)
@@ -117,7 +119,7 @@ def _shift(leaf: LeafModel, load: Floats) -> Floats:
 
 
 def _on_lattice(leaf: LeafModel, settings: Floats) -> Floats:
-    """The leaf's log mean at settings (r, 6), linear between the points of its lattice."""
+    """Return the leaf's log mean at settings (r, 6), linear between the points of its lattice."""
     values = np.array([setting.log_throughput_mean for setting in leaf.table.settings]).reshape(leaf.lattice.shape)
     varying = [axis for axis in leaf.lattice.axes if len(leaf.lattice.values[axis]) > 1]
     if not varying:

@@ -80,7 +80,7 @@ class LeafSurfaces:
         )
 
     def evaluate(self, lattice: Lattice, load: float = MEDIAN_LOAD) -> LatticeTable:
-        """The surfaces on ``lattice``; axes that it lacks are held at their constant or median."""
+        """Return the surfaces on ``lattice``; axes that it lacks are held at their constant or median."""
         grid = np.meshgrid(*(lattice.values[axis] for axis in lattice.axes), indexing="ij")
         on_lattice = dict(zip(lattice.axes, grid, strict=True))
         settings = np.full((len(lattice), len(self.axes)), np.nan)  # NaN stands for the median
@@ -94,7 +94,9 @@ class LeafSurfaces:
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
     def load_effect(self) -> LoadEffect | None:
-        """What load does to all settings alike, over the loads that the rows saw; ``None`` where load was not known."""
+        """Return what load does to all settings alike, over the loads that the rows saw; ``None`` where load was not
+        known.
+        """
         term = self.throughput.plane.load
         if term is None:
             return None
@@ -185,7 +187,9 @@ def _constants(observations: Observations) -> Mapping[str, float]:
 
 
 def _joint(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
-    """Correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by both."""
+    """Return the correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by
+    both.
+    """
     both = (throughput.weight > 0) & (power.weight > 0)
     weights = throughput.weight[both], power.weight[both]
     if both.sum() < MIN_ROWS:

@@ -44,7 +44,7 @@ class LatticeTable:
     prediction: LeafPrediction
 
     def settings(self) -> tuple[PredictedSetting, ...]:
-        """The same as values of the domain."""
+        """Return the same as values of the domain."""
         p = self.prediction
         n = len(self.lattice)
         mean = [None] * n if p.log_power_mean is None else p.log_power_mean.tolist()

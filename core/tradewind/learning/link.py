@@ -151,7 +151,8 @@ def _seen(rows: LeafRows, columns: _Columns) -> ComparisonRows:
 
 
 def _power(columns: _Columns) -> tuple[FloatArray, float | None]:
-    """Power of the rows whose metered ends are the leaf's usual ones, NaN elsewhere, and the base power of those ends.
+    """Return the power of the rows whose metered ends are the leaf's usual ones, NaN elsewhere, and the base power of
+    those ends.
 
     Power of one end and of both ends are different quantities; a missing end is not zero.
     """

@@ -86,11 +86,11 @@ class LinkLog:
 
     @property
     def path_rtt_s(self) -> FloatArray:
-        """Round trips of the path without queues, as well as they are known."""
+        """Return the round trips of the path without queues, as well as they are known."""
         return np.fmin(self.rtt_s, self.min_rtt_s)
 
     def rates(self) -> LinkRows:
-        """The columns that external load is computed from."""
+        """Return the columns that external load is computed from."""
         cc, p, pp = (self.settings[:, AXES.index(axis)] for axis in ("concurrency", "parallelism", "pipelining"))
         files_at_once = np.fmin(np.nan_to_num(cc, nan=1.0), self.file_count)  # fmin passes over a count not logged
         return LinkRows(
@@ -135,7 +135,7 @@ class ReducedLog:
 
 
 def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_before_bps: float = np.nan) -> ReducedLog:
-    """One pass over the log in order of start; memory depends on the batch, not on the log.
+    """Return the one pass over the log in order of start; memory depends on the batch, not on the log.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_be
 
 
 class _Seen:
-    """Per batch medians of the link's own figures, weighed by rows: exact for one batch, close for many."""
+    """Per batch medians of the link's own values, weighed by rows: exact for one batch, close for many."""
 
     def __init__(self) -> None:
         self._medians: list[tuple[int, FloatArray]] = []
@@ -235,7 +235,7 @@ def _base_power_w(log: LinkLog) -> FloatArray:
 
 
 def _sum_known(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Sum of what is known; NaN where neither is."""
+    """Return the sum of what is known; NaN where neither is."""
     total: FloatArray = np.nan_to_num(one) + np.nan_to_num(other)
     total[~np.isfinite(one) & ~np.isfinite(other)] = np.nan
     return total

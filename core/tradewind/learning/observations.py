@@ -47,5 +47,5 @@ class Observations:
         return len(self.throughput_bps)
 
     def take(self, rows: Rows) -> Self:
-        """The rows of a mask, an index or a slice."""
+        """Return the rows of a mask, an index or a slice."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)[1:]})

@@ -2,7 +2,7 @@
 
 For each kind, confidence and energy basis the range of certifiable targets is cut where the demand-weighted regret of
 serving each target with the setting of its range's safe end is least. The definitions of merit, bound and cost are
-those of `tradewind.prediction` and `tradewind.tiers.selection`, which solve single agreements online.
+those of `tradewind.prediction` and `tradewind.tiers.selection`, which solve single SLAs online.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWE
 
 
 def bases_of(table: SettingTable) -> tuple[EnergyBasis, ...]:
-    """Energy bases on which a table can be solved: dynamic energy needs power and base power."""
+    """Return the energy bases on which a table can be solved: dynamic energy needs power and base power."""
     if table.knows_power and table.base_power_w is not None:
         return (EnergyBasis.TOTAL, EnergyBasis.DYNAMIC)
     return (EnergyBasis.TOTAL,)
@@ -54,11 +54,11 @@ def solve_partitions(
     caps: Caps = NO_CAPS,
     asked: Mapping[SlaKind, Sequence[float]] | None = None,
 ) -> tuple[Partition, ...]:
-    """All partitions of one cluster, by kind, confidence and energy basis; ascending within each.
+    """Return all partitions of one cluster, by kind, confidence and energy basis; ascending within each.
 
     Parameters
     ----------
-    table : the whole lattice; settings beyond the caps are left out before anything is solved.
+    table : the entire lattice; settings beyond the caps are left out before anything is solved.
     asked : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
         regret, beside a prior (`Staircase.demand`).
 
@@ -155,7 +155,9 @@ def staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: E
 
 
 def regret_matrix(steps: Staircase, objective: Objective, basis: EnergyBasis) -> FloatArray:
-    """Relative regret of serving a step's targets by a harder step, (f, f), in terms of what is minimised."""
+    """Return the relative regret of serving a step's targets by a harder step, (f, f), in terms of what is
+    minimised.
+    """
     if objective is Objective.SLOWNESS:
         return regret_of_gain(steps.cost)
     if objective is Objective.ENERGY and basis is EnergyBasis.DYNAMIC:

@@ -53,7 +53,7 @@ def fit_with_recent_load(train: Observations) -> WithRecentLoad:
 
 
 def rolling_cover(observations: Observations, train_share: float) -> Flags:
-    """Whether each row after the first ``train_share`` in time fell within its 90 % band (r,).
+    """Return whether each row after the first ``train_share`` in time fell within its 90 % band (r,).
 
     The surfaces stay as fitted to the first part; load and band follow the rows before each row.
     """
@@ -68,7 +68,7 @@ def rolling_cover(observations: Observations, train_share: float) -> Flags:
 
 
 def covered_by_last(past: Floats, later: Floats, rows: int = ROLLING_ROWS) -> Flags:
-    """Whether each of the errors ``later`` (r,) lies in the band of the ``rows`` errors before it.
+    """Return whether each of the errors ``later`` (r,) lies in the band of the ``rows`` errors before it.
 
     The band runs between two quantiles of those errors. Their level α starts at 10 % and moves by ``STEP`` after each
     row: up after a hit, down after a miss, so that the share of misses tends to 10 % whatever the drift.

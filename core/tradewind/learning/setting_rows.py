@@ -19,7 +19,9 @@ ROWS_AT_MOST = 1 << 18
 
 
 def hash_rows(*columns: npt.NDArray[np.generic]) -> HashArray:
-    """64-bit hash of rows of 64-bit columns, (n,), by SplitMix64's finaliser; equal rows hash equal, NaN too."""
+    """Return the 64-bit hash of rows of 64-bit columns, (n,), by SplitMix64's finaliser; equal rows hash equal, NaN
+    too.
+    """
     state = np.full(len(columns[0]), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:
         if column.dtype.kind == "f":
@@ -77,7 +79,7 @@ class SettingRows:
 
     @classmethod
     def of_rows(cls, cell: IntArray, settings: FloatArray, row_hash: HashArray, values: FloatArray) -> "SettingRows":
-        """Sample of n rows.
+        """Return the sample of n rows.
 
         Parameters
         ----------
@@ -94,7 +96,7 @@ class SettingRows:
         return _within_budget(whole)
 
     def merged(self, other: "SettingRows") -> "SettingRows":
-        """The sample of both sets of rows."""
+        """Return the sample of both sets of rows."""
         group, first, inverse = np.unique(
             np.concatenate([self.group, other.group]), return_index=True, return_inverse=True
         )
@@ -133,7 +135,7 @@ class SettingRows:
 
 
 def _within_budget(sample: SettingRows) -> SettingRows:
-    """Fewer rows a group if the whole is too big; how many depends only on the counts, so not on the order of rows."""
+    """Keep fewer rows a group if the sample is too big; the number depends only on the counts, not on the order."""
     kept = sample.kept
     while kept > 1 and np.minimum(sample.counts, kept).sum() > ROWS_AT_MOST:
         kept //= 2

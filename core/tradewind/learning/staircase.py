@@ -1,4 +1,4 @@
-"""The best cost for every target of one agreement, a staircase, and how to cut it into few steps.
+"""The best cost for every target of one SLA, a staircase, and how to cut it into few steps.
 
 Notation
 --------
@@ -44,7 +44,7 @@ class Staircase:
     lowest: float
 
     def demand(self, targets: FloatArray | None = None) -> FloatArray:
-        """Share of the demand on each step, (f,): a prior blended with the targets seen so far.
+        """Return the share of the demand on each step, (f,): a prior blended with the targets seen so far.
 
         Below the first step all targets are alike, however far the worst setting stretches the range: the prior there
         is a fixed share, or one cheap range would hide the regret of all others.
@@ -65,7 +65,7 @@ class Staircase:
 
 
 def staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Staircase:
-    """Steps of n ≥ 1 certified settings, O(n log n).
+    """Return the steps of n ≥ 1 certified settings, O(n log n).
 
     Parameters
     ----------
@@ -111,7 +111,9 @@ class Cuts:
     last_steps: tuple[tuple[int, ...], ...]
 
     def enough(self, goal: float) -> int:
-        """The fewest parts with regret ≤ ``goal``, else the elbow: the number farthest below the curve's chord."""
+        """Return the fewest parts with regret ≤ ``goal``, else the elbow: the number farthest below the curve's
+        chord.
+        """
         reached = np.flatnonzero(self.regret <= goal)
         if len(reached):
             return int(reached[0]) + 1

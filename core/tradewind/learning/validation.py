@@ -49,18 +49,20 @@ def accuracy(actual: Floats, predicted: Floats) -> float:
 
 
 def mape(actual: Floats, predicted: Floats) -> float:
-    """Mean absolute percentage error as a fraction."""
+    """Return the mean absolute percentage error as a fraction."""
     return float(np.mean(np.abs(predicted / actual - 1.0)))
 
 
 def r_squared(actual: Floats, predicted: Floats) -> float:
-    """Share of the variance explained; 0 where the values do not vary."""
+    """Return the share of the variance explained; 0 where the values do not vary."""
     total = float(np.sum((actual - actual.mean()) ** 2))
     return 1.0 - float(np.sum((actual - predicted) ** 2)) / total if total > 0 else 0.0
 
 
 def regret(observed_mean: Floats, predicted: Floats) -> float:
-    """Loss by taking the setting of highest prediction: 1 − its observed mean over the best observed mean."""
+    """Return the loss by taking the setting of highest prediction: 1 − its observed mean over the best observed
+    mean.
+    """
     return float(1.0 - observed_mean[int(np.argmax(predicted))] / np.max(observed_mean))
 
 
@@ -86,7 +88,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Held-out figures of a leaf, its throughput beside the model in force, and the reasons not to release it."""
+    """Held-out values of a leaf, its throughput beside the current model, and the reasons not to release it."""
 
     throughput: HeldOut
     power: HeldOut | None
@@ -111,7 +113,7 @@ def random_split(n: int, rng: np.random.Generator, share: float = TRAIN_SHARE) -
 
 
 def setting_folds(observations: Observations, rng: np.random.Generator, folds: int = FOLDS) -> list[Flags]:
-    """Test masks (n,) that leave whole settings out, each setting in exactly one."""
+    """Test masks (n,) that leave entire settings out, each setting in exactly one."""
     _, setting = np.unique(np.nan_to_num(observations.settings, nan=-1.0), axis=0, return_inverse=True)
     fold = rng.permutation(int(setting.max()) + 1) % folds
     return [test for i in range(folds) if (test := fold[setting] == i).any()]
@@ -136,7 +138,7 @@ def validate_leaf(
     Parameters
     ----------
     model : fitted to all rows; lends the refits its smoothing.
-    in_force : (n,) log throughput that the model in force tells of rows that are new to it, NaN elsewhere.
+    in_force : (n,) log throughput that the current model tells of rows that are new to it, NaN elsewhere.
 
     Raises
     ------
@@ -206,7 +208,7 @@ def judge_folds(
 
 
 def _compared(observations: Observations, trials: Sequence[ValidationFold], in_force: Floats) -> ModelComparison | None:
-    """Both models on the test rows of all trials that are new to the one in force."""
+    """Return the both models on the test rows of all trials that are new to the current one."""
     new = [trial.test & np.isfinite(in_force) for trial in trials]
     told = [
         trial.refit.throughput.predict(observations.settings[rows], observations.load[rows]).log_mean
@@ -240,7 +242,7 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
 
 
 def restrict_certified(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
-    """The lattice that is served, with no certified setting of more streams than a row had.
+    """Return the lattice that is served, with no certified setting of more streams than a row had.
 
     A surface adds what it knows of files and of streams of each, as if a path had no end: that 64 files are well, and
     4 streams of each of 8, says nothing of 256 streams that crowd a queue together.
@@ -262,7 +264,7 @@ def restrict_certified(table: LatticeTable, observations: Observations, throughp
 
 
 def _most_streams(observations: Observations) -> float:
-    """Most streams, cc · p, of any row; what a row does not say counts as one."""
+    """Return the most streams, cc · p, of any row; what a row does not say counts as one."""
     of_streams = [observations.axes.index(axis) for axis in STREAM_AXES if axis in observations.axes]
     return float(np.max(np.nanprod(observations.settings[:, of_streams], axis=1)))
 

@@ -1,12 +1,12 @@
 """When to send queued jobs so that a radio's tail is paid once for several (mobile paper, section 4 and figure 8).
 
-A radio stays in its high-power state for a while after the last byte. Jobs that run back to back or at once pay that
-once; but to wait for the others delays a job, which has its price. The cost of a plan, in joules:
+A radio stays in its high-power state for a while after the last byte. Jobs that run back to back or concurrently pay
+for that once; but waiting for other jobs delays a job, which has its price. The cost of a plan, in joules:
 
     Σ bursts (P_active − P_idle) · active time  +  Σ gaps (P_tail − P_idle) · min(gap, t_tail)  +  price · Σ delays
 
-Energy of the bits themselves is the same in every plan. A deadline that sending as soon as possible keeps is kept
-by the plan as well: see `_soonest`.
+Energy of the bits themselves is the same in every plan. A plan meets every deadline that sending as soon as possible
+meets: see `_soonest`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,18 +28,18 @@ from tradewind.mobile.queue import (
 from tradewind.units import format_count
 
 MAX_JOBS = 40
-"""The planner's work grows with the cube of their number."""
+"""The planner's work grows with the cube of the number of jobs."""
 _MOST_PERMUTED = 6
-"""So many jobs are tried in every order where an obvious order misses a deadline."""
+"""Up to so many jobs are tried in every order where an obvious order misses a deadline."""
 _MOST_AT_ONCE = 8
-"""Transfers that run at once; each has streams enough of its own."""
+"""Transfers that run concurrently; each has enough streams of its own."""
 _MOST_STATES = 4
-"""Ends of a prefix of the queue that are worth going on from."""
+"""States kept for a prefix of the queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTerms:
-    """What a plan is judged by.
+    """The terms by which plans are compared.
 
     ``waiting_price_w`` : what a second of delay of one job is worth, J.
     ``capacity_bps`` : of the radio; at least what the fastest job reaches, and None is no more than that.
@@ -58,15 +58,15 @@ class BatchTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPlan:
-    """Bursts in order of time, and what they come to; energies are modelled.
+    """Bursts in order of time, with their modelled energies and delays.
 
     Attributes
     ----------
     active_j, tail_j : of the plan.
-    separate_active_j, separate_tail_j : of each job on its own, with a whole tail each.
+    separate_active_j, separate_tail_j : of each job on its own, with an entire tail each.
     delay_s : of all jobs together.
     missed : names of jobs whose deadline is not kept.
-    tails_saved : jobs that do not end with a whole tail of their own.
+    tails_saved : jobs that do not end with an entire tail of their own.
     """
 
     bursts: tuple[Burst, ...]
@@ -80,12 +80,12 @@ class BatchPlan:
 
     @property
     def saved_j(self) -> float:
-        """Against each job on its own; 0 where the two differ by rounding alone."""
-        apart_j, together_j = self.separate_active_j + self.separate_tail_j, self.active_j + self.tail_j
-        return 0.0 if isclose(apart_j, together_j, rel_tol=1e-9) else apart_j - together_j
+        """Return the energy saved against each job on its own, J; 0 where the two differ by rounding alone."""
+        separate_j, batched_j = self.separate_active_j + self.separate_tail_j, self.active_j + self.tail_j
+        return 0.0 if isclose(separate_j, batched_j, rel_tol=1e-9) else separate_j - batched_j
 
     def rationale(self, radio: RadioProfile) -> str:
-        """Why it is so, for people."""
+        """Explain the plan to users."""
         jobs = format_count(sum(len(burst.placed) for burst in self.bursts), "job")
         bursts = format_count(len(self.bursts), "burst")
         tail = f"a tail of {radio.title} takes {radio.tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
@@ -95,7 +95,7 @@ class BatchPlan:
 
 
 def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
-    """The cheapest plan found that keeps every deadline that can be kept.
+    """Return the cheapest plan found that meets every deadline that can be met.
 
     Raises
     ------
@@ -104,20 +104,20 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     _check(jobs)
     capacity_bps = max(terms.capacity_bps or 0.0, *(job.throughput_bps for job in jobs))
     soonest = _soonest(jobs, capacity_bps)
-    kept = frozenset(each.job.name for each in soonest[0] if each.meets_deadline)
+    punctual = frozenset(each.job.name for each in soonest[0] if each.meets_deadline)
     orders = [
         sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
         sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
     ]
-    if len(kept) < len(jobs):
-        orders.append(sorted(jobs, key=lambda job: (job.name not in kept, job.due_s, job.ready_s)))
+    if len(punctual) < len(jobs):
+        orders.append(sorted(jobs, key=lambda job: (job.name not in punctual, job.due_s, job.ready_s)))
     candidates = [group_into_bursts(way) for way in soonest]
-    candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, kept)) is not None]
+    candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, punctual)) is not None]
     return evaluate_bursts(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
 
 
 def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
-    """What bursts come to, planned or as they were sent."""
+    """Return the plan of these bursts with its energies and delays; they may also be bursts as they were sent."""
     radio = terms.radio
     jobs = [each.job for burst in bursts for each in burst.placed]
     return BatchPlan(
@@ -133,7 +133,7 @@ def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
 
 
 def group_into_bursts(placed: Iterable[ScheduledJob], pause_s: float = 0.0) -> tuple[Burst, ...]:
-    """Jobs with their times as bursts: those that overlap, or begin ``pause_s`` after another, belong together."""
+    """Group scheduled jobs into bursts: jobs that overlap, or start within ``pause_s`` of another, belong together."""
     groups: list[list[ScheduledJob]] = []
     for each in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
         if groups and each.starts_s <= max(before.ends_s for before in groups[-1]) + pause_s:
@@ -162,15 +162,15 @@ def _check(jobs: Sequence[QueuedJob]) -> None:
 
 
 def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[ScheduledJob]]:
-    """Everything as soon as it is ready, in the ways that miss the fewest deadlines.
+    """Schedule everything as soon as it is ready, in the ways that miss the fewest deadlines.
 
-    In turn by deadline, or at once; and where both miss one, in turn with some put off, or of few jobs in every order.
-    Which deadlines can be kept at all is a hard problem: of more jobs, those are kept that one of the first three ways
-    keeps.
+    The ways are in turn by deadline, or concurrently; if both miss one, also in turn with some jobs postponed, or few
+    jobs in every order. Which deadlines can be met at all is a hard problem: with more jobs, those are met that one of
+    the first three ways meets.
     """
     ways = [_by_deadline(jobs), share_capacity([(job, job.ready_s) for job in jobs], capacity_bps)]
     if min(map(_misses, ways)):
-        ways.append(_with_some_put_off(jobs))
+        ways.append(_with_postponed_jobs(jobs))
         if len(jobs) <= _MOST_PERMUTED:
             ways += [_one_by_one(order) for order in permutations(jobs)]
     fewest = min(map(_misses, ways))
@@ -182,7 +182,7 @@ def _misses(placed: Sequence[ScheduledJob]) -> int:
 
 
 def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
-    """Never idle while one is ready; of those that are ready, the most urgent first."""
+    """Schedule jobs in turn without idling while one is ready; of those that are ready the most urgent goes first."""
     waiting, placed, now_s = list(jobs), list[ScheduledJob](), 0.0
     while waiting:
         now_s = max(now_s, min(job.ready_s for job in waiting))
@@ -193,20 +193,20 @@ def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     return placed
 
 
-def _with_some_put_off(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
+def _with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     """By deadline, but who cannot be in time goes last, and for another who would not be, the longest one before it.
 
     Moore (1968): the fewest misses where all are ready; where they become so one by one, a good way.
     """
-    kept, put_off = list(jobs), [job for job in jobs if job.undelayed_end_s > job.due_s]
-    for job in put_off:
-        kept.remove(job)
-    while _misses(placed := _by_deadline(kept)):
+    in_time, postponed = list(jobs), [job for job in jobs if job.undelayed_end_s > job.due_s]
+    for job in postponed:
+        in_time.remove(job)
+    while _misses(placed := _by_deadline(in_time)):
         late = next(number for number, each in enumerate(placed) if not each.meets_deadline)
         longest = max(placed[: late + 1], key=lambda each: each.job.duration_s).job
-        kept.remove(longest)
-        put_off.append(longest)
-    return placed + _one_by_one(put_off, max((each.ends_s for each in placed), default=0.0))
+        in_time.remove(longest)
+        postponed.append(longest)
+    return placed + _one_by_one(postponed, max((each.ends_s for each in placed), default=0.0))
 
 
 def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[ScheduledJob]:
@@ -219,7 +219,7 @@ def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[Scheduled
 
 
 def _gaps_s(bursts: Sequence[Burst]) -> list[float]:
-    """After each of them; nothing follows the last."""
+    """Return the gap after each burst, s; infinite after the last."""
     return [*(later.starts_s - before.ends_s for before, later in pairwise(bursts)), *([inf] if bursts else [])]
 
 
@@ -235,7 +235,7 @@ def _cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The first jobs of an order in bursts; ``cost_j`` without the tail after the last."""
+    """The first jobs of an order as bursts; ``cost_j`` excludes the tail after the last."""
 
     ends_s: float
     cost_j: float
@@ -243,27 +243,27 @@ class _State:
 
 
 def _cheapest(
-    order: Sequence[QueuedJob], terms: BatchTerms, capacity_bps: float, kept: frozenset[str]
+    order: Sequence[QueuedJob], terms: BatchTerms, capacity_bps: float, punctual: frozenset[str]
 ) -> tuple[Burst, ...] | None:
-    """Cut an order into bursts by dynamic programming; None where no cut keeps what can be kept."""
+    """Divide an order into bursts by dynamic programming; ``None`` where no division meets what can be met."""
     radio = terms.radio
     states: list[list[_State]] = [[_State(-inf, 0.0, ())], *([] for _ in order)]
     for first in range(len(order)):
         for state in states[first]:
             for after in range(first + 1, len(order) + 1):
                 layouts = _layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
-                for burst in (each for each in layouts if _keeps(each, kept)):
+                for burst in (each for each in layouts if _meets_deadlines(each, punctual)):
                     tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
                     cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
                     cost_j += terms.waiting_price_w * burst.delay_s
-                    _keep(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
+                    _add_state(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
     last = min(states[-1], key=lambda state: state.cost_j, default=None)
     return None if last is None else group_into_bursts(each for burst in last.bursts for each in burst.placed)
 
 
-def _keeps(burst: Burst, kept: frozenset[str]) -> bool:
-    """Whether every job that can be in time is."""
-    return all(each.meets_deadline for each in burst.placed if each.job.name in kept)
+def _meets_deadlines(burst: Burst, punctual: frozenset[str]) -> bool:
+    """Return whether every job that can be in time is."""
+    return all(each.meets_deadline for each in burst.placed if each.job.name in punctual)
 
 
 def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> list[Burst]:
@@ -280,7 +280,7 @@ def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float
     return layouts
 
 
-def _keep(states: list[_State], new: _State, radio: RadioProfile) -> None:
+def _add_state(states: list[_State], new: _State, radio: RadioProfile) -> None:
     """Add a state unless another is as good whatever follows; drop those that it makes useless."""
     if any(_dominates(old, new, radio) for old in states):
         return
@@ -291,7 +291,7 @@ def _keep(states: list[_State], new: _State, radio: RadioProfile) -> None:
 
 
 def _dominates(one: _State, other: _State, radio: RadioProfile) -> bool:
-    """``one`` ends no later, and costs no more even if it has to bridge the time between with its tail."""
+    """Return whether ``one`` ends no later and costs no more, even if its tail has to bridge the time between."""
     if one.ends_s > other.ends_s:
         return False
     return one.cost_j + radio.tail_energy_j(other.ends_s - one.ends_s) <= other.cost_j

@@ -1,4 +1,5 @@
-"""The profiles that come with the package: one TOML file a radio and one a device below ``data/``, named by its stem.
+"""The profiles that are shipped with the package: one TOML file a radio and a device below ``data/``, named by its
+stem.
 
 A new phone is a new file; nothing else has to change.
 """
@@ -24,7 +25,7 @@ class Catalogue:
     devices: Mapping[str, DeviceProfile]
 
     def radio(self, name: str) -> RadioProfile:
-        """The radio of that name.
+        """Return the radio of that name.
 
         Raises
         ------
@@ -33,7 +34,7 @@ class Catalogue:
         return find_radio(name, self.radios)
 
     def device(self, name: str) -> DeviceProfile:
-        """The device of that name.
+        """Return the device of that name.
 
         Raises
         ------
@@ -45,7 +46,7 @@ class Catalogue:
 
 
 def find_radio(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
-    """The radio of that name.
+    """Return the radio of that name.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def find_radio(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
 
 @cache
 def load_shipped_catalogue() -> Catalogue:
-    """The profiles of the package; they are the same for everybody."""
+    """Load the profiles of the package, once."""
     radios = {name: parse_radio(name, content) for name, content in _documents("radios")}
     devices = {name: parse_device(name, content, radios) for name, content in _documents("devices")}
     return Catalogue(radios, devices)
@@ -74,11 +75,11 @@ def _documents(folder: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def parse_radio(name: str, content: Mapping[str, Any]) -> RadioProfile:
-    """A radio as its file has it.
+    """Parse the content of a radio's file.
 
     Raises
     ------
-    InvalidValue : a figure is missing, out of its domain or without source.
+    InvalidValue : a value is missing, out of its domain or without source.
     """
     if unknown := set(content) - {"title", *RADIO_FIELDS}:
         raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a radio")
@@ -87,7 +88,7 @@ def parse_radio(name: str, content: Mapping[str, Any]) -> RadioProfile:
 
 
 def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, RadioProfile]) -> DeviceProfile:
-    """A device as its file has it; ``radios`` are those that it may name.
+    """Parse the content of a device's file; ``radios`` are those that it may name.
 
     Raises
     ------
@@ -120,16 +121,16 @@ def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, Rad
 
 def _sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
     field = f"{owner}.{figure}"
-    told = content.get(figure)
-    if not isinstance(told, Mapping):
+    table = content.get(figure)
+    if not isinstance(table, Mapping):
         raise InvalidValue(field, "is missing; write a table with value, origin and source")
-    value, source = told.get("value"), told.get("source")
+    value, source = table.get("value"), table.get("source")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValue(f"{field}.value", "must be a number")
     if not isinstance(source, str):
         raise InvalidValue(f"{field}.source", "must say where the figure comes from")
     try:
-        origin = ValueOrigin(told.get("origin", ""))
+        origin = ValueOrigin(table.get("origin", ""))
     except ValueError:
         raise InvalidValue(f"{field}.origin", f"must be one of {', '.join(ValueOrigin)}") from None
     return Sourced(float(value), source, origin)

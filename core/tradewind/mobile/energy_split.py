@@ -1,4 +1,4 @@
-"""Where the energy of a transfer goes: base, dynamic and tail (mobile paper, eqs 1 and 2, and its figure 8).
+"""Split of a transfer's energy into base, dynamic and tail (mobile paper, eqs 1 and 2, and its figure 8).
 
 E_t = E_b + E_d while the transfer runs; E_tail = (P_tail − P_b) · min(gap, t_tail) after its last byte. All energies
 are joules. The paper reports E_d per 100 MB.
@@ -16,16 +16,16 @@ from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.units import BITS_PER_BYTE, GB
 
 PAPER_UNIT_BYTES = 100 * 10**6
-"""What the mobile paper divides energy by: 100 MB."""
+"""The unit of data in the mobile paper's energies: 100 MB."""
 UNITS_BYTES: Mapping[str, int] = MappingProxyType({"per_100_mb": PAPER_UNIT_BYTES, "per_gb": GB})
 UNIT_LABELS: Mapping[str, str] = MappingProxyType({"per_100_mb": "per 100 MB", "per_gb": "per GB"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergySplit:
-    """Energy of one transfer by where it goes; ``dynamic_j`` and ``tail_j`` of a trace may be below 0 by noise.
+    """Energy of one transfer by part; ``dynamic_j`` and ``tail_j`` of a trace may be below 0 by noise.
 
-    ``tail_j`` : ``None`` where nothing tells of it.
+    ``tail_j`` : ``None`` where it is unknown.
     """
 
     base_j: float
@@ -34,15 +34,15 @@ class EnergySplit:
 
     @property
     def total_j(self) -> float:
-        """E_t = E_b + E_d: while the transfer runs."""
+        """Return E_t = E_b + E_d: the energy while the transfer runs, J."""
         return self.base_j + self.dynamic_j
 
     def to_dict(self) -> dict[str, float | None]:
-        """In the names of the wire."""
+        """Return the parts by their names on the wire."""
         return {"base_j": self.base_j, "dynamic_j": self.dynamic_j, "tail_j": self.tail_j}
 
     def per_unit(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
-        """The split for each ``unit_bytes`` of what was moved.
+        """Return the split for each ``unit_bytes`` of the moved bytes.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class TransferWork:
 def model_energy_split(
     device: DeviceProfile, radio: RadioProfile, work: TransferWork, *, screen_on: bool = False, gap_s: float = inf
 ) -> EnergySplit:
-    """The split by the profiles' constants.
+    """Return the split by the profiles' constants.
 
     E_d = (P_active − P_idle) · t + Σ P_component · u · t + J/bit · bits.
 
@@ -104,7 +104,7 @@ def split_power_trace(
     base_power_w: float | None = None,
     tail_s: float | None = None,
 ) -> EnergySplit:
-    """The split of a measured trace.
+    """Return the split of a measured power trace.
 
     Parameters
     ----------
@@ -119,15 +119,15 @@ def split_power_trace(
     InvalidTrace : it does not cover the transfer, or not what is to be derived from it.
     """
     if not ended_s > started_s:
-        raise InvalidTrace("ended_s", "must be after the beginning")
-    total_energy_j(time_s, power_w)  # checks the whole trace once
+        raise InvalidTrace("ended_s", "must be after started_s")
+    total_energy_j(time_s, power_w)  # checks the entire trace once
     if not time_s[0] <= started_s <= ended_s <= time_s[-1]:
         raise InvalidTrace(
             "time_s",
             f"covers {time_s[0]:.3f} to {time_s[-1]:.3f} s, not the transfer from {started_s:.3f} to {ended_s:.3f} s",
         )
     if base_power_w is None:
-        before = bisect_right(time_s, started_s)  # none but real ones: one after the start tells of the transfer
+        before = bisect_right(time_s, started_s)  # real samples only: one after the start would include the transfer
         if before < 2:
             raise InvalidTrace("base_power_w", "the trace has fewer than two samples before the transfer")
         base_power_w = total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
@@ -144,7 +144,9 @@ def split_power_trace(
 def slice_trace(
     time_s: Sequence[float], power_w: Sequence[float], begin_s: float, end_s: float
 ) -> tuple[list[float], list[float]]:
-    """The samples from ``begin_s`` to ``end_s``, with interpolated ones at both ends; one where the two are equal."""
+    """Return the samples from ``begin_s`` to ``end_s``, with interpolated ones at both ends; one where the two are
+    equal.
+    """
     inside = range(bisect_left(time_s, begin_s), bisect_left(time_s, end_s))
     ends = {begin_s: _power_at(time_s, power_w, begin_s), end_s: _power_at(time_s, power_w, end_s)}
     samples = ends | {time_s[index]: power_w[index] for index in inside}
@@ -159,5 +161,5 @@ def _power_at(time_s: Sequence[float], power_w: Sequence[float], at_s: float) ->
 
 
 def saves_energy(power_ratio: float, throughput_ratio: float) -> bool:
-    """Whether going faster costs less: E falls where P₂/P₁ < T₂/T₁ (mobile paper, section 4)."""
+    """Return whether going faster saves energy: E falls where P₂/P₁ < T₂/T₁ (mobile paper, section 4)."""
     return power_ratio < throughput_ratio

@@ -1,4 +1,4 @@
-"""Bytes of one read or write of the storage: worth a change only where the storage is what a transfer waits for.
+"""Bytes of one read or write of the storage: worth changing only where the storage is the bottleneck of a transfer.
 
 The mobile paper varied it from 1 to 64 KB with a storage that was not the bottleneck: throughput rose a little up to 8
 or 16 KB and was flat from there on, and larger blocks took more energy (its figure 2, e and f).
@@ -7,22 +7,22 @@ or 16 KB and was flat from there on, and larger blocks took more energy (its fig
 from tradewind.units import KIB, MIB
 
 STORAGE_BOUND = 0.85
-"""Share of the time that the busiest disk works, above which it is what a transfer waits for."""
+"""Share of busy time of the busiest disk above which the storage is the bottleneck."""
 KNEE_BYTES = 16 * KIB
-"""Up to here the paper's throughput rose."""
+"""The paper's throughput rose up to this size."""
 MAX_IO_BLOCK_BYTES = 4 * MIB
 _STEP = 4
 
 
 def storage_is_bottleneck(disk: float | None) -> bool:
-    """By the busiest disk's share of busy time, 0..1; not where nobody knows it."""
+    """Return whether the busiest disk's share of busy time, 0..1, makes it the bottleneck; false if unknown."""
     return disk is not None and disk >= STORAGE_BOUND
 
 
 def advise_io_block_bytes(used_bytes: int | None, disk: float | None) -> int | None:
-    """The block to try next; ``None`` where another one would change nothing, or none is known to have been used.
+    """Return the block size to try next; ``None`` where another one would change nothing, or the used one is unknown.
 
-    Fewer and larger requests: at least the knee's, four times the one that was used, 4 MiB at most.
+    Advise fewer and larger requests: at least the knee, four times the used size, 4 MiB at most.
     """
     if used_bytes is None or not storage_is_bottleneck(disk):
         return None

@@ -1,7 +1,7 @@
-"""What a device and its radios draw; every figure tells where it comes from.
+"""Power of devices and their radios; every value states its source.
 
 Notation of the mobile paper (Guner & Kosar, "Energy-Performance Trade-offs in Mobile Data Transfers"): P_b is the power
-of the device in its base state, screen on or off, before the transfer; all others are above zero for their part alone.
+of the device in its base state, screen on or off, before the transfer; all others are the part above that.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue, NotFound
 
 MAX_VALUE = 1e6
-"""Of W, J/bit or s of any device: a bound against mistakes, within which all sums of them are finite. An assumption."""
+"""Highest W, J/bit or s of any device, to catch mistakes and keep all sums finite. An assumption."""
 
 
 class ValueOrigin(StrEnum):
@@ -22,12 +22,12 @@ class ValueOrigin(StrEnum):
     CALIBRATED = "calibrated"
     """Fitted on this device."""
     ASSUMED = "assumed"
-    """Nobody measured it; the source says what it was guessed from."""
+    """Not measured; the source says what it was derived from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sourced:
-    """A figure, not negative, and who says so."""
+    """A value, not negative, and its source."""
 
     value: float
     source: str
@@ -73,18 +73,20 @@ class RadioProfile:
         return self.tail_w.value - self.idle_w.value
 
     def tail_energy_j(self, gap_s: float) -> float:
-        """E_tail = (P_tail − P_b) · min(gap, t_tail): what follows a transfer until the next one, ``gap_s`` later."""
+        """Return E_tail = (P_tail − P_b) · min(gap, t_tail), the energy after a transfer until the next one, ``gap_s``
+        later.
+        """
         return self.tail_above_idle_w * min(gap_s, self.tail_s.value)
 
     def scaled(self, factor: float) -> "RadioProfile":
-        """With every power and energy multiplied; times stay."""
+        """Return the profile with every power and energy multiplied; times stay."""
         powers = {name: getattr(self, name).scaled(factor) for name in RADIO_FIELDS if name != "tail_s"}
         return replace(self, **powers)
 
 
 RADIO_FIELDS = ("idle_w", "active_w", "receive_j_per_bit", "send_j_per_bit", "tail_w", "tail_s")
 COMPONENTS = ("cpu", "memory", "disk", "nic")
-"""What a host's utilisation is told of, in the order of a fine-grained model's coefficients."""
+"""Components whose utilisation a host reports, in the order of a fine-grained model's coefficients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ class DeviceProfile:
 
     Attributes
     ----------
-    facts : what it is, such as ``processor``; for people.
+    facts : what it is, such as ``processor``; for users.
     idle_w : P_b with the screen off and the radio idle, W.
     screen_w : of the screen on top, W; absent where there is none.
     component_w : of each component of :data:`COMPONENTS` when it is fully used, above idle, W.
@@ -117,12 +119,12 @@ class DeviceProfile:
                 raise InvalidValue(f"{self.name}.{component}", f"is no component; there are {', '.join(COMPONENTS)}")
 
     def base_w(self, radio: RadioProfile, *, screen_on: bool) -> float:
-        """P_b: idle, with the screen if it is on, and the radio idle."""
+        """Return P_b: idle power, with the screen if it is on, and the radio idle."""
         screen_w = self.screen_w.value if screen_on and self.screen_w is not None else 0.0
         return self.idle_w.value + screen_w + radio.idle_w.value
 
     def radio(self, name: str) -> RadioProfile:
-        """Its radio of that name.
+        """Return the device's radio of that name.
 
         Raises
         ------
@@ -134,7 +136,7 @@ class DeviceProfile:
         return self.radios[name]
 
     def scaled(self, factor: float) -> "DeviceProfile":
-        """With every power constant multiplied, its radios' too."""
+        """Return the profile with every power constant multiplied, including its radios'."""
         return replace(
             self,
             idle_w=self.idle_w.scaled(factor),

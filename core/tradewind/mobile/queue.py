@@ -1,4 +1,4 @@
-"""Jobs that wait to be sent over one radio, and how they can be laid out in time.
+"""Jobs that wait to be sent over one radio, and their schedules.
 
 All times are seconds from now.
 """
@@ -13,16 +13,19 @@ from tradewind.units import BITS_PER_BYTE
 
 _DAY_S = 86400.0
 MAX_WAIT_S = 30 * _DAY_S
-"""Until a job may begin, or must have ended."""
+"""Latest time for a job to start or to finish."""
 MAX_TRANSFER_S = 30 * _DAY_S
-"""Of one job. No tail of seconds matters to a longer one, which is more likely a rate in the wrong unit."""
+"""Longest transfer of one job. A tail of seconds does not matter to a longer one, which more likely has a rate in the
+wrong unit."""
 _ROUNDING_S = 1e-9
-"""Below this two moments are one."""
+"""Moments that differ by less are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob:
-    """``throughput_bps`` : what it reaches with the radio to itself. ``deadline_s`` : when it must have ended."""
+    """A job to send. ``throughput_bps`` : its rate with the radio to itself. ``deadline_s`` : when it must have
+    finished.
+    """
 
     name: str
     total_bytes: int
@@ -43,11 +46,11 @@ class QueuedJob:
 
     @property
     def duration_s(self) -> float:
-        """With the radio to itself."""
+        """Return the duration with the radio to itself, s."""
         return BITS_PER_BYTE * self.total_bytes / self.throughput_bps
 
     def require_plannable(self) -> "QueuedJob":
-        """Itself.
+        """Return the job itself after checking its duration.
 
         Raises
         ------
@@ -57,19 +60,19 @@ class QueuedJob:
             days, longest_days = self.duration_s / _DAY_S, MAX_TRANSFER_S / _DAY_S
             raise InvalidValue(
                 f"{self.name}.throughput_bps",
-                f"the job would take {days:.0f} days at this rate, and {longest_days:.0f} days are the most; "
+                f"the job would take {days:.0f} days at this rate, but {longest_days:.0f} days is the maximum; "
                 "is the rate in bit/s?",
             )
         return self
 
     def relative_to(self, now_s: float) -> "QueuedJob":
-        """The same at a later moment, from which its times count then."""
+        """Return the job with times that count from a later moment."""
         deadline_s = None if self.deadline_s is None else max(self.deadline_s - now_s, 0.0)
         return replace(self, ready_s=max(self.ready_s - now_s, 0.0), deadline_s=deadline_s)
 
     @property
     def undelayed_end_s(self) -> float:
-        """When it would end if it were sent as soon as it is ready, alone."""
+        """Return when the job would finish if it were sent alone as soon as it is ready, s."""
         return self.ready_s + self.duration_s
 
     @property
@@ -79,7 +82,7 @@ class QueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """A job with its time."""
+    """A job with its start and end."""
 
     job: QueuedJob
     starts_s: float
@@ -91,7 +94,7 @@ class ScheduledJob:
 
     @property
     def delay_s(self) -> float:
-        """How much later it ends than it would have alone."""
+        """Return how much later the job finishes than it would alone, s."""
         return max(0.0, self.ends_s - self.job.undelayed_end_s)
 
 
@@ -126,7 +129,7 @@ class Burst:
 
 
 def schedule_in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
-    """One after another in the given order without a pause, as early as that is possible."""
+    """Schedule jobs one after another in the given order without a pause, as early as possible."""
     start_s, ahead_s = not_before_s, 0.0
     for job in jobs:
         start_s = max(start_s, job.ready_s - ahead_s)
@@ -139,44 +142,45 @@ def schedule_in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
 
 
 def schedule_concurrently(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> Burst:
-    """All at once, when the last is ready."""
+    """Schedule all jobs to start together, when the last is ready."""
     start_s = max(not_before_s, *(job.ready_s for job in jobs))
     placed = share_capacity([(job, start_s) for job in jobs], capacity_bps)
     return Burst(BurstMode.SINGLE if len(jobs) == 1 else BurstMode.CONCURRENT, tuple(placed))
 
 
 def share_capacity(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> list[ScheduledJob]:
-    """Jobs that start when they are said to and share a capacity: each at its own rate, all slowed alike where it ends.
+    """Schedule jobs with given starts that share a capacity: each at its own rate, all slowed equally above the
+        capacity.
 
-    A job faster than the capacity has it to itself alone at its own rate: what it reaches is what the radio carries.
+    A job faster than the capacity gets its own rate when it is alone: that rate is what the radio carries.
     """
     waiting = sorted(starts, key=lambda each: each[1])
     ends_s: dict[int, float] = {}
     left_bits: dict[int, float] = {}
     now_s = 0.0
-    begun = 0
+    started = 0
     while len(ends_s) < len(waiting):
         rates_bps = _shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
         left_s = {index: left_bits[index] / rates_bps[index] for index in left_bits}
         first_left_s = min(left_s.values(), default=inf)
-        next_start_s = waiting[begun][1] if begun < len(waiting) else inf
+        next_start_s = waiting[started][1] if started < len(waiting) else inf
         then_s = min(now_s + first_left_s, next_start_s)
         ending = now_s + first_left_s <= next_start_s
         for index, own_left_s in left_s.items():
             left_bits[index] -= rates_bps[index] * (then_s - now_s)
-            # Whose time this is ends by its own: late moments are told so coarsely that bits may seem to be left.
+            # A job whose time has come is finished: at late moments rounding may leave some bits.
             if (ending and own_left_s <= first_left_s) or left_bits[index] <= rates_bps[index] * _ROUNDING_S:
                 del left_bits[index]
                 ends_s[index] = then_s
         now_s = then_s
-        while begun < len(waiting) and waiting[begun][1] <= now_s:
-            left_bits[begun] = BITS_PER_BYTE * float(waiting[begun][0].total_bytes)
-            begun += 1
+        while started < len(waiting) and waiting[started][1] <= now_s:
+            left_bits[started] = BITS_PER_BYTE * float(waiting[started][0].total_bytes)
+            started += 1
     return [ScheduledJob(job, start_s, ends_s[index]) for index, (job, start_s) in enumerate(waiting)]
 
 
 def _shares(jobs: dict[int, QueuedJob], capacity_bps: float) -> dict[int, float]:
-    wanted_bps = sum(job.throughput_bps for job in jobs.values())
+    requested_bps = sum(job.throughput_bps for job in jobs.values())
     room_bps = max(capacity_bps, *(job.throughput_bps for job in jobs.values())) if jobs else 0.0
-    slowed = min(1.0, room_bps / wanted_bps) if wanted_bps else 1.0
+    slowed = min(1.0, room_bps / requested_bps) if requested_bps else 1.0
     return {index: slowed * job.throughput_bps for index, job in jobs.items()}

@@ -1,4 +1,4 @@
-"""Service-level agreements: what a transfer is asked to reach, and with which probability."""
+"""Service-level SLAs: what a transfer should reach, and with which probability."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,16 +32,16 @@ class EnergyBasis(StrEnum):
 _UNIT_OF_TARGET = MappingProxyType(
     {
         SlaKind.THROUGHPUT_AT_LEAST: "bit/s",
-        SlaKind.ENERGY_AT_MOST: "J of the whole data set",
+        SlaKind.ENERGY_AT_MOST: "J of the entire data set",
         SlaKind.POWER_AT_MOST: "W",
         SlaKind.DEADLINE: "s",
     }
 )
-"""Of the kinds that need one."""
+"""Kinds that need a target, with its unit."""
 
 
 def round_up_confidence(confidence: float) -> float:
-    """The next confidence that is kept in the tables: 0.5, 0.8, 0.9, 0.95 or 0.99.
+    """Return the round up to the next confidence of the tables: 0.5, 0.8, 0.9, 0.95 or 0.99.
 
     Raises
     ------
@@ -49,14 +49,14 @@ def round_up_confidence(confidence: float) -> float:
     """
     if not 0 < confidence <= CONFIDENCES[-1]:
         raise InvalidValue("sla.confidence", f"must be above 0 and at most {CONFIDENCES[-1]}, got {confidence}")
-    return next(kept for kept in CONFIDENCES if confidence <= kept)
+    return next(tabulated for tabulated in CONFIDENCES if confidence <= tabulated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sla:
-    """One agreement.
+    """One SLA.
 
-    ``target`` is in bit/s, J (whole data set), W (mean) or s by ``kind``; ``fraction`` (flexible throughput) is of the
+    ``target`` is in bit/s, J (entire data set), W (mean) or s by ``kind``; ``fraction`` (flexible throughput) is of the
     certifiable maximum and takes the target's place for ``throughput_at_least`` alone.
     """
 
@@ -83,5 +83,5 @@ class Sla:
             raise InvalidValue("sla.target", f"{self.kind} takes no target")
 
     def with_target(self, target: float) -> "Sla":
-        """The same agreement on another target."""
+        """Return the same SLA with another target."""
         return Sla(kind=self.kind, target=target, confidence=self.confidence, energy_basis=self.energy_basis)

@@ -1,4 +1,4 @@
-"""Whether a transfer that has ended kept what was agreed, and that in words."""
+"""Whether a finished transfer has met its SLA, and the SLA's target as text."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,42 +10,42 @@ from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_sec
 
 
 class MeteredEnergy(NamedTuple):
-    """Energy on one basis, J, and the ends that told it; ``None`` where none did."""
+    """Energy on one basis, J, and the ends that metered it; ``None`` where none did."""
 
     joules: float | None
     hosts: tuple[Host, ...]
 
     def power_w(self, duration_s: float | None) -> float | None:
-        """The mean of those ends together."""
+        """Return the mean power of those ends together, W."""
         return None if self.joules is None or not duration_s else self.joules / duration_s
 
 
 class NoVerdict(StrEnum):
-    """Why a transfer that has ended neither kept nor missed what was asked for."""
+    """Why a finished transfer has neither met nor missed its SLA."""
 
     CANCELLED = "cancelled"
     SHARE = "share"
-    """Of a rate that the service expected itself."""
+    """The target was a share of a rate that the service expected."""
     NO_TARGET = "no target"
     NOT_METERED = "not metered"
     ONE_END = "one end"
-    """It alone was metered, and stayed below."""
+    """One end alone was metered, and stayed below the target."""
     NO_BASE_POWER = "no base power"
 
 
 def sum_metered_energy(energy: Sequence[EnergyReading], basis: EnergyBasis) -> MeteredEnergy:
-    """What the ends told on a basis, together."""
-    told_j = {each.host: each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in energy}
-    known = {host: joules for host, joules in told_j.items() if joules is not None}
+    """Add up the energy of the metered ends on a basis."""
+    by_host_j = {each.host: each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in energy}
+    known = {host: joules for host, joules in by_host_j.items() if joules is not None}
     return MeteredEnergy(sum(known.values()) if known else None, tuple(known))
 
 
 def required_throughput_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
-    """The mean throughput that an agreement needs; ``None`` of one that is not about throughput or time.
+    """Return the mean throughput that an SLA requires; ``None`` for an SLA on neither throughput nor time.
 
     Parameters
     ----------
-    share_bps : what a share of the certifiable maximum came to.
+    share_bps : the rate that a share of the certifiable maximum stands for.
     """
     if agreement.fraction is not None:
         return share_bps
@@ -55,7 +55,7 @@ def required_throughput_bps(agreement: Sla, *, total_bytes: int, share_bps: floa
 
 
 def explain_no_verdict(agreement: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> NoVerdict:
-    """Why there is no verdict, of a transfer that has none."""
+    """Return why a transfer without a verdict has none."""
     if cancelled:
         return NoVerdict.CANCELLED
     if agreement.fraction is not None:
@@ -68,14 +68,14 @@ def explain_no_verdict(agreement: Sla, energy: Sequence[EnergyReading], *, cance
 
 
 def is_met(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
-    """Whether the target was met, by what was measured.
+    """Return whether the target was met, by what was measured.
 
     ``None`` without a target (the most, the least, or a share of a rate that is not known), and where energy was agreed
     and one end alone was metered and is below it.
 
     Parameters
     ----------
-    throughput_bps, duration_s : of the whole transfer, bit/s and s.
+    throughput_bps, duration_s : of the entire transfer, bit/s and s.
     energy : one reading an end that was metered.
     """
     if agreement.target is None:
@@ -93,7 +93,7 @@ def is_met(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: 
 
 
 def format_target(agreement: Sla) -> str:
-    """The target of an agreement that has one, such as ``at least 500 Mbit/s``."""
+    """Format the target of an SLA that has one, such as ``at least 500 Mbit/s``."""
     target = agreement.target or 0.0
     match agreement.kind:
         case SlaKind.THROUGHPUT_AT_LEAST:

@@ -14,10 +14,10 @@ from tradewind.sla.kinds import EnergyBasis
 from tradewind.units import GB, JOULES_PER_KWH
 
 DECIMALS = 6
-"""Of a price, a margin and the amount of one transfer."""
+"""Decimals of a price, a margin and the amount of one transfer."""
 
 HIGHEST_PRICE = Decimal(10**9)
-"""A price above this, in any currency, is a slip of the keyboard."""
+"""A higher price, in any currency, is a typing error."""
 
 HIGHEST_MARGIN = Decimal(10)
 """Ten times the cost."""
@@ -45,18 +45,20 @@ class PriceModel:
 
     @property
     def needs_energy(self) -> bool:
-        """Whether nothing can be quoted where the energy is not known."""
+        """Return whether a quote needs the energy."""
         return self.per_kwh > 0
 
     def with_margin(self) -> tuple[Decimal, Decimal, Decimal]:
-        """``base``, ``per_gb`` and ``per_kwh`` with the margin on top, exact: of up to twice as many decimals."""
+        """Return ``base``, ``per_gb`` and ``per_kwh`` with the margin added, exact, with up to twice as many
+        decimals.
+        """
         factor = _EXACT.add(Decimal(1), self.margin)
         base, per_gb, per_kwh = (_EXACT.multiply(each, factor) for each in (self.base, self.per_gb, self.per_kwh))
         return base, per_gb, per_kwh
 
 
 def _check(name: str, value: Decimal, highest: Decimal) -> None:
-    """Refuse what no price can be.
+    """Reject a value that cannot be a price.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def _check(name: str, value: Decimal, highest: Decimal) -> None:
 
 
 def check_energy_cost(per_kwh: Decimal) -> Decimal:
-    """What a kilowatt-hour costs the provider, in the main unit of a currency, if it can be that.
+    """Return the provider's cost of a kilowatt-hour, in the main unit of a currency, after checking it.
 
     Raises
     ------
@@ -85,16 +87,16 @@ def check_energy_cost(per_kwh: Decimal) -> Decimal:
 
 
 def compute_energy_amount(per_kwh: Decimal, energy_j: float) -> Decimal:
-    """What energy amounts to at so much a kilowatt-hour, not rounded.
+    """Return the amount for energy at a price per kilowatt-hour, not rounded.
 
-    Energy above the base power may come out below zero on noise; it then amounts to nothing.
+    Energy above the base power may be negative by noise; it then costs nothing.
     """
     kwh = _EXACT.divide(Decimal(max(energy_j, 0.0)), Decimal(JOULES_PER_KWH))
     return _EXACT.multiply(per_kwh, kwh)
 
 
 def compute_amount(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
-    """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), rounded to six decimals, half to even.
+    """Return (base + per_gb · GB + per_kwh · kWh) · (1 + margin), rounded to six decimals, half to even.
 
     Parameters
     ----------
@@ -109,17 +111,17 @@ def compute_amount(model: PriceModel, *, moved_bytes: int, energy_j: float | Non
         if energy_j is None:
             return None
         cost = _EXACT.add(cost, compute_energy_amount(model.per_kwh, energy_j))
-    whole = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
-    return round_amount(whole)
+    amount = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
+    return round_amount(amount)
 
 
 def round_amount(amount: Decimal) -> Decimal:
-    """An amount with six decimals, half to even."""
+    """Return the round an amount to six decimals, half to even."""
     return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
 
 
 def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
-    """An amount rounded to the currency's smallest unit, half up, as invoices are.
+    """Return the round an amount to the currency's smallest unit, half up, as invoices are.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a transfer is offered for: the amount, and the book that says so."""
+    """The recommended price of a transfer: the amount, and the price book that it comes from."""
 
     amount: Decimal
     currency: str
@@ -138,12 +140,12 @@ class Price:
     book_id: UUID
 
     def __str__(self) -> str:
-        """As a transfer's log carries it, such as ``0.012300 EUR total 0199…``."""
+        """Return the form that a transfer's log holds, such as ``0.012300 EUR total 0199…``."""
         return f"{self.amount:f} {self.currency} {self.basis} {self.book_id}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The price that a log carries.
+        """Parse the price that a log holds.
 
         Raises
         ------
@@ -153,9 +155,7 @@ class Price:
             amount, currency, basis, book_id = text.split(" ")
             price = cls(Decimal(amount), currency, EnergyBasis(basis), UUID(book_id))
         except (ValueError, ArithmeticError):
-            raise InvalidValue(
-                "quote", f"{text[:80]!r} is not 'AMOUNT CURRENCY BASIS BOOK' as it was offered"
-            ) from None
+            raise InvalidValue("quote", f"{text[:80]!r} is not 'AMOUNT CURRENCY BASIS BOOK' as it was quoted") from None
         if not price.amount.is_finite() or price.amount < 0 or str(price) != text:
-            raise InvalidValue("quote", f"{text[:80]!r} is not as it was offered")
+            raise InvalidValue("quote", f"{text[:80]!r} is not as it was quoted")
         return price

@@ -1,8 +1,8 @@
-"""Tiers that a provider cuts itself: each range solved again at its safe end, with what that costs.
+"""Custom tiers of a provider: each range is solved again at its safe end, together with the regret of that choice.
 
-Without numpy, so that a page can show the effect of bounds before they are kept. Regret is weighted by a demand that is
-uniform over the targets of a range (on the scale of the merit, see `tradewind.prediction`), of which `TARGETS` are
-solved one by one.
+This needs no numpy, so a page can show the effect of boundaries before they are stored. Regret is weighted by a demand
+that is uniform over the targets of a range (on the scale of the merit, see `tradewind.prediction`); `TARGETS` of them
+are solved one by one.
 """
 
 import itertools
@@ -17,32 +17,32 @@ from tradewind.tiers.partitions import Partition, PartitionKey
 from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose_setting
 
 MAX_TIERS = 24
-"""Tiers of a kind: twice what is proposed at most."""
+"""Tiers of a kind: twice as many as are ever proposed."""
 
 TARGETS = 32
-"""Of a range, at which its setting is compared with the best one."""
+"""Targets of a range at which its setting is compared with the best one."""
 
 MIN_WIDTH = 1e-3
-"""Of a tier, as a share of its bounds: narrower ones are a slip of the keyboard."""
+"""Width of a tier as a share of its boundaries; a narrower one is a typing error."""
 
 
-def check_boundaries(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
-    """Refuse cuts that leave no tiers between them.
+def check_boundaries(boundaries: Sequence[float], *, lowest: float, highest: float) -> None:
+    """Reject boundaries that leave no tiers between them.
 
     Parameters
     ----------
-    cuts : bounds between tiers, in bit/s, J per byte or W by kind.
+    boundaries : bounds between tiers, in bit/s, J per byte or W by kind.
     lowest, highest : of what can be certified.
 
     Raises
     ------
     InvalidValue : too many, not ascending, too near each other, or not within what can be certified.
     """
-    if len(cuts) >= MAX_TIERS:
-        raise InvalidValue("bounds", f"make {len(cuts) + 1} tiers; {MAX_TIERS} is the most")
-    if not all(math.isfinite(cut) for cut in cuts):
+    if len(boundaries) >= MAX_TIERS:
+        raise InvalidValue("bounds", f"make {len(boundaries) + 1} tiers; at most {MAX_TIERS} are allowed")
+    if not all(math.isfinite(boundary) for boundary in boundaries):
         raise InvalidValue("bounds", "must be numbers")
-    edges = (lowest, *cuts, highest)
+    edges = (lowest, *boundaries, highest)
     for below, above in itertools.pairwise(edges):
         if above - below < MIN_WIDTH * max(abs(above), abs(below)):
             raise InvalidValue(
@@ -51,7 +51,7 @@ def check_boundaries(cuts: Sequence[float], *, lowest: float, highest: float) ->
 
 
 def solve_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]) -> tuple[Partition, ...]:
-    """The partitions between ``edges``, ascending, each with the setting of its safe end.
+    """Return the partitions between ``edges``, ascending, each with the setting of its safe end.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def solve_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]
     InvalidValue : a kind without a target, which has nothing to cut, or an edge that cannot be certified.
     """
     if key.kind not in QUANTITY_OF:
-        raise InvalidValue("kind", f"{key.kind} has no targets that could be cut into tiers")
+        raise InvalidValue("kind", f"{key.kind} has no targets that could be divided into tiers")
     parts = [_solved(table, key, lower, upper) for lower, upper in itertools.pairwise(edges)]
     return (*parts[:-1], replace(parts[-1], closed=True))
 
@@ -94,7 +94,7 @@ def _best(table: SettingTable, key: PartitionKey, target: float) -> Choice | Non
 
 
 def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:
-    """Mean relative loss against solving each target by itself."""
+    """Return the mean relative loss against solving each target by itself."""
     quantity, objective = QUANTITY_OF[key.kind], table.objective(key.kind)
     cost_of = dict(zip(map(id, table.settings), table.costs(objective, key.energy_basis), strict=True))
     from_merit, to_merit = (merit_of_target(edge, quantity, key.energy_basis) for edge in (lower, upper))
@@ -107,7 +107,7 @@ def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float
 
 
 def _lost(best: float, own: float, objective: Objective, key: PartitionKey) -> float:
-    """The share lost of what is wanted (throughput), or spent beyond need (energy, streams)."""
+    """Return the share that is lost (throughput) or spent in excess (energy, streams)."""
     if objective is Objective.SLOWNESS:
         return -math.expm1(best - own)
     if objective is Objective.ENERGY and key.energy_basis == "dynamic":

@@ -1,6 +1,6 @@
-"""Partitions of what can be promised: ranges of targets, each served by one setting solved beforehand (001 §IV-A).
+"""Partitions of what can be promised: ranges of targets, each with one setting solved beforehand (001 §IV-A).
 
-Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in bit/s, J per byte or W by kind. A
+Ranges are half-open, [lower, upper), the last one of its key closed. Bounds are in bit/s, J per byte or W by kind. A
 partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
 """
 
@@ -21,16 +21,16 @@ from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, convert_target, tar
 from tradewind.units import format_bps, format_joules
 
 MOVE_THRESHOLD = 0.02
-"""A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
+"""A bound that changes by more than this share of itself moves the tier: its price needs review."""
 
 NEGLIGIBLE = 1e-6
-"""A bound below this share of the other one is called 0."""
+"""A bound below this share of the other one is shown as 0."""
 
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 class PartitionKey(NamedTuple):
-    """Where partitions of one cluster are looked up; a deadline is looked up as throughput_at_least."""
+    """The key of a cluster's partitions; a deadline uses those of throughput_at_least."""
 
     kind: SlaKind
     confidence: float
@@ -70,10 +70,10 @@ class Partition:
         return PartitionKey(self.kind, self.confidence, self.energy_basis)
 
     def under(self, shift: LoadShift) -> "Partition | None":
-        """The partition under another load, as if it had been solved there.
+        """Return the partition under another load, as if it had been solved there.
 
-        On logarithms all settings shift alike, and their order, their probabilities and the cuts between them stay.
-        Dynamic energy is linear, so that what rests on it has to be solved anew: ``None``.
+        On logarithms all settings shift equally: their order, their probabilities and the boundaries between them stay.
+        Dynamic energy is linear, so its partitions must be solved again: ``None``.
         """
         if self.energy_basis is EnergyBasis.DYNAMIC and self.kind is not SlaKind.MAX_THROUGHPUT:
             return None
@@ -85,7 +85,7 @@ class Partition:
 
 
 def tier_name(partition: Partition) -> str:
-    """What a partition is called until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
+    """Return the name of a partition until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
     at = f"at {partition.confidence:.0%}" + (" dynamic" if partition.energy_basis is EnergyBasis.DYNAMIC else "")
     write = _WRITTEN.get(partition.kind)
     if write is None:
@@ -106,7 +106,7 @@ _WRITTEN: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(
 
 
 class Bounds(Protocol):
-    """Half-open range of targets."""
+    """A half-open range of targets. Services pass stored tiers that are no `Partition`."""
 
     @property
     def lower(self) -> float: ...
@@ -122,15 +122,15 @@ BoundedT = TypeVar("BoundedT", bound=Bounds)
 def find_serving_partition(
     partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
 ) -> BoundedT | None:
-    """The partition that serves an agreement, or ``None`` where its target cannot be certified.
+    """Return the partition that serves an SLA, or ``None`` where its target cannot be certified.
 
     Parameters
     ----------
     partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
     dataset_bytes : of what is to be served, which may be a chunk of the whole.
-    part_of_target : what stands for the agreement's target where the chunk has to keep a part of it alone.
+    part_of_target : what stands for the SLA's target where the chunk has to keep a part of it alone.
 
-    A target easier than the whole range goes to the easiest partition, which keeps it all the more.
+    A target easier than the entire range goes to the easiest partition, which keeps it all the more.
     """
     if not partitions:
         return None
@@ -165,7 +165,7 @@ class Match:
 
 
 def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tuple[Match, ...]:
-    """Which partition of the release before each new one continues, by overlap within the same key, one to one.
+    """Match each new partition with the one of the previous release that it continues, one to one.
 
     The largest overlap (shared length over joint length) is matched first. A key's only partition always continues the
     only one before. Old partitions that nothing continues are absent from the result; a new one without predecessor
@@ -210,13 +210,13 @@ def _split_from(before: Iterable[Partition], part: Partition) -> Partition | Non
 
 
 def has_moved(before: Bounds, after: Bounds) -> bool:
-    """Whether a bound differs by more than `MOVE_THRESHOLD`."""
+    """Return whether a bound differs by more than `MOVE_THRESHOLD`."""
     edges = ((before.lower, after.lower), (before.upper, after.upper))
     return any(abs(one - other) > MOVE_THRESHOLD * abs(one) for one, other in edges)
 
 
 def _overlap(before: Partition, after: Partition) -> float:
-    """Shared length over joint length."""
+    """Return the shared length over the joint length."""
     joint = max(before.upper, after.upper) - min(before.lower, after.lower)
     shared = shared_length(before, after)
     return shared / joint if shared > 0 else 0.0

@@ -1,13 +1,13 @@
-"""Solving one agreement on a small table of predicted settings, without numpy, so that an API or a lone agent can.
+"""Solve one SLA on a small table of predicted settings, without numpy, so that an API or an agent on its own can.
 
 minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_efficiency) or −T (all others)
 subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
 
 Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. An SLA
 without a target has no constraint: its settings are ranked by their medians, and the fastest of those that take about
-as little energy as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost
-of a throughput: the fewest that meet the target are chosen. (Paper 001 eqs 1 and 2; the chance constraint and the power
-SLA are ours.)
+as little energy as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost of a
+throughput: the fewest that meet the target are chosen. (Paper 001 eqs 1 and 2; the chance constraint and the power SLA
+are ours.)
 """
 
 import math
@@ -41,7 +41,7 @@ LEVEL_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
         SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
     }
 )
-"""The quantity by whose certified level a kind without a target is told."""
+"""The quantity whose certified level describes a kind without a target."""
 
 QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
     {
@@ -51,7 +51,7 @@ QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
         SlaKind.POWER_AT_MOST: Quantity.POWER,
     }
 )
-"""What each kind with a target bounds; the others have none."""
+"""The quantity that each kind with a target bounds; the other kinds have none."""
 
 _FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
@@ -60,12 +60,14 @@ HOPELESS_SCORE = -4.75
 """Standard score of one chance in a million, less than any model of a few hundred transfers knows of its tails."""
 
 SIMILAR_ENERGY = 0.05
-"""Of the least energy: what takes up to so much more is not told from it by models whose intervals are several times as
-wide. If it is the faster one it loses little energy at worst, and no throughput."""
+"""Settings within this share of the least energy count as equal: intervals of the models are several times as wide.
+
+Choosing the fastest of them loses little energy at worst, and no throughput.
+"""
 
 
 class Objective(StrEnum):
-    """What is minimised once the target is kept."""
+    """What is minimised once the target is met."""
 
     SLOWNESS = "slowness"
     """−ln T."""
@@ -79,7 +81,7 @@ class Objective(StrEnum):
 class SettingTable:
     """Predicted settings of one cluster (or chunk of it), with the base power of its metered hosts together.
 
-    Merits and orders are computed when first asked for and kept.
+    Merits and orders are computed when they are first needed, and cached.
     """
 
     settings: tuple[PredictedSetting, ...]
@@ -106,7 +108,7 @@ class SettingTable:
         return sum(setting.certified for setting in self.settings)
 
     def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
-        """Merit of each setting, in the order of ``settings``."""
+        """Return the merit of each setting, in the order of ``settings``."""
         known = self._merits.get((quantity, basis))
         if known is None:
             known = tuple(merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
@@ -114,9 +116,9 @@ class SettingTable:
         return known
 
     def within_base_power(self, shift: LoadShift) -> LoadShift:
-        """The shift, of which no more power is taken than leaves every certified setting the base power.
+        """Return the shift, limited so that every certified setting keeps at least the base power.
 
-        So energy keeps its floor, base power · 8 · bytes / T, and all settings still shift alike.
+        Energy then keeps its floor, base power · 8 · bytes / T, and all settings still shift equally.
         """
         powers = [each.log_power_mean for each in self.settings if each.certified and each.log_power_mean is not None]
         if shift.log_power >= 0 or not self.base_power_w or not powers:
@@ -125,11 +127,11 @@ class SettingTable:
         return shift._replace(log_power=max(shift.log_power, -max(room, 0.0)))
 
     def under(self, shift: LoadShift) -> "SettingTable":
-        """The table under another load."""
+        """Return the table under another load."""
         return SettingTable(tuple(setting.under(shift) for setting in self.settings), self.base_power_w)
 
     def below(self, ceiling_bps: float) -> "SettingTable":
-        """The table where nothing carries more than this; itself where no setting was expected to.
+        """Return the table with all throughputs cut to this ceiling; itself where no setting exceeds it.
 
         Spreads stay: a setting that only fills a pipe is promised for less than the pipe.
         """
@@ -149,7 +151,7 @@ class SettingTable:
         return Objective.ENERGY
 
     def costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
-        """What is minimised, a value a setting."""
+        """Return what is minimised, one value a setting."""
         if objective is Objective.SLOWNESS:
             return tuple(-setting.log_throughput_mean for setting in self.settings)
         if objective is Objective.STREAMS:
@@ -157,7 +159,9 @@ class SettingTable:
         return tuple(-energy.mean for energy in self.merits(Quantity.ENERGY, basis))
 
     def best_first(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
-        """Indices by rising cost, certified settings before all others; ties go to fewer streams, then to speed."""
+        """Return the indices by rising cost, certified settings before all others; ties go to fewer streams, then to
+        speed.
+        """
         order = self._orders.get((objective, basis))
         if order is None:
             costs = self.costs(objective, basis)
@@ -171,9 +175,10 @@ class SettingTable:
         return order
 
     def first_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
-        """The setting that serves an agreement without a target, of indices as `best_first` orders them.
+        """Return the setting that serves an SLA without a target, of indices ordered by `best_first`.
 
-        The first; where energy is minimised the fastest of those about as frugal, and as certified, as the first.
+        It is the first one; where energy is minimised, it is the fastest of those with similar energy and the same
+        certification.
         """
         first = order[0]
         if self.objective(kind) is not Objective.ENERGY:
@@ -181,13 +186,13 @@ class SettingTable:
         settings, merits = self.settings, self.merits(Quantity.ENERGY, basis)
         most = merits[first].mean
         slack = SIMILAR_ENERGY * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(SIMILAR_ENERGY)
-        alike = takewhile(
+        similar = takewhile(
             lambda i: merits[i].mean >= most - slack and settings[i].certified == settings[first].certified, order
         )
-        return min(alike, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
+        return min(similar, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
 
     def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
-        """The highest merit that some setting keeps with this probability; −∞ if none is certified."""
+        """Return the highest merit that some setting meets with this probability; −∞ if none is certified."""
         known = self._bounds.get((quantity, basis, confidence))
         if known is None:
             z = z_of(confidence)
@@ -197,7 +202,9 @@ class SettingTable:
         return known
 
     def contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
-        """Indices of the settings that are the likeliest to reach some merit: certified ones if there are any."""
+        """Return the indices of settings that are the likeliest to reach some merit: certified ones if there are
+        any.
+        """
         known = self._contenders.get((quantity, basis))
         if known is None:
             certified = [i for i, setting in enumerate(self.settings) if setting.certified]
@@ -206,16 +213,18 @@ class SettingTable:
         return known
 
     def certifiable_throughput_bps(self, confidence: float) -> float | None:
-        """The highest throughput that some setting keeps with this probability; ``None`` if none is certified."""
+        """Return the highest throughput that some setting meets with this probability; ``None`` if none is
+        certified.
+        """
         best = self.certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
         return None if best == -math.inf else math.exp(best)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The setting for one agreement.
+    """The setting chosen for one SLA.
 
-    ``probability`` is that of keeping the target; for a kind without target it is the confidence at which the
+    ``probability`` is that of meeting the target; for a kind without target it is the confidence at which the
     setting's own level can be promised. ``feasible`` is false where no permitted setting is certified for the target:
     then the setting is the likeliest one, and the caller says so.
     """
@@ -226,7 +235,7 @@ class Choice:
 
 
 def target_in_unit(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
-    """The agreement's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
+    """Return the SLA's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
 
     A deadline becomes the throughput that keeps it, a fraction that share of ``certifiable_bps``, the highest
     certifiable throughput without caps (0 if nothing is certified: then any setting keeps it, none is promised).
@@ -237,7 +246,7 @@ def target_in_unit(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | N
 
 
 def convert_target(target: float, kind: SlaKind, dataset_bytes: float) -> float:
-    """A target for a data set in the unit of its quantity: bit/s, J per byte or W."""
+    """Convert a target for a data set to the unit of its quantity: bit/s, J per byte or W."""
     if kind is SlaKind.DEADLINE:
         return BITS_PER_BYTE * dataset_bytes / target
     if kind is SlaKind.ENERGY_AT_MOST:
@@ -246,7 +255,7 @@ def convert_target(target: float, kind: SlaKind, dataset_bytes: float) -> float:
 
 
 def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
-    """The best setting of a table for one agreement among those within the caps.
+    """Return the best setting of a table for one SLA among those within the caps.
 
     Returns
     -------
@@ -254,7 +263,7 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
 
     Raises
     ------
-    InvalidValue : an energy or power agreement, or the dynamic basis, without the power it needs.
+    InvalidValue : an energy or power SLA, or the dynamic basis, without the power it needs.
     """
     settings = table.settings
     order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
@@ -284,7 +293,8 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
 
 
 def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
-    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank.
+    """Return the candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still
+    rank.
 
     Where all scores are hopeless, the one of the best mean: so far out the widest spread would win, whatever it is of.
     """
@@ -316,5 +326,5 @@ def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) 
 
 
 def _overtaken(narrow: Gaussian, wide: Gaussian) -> float:
-    """The merit above which the wider of two is the likelier to be reached."""
+    """Return the merit above which the wider of two is the likelier to be reached."""
     return (narrow.mean * wide.sd - wide.mean * narrow.sd) / (wide.sd - narrow.sd)

@@ -1,8 +1,8 @@
-"""What a transfer is ahead of its agreement, and what it must do from now on to keep it.
+"""What a transfer has gained or lost against its SLA so far, and what it must reach from now on to meet it.
 
 Notation
 --------
-b    bank of a throughput agreement, ∫ (T − T_sla) dt, bits, within [−B, B]
+b    bank of a throughput SLA, ∫ (T − T_sla) dt, bits, within [−B, B]
 B    95th percentile of past deficits; without history 30 s of the target
 κ    how far above the target an empty bank aims (001 §IV-B, opportunistic increase): T_sla · (1 + κ · (1 − b/B))
 
@@ -21,13 +21,13 @@ KAPPA = 0.1
 DEFAULT_BANK_S = 30.0
 
 POWER_HORIZON_S = 60.0
-"""Watts saved or overspent so far are made up for over this time, s …"""
+"""Watts saved or overspent so far are balanced over this time, s …"""
 
 POWER_LEEWAY = 0.2
-"""… but the power allowed stays within this share of the agreed mean."""
+"""… but the permitted power stays within this share of the SLA's mean."""
 
 DEADLINE_RESERVE = 0.05
-"""Share of the time left that is kept back: last files do not fill all channels."""
+"""Share of the remaining time that is kept in reserve, because the last files do not fill all channels."""
 
 MIN_TIME_LEFT_S = 1.0
 
@@ -36,7 +36,7 @@ _FASTEST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.PO
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """Account of the transfer so far: ``bits`` is b, ``used_j`` the energy on the agreement's basis."""
+    """Account of the transfer so far: ``bits`` is b, ``used_j`` the energy on the SLA's basis."""
 
     bits: float = 0.0
     used_j: float = 0.0
@@ -44,7 +44,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What the next setting must keep, and what it is chosen by among those that do.
+    """What the next setting must reach, and what decides among the settings that do.
 
     ``floor_bps`` : least throughput. ``ceiling_w`` : most power. ``ceiling_j_per_byte`` : most energy of a byte.
     """
@@ -59,7 +59,7 @@ class Goal:
         return self.floor_bps is not None or self.ceiling_w is not None or self.ceiling_j_per_byte is not None
 
     def relax(self, log_share: float) -> "Goal":
-        """The same with every bound moved out by exp(``log_share``)."""
+        """Return this goal with every bound relaxed by the factor exp(``log_share``)."""
         factor = math.exp(log_share)
         return Goal(
             objective=self.objective,
@@ -69,7 +69,7 @@ class Goal:
         )
 
     def is_met_by(self, throughput_bps: float, power_w: float | None, j_per_byte: float | None) -> bool:
-        """Whether such a tick keeps it; what was not measured breaks nothing."""
+        """Return whether a tick with these values meets the goal; a value that was not measured violates no bound."""
         return (
             (self.floor_bps is None or throughput_bps >= self.floor_bps)
             and (self.ceiling_w is None or power_w is None or power_w <= self.ceiling_w)
@@ -78,12 +78,12 @@ class Goal:
 
 
 def bank_limit_bits(basis: Basis, target_bps: float) -> float:
-    """B, bits."""
+    """Return B, bits."""
     return basis.bank_limit_bits or DEFAULT_BANK_S * target_bps
 
 
 def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float | None, interval_s: float) -> Bank:
-    """The account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if nobody knows."""
+    """Return the account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if unknown."""
     bits = bank.bits
     if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
         limit = bank_limit_bits(basis, basis.target)
@@ -93,7 +93,9 @@ def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: flo
 
 
 def estimate_bank(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power_w: float | None) -> Bank:
-    """The account of a transfer whose books are lost: as if rate and power had always been what they come to."""
+    """Return the estimate the account of a transfer whose state was lost, as if rate and power had been constant so
+    far.
+    """
     if elapsed_s <= 0:
         return Bank()
     done_bits = BITS_PER_BYTE * max(basis.total_bytes - remaining_bytes, 0)
@@ -101,12 +103,12 @@ def estimate_bank(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power
 
 
 def above_base_w(basis: Basis, power_w: float) -> float:
-    """Power on the agreement's basis."""
+    """Return the power on the SLA's basis."""
     return power_w - (basis.idle_power_w or 0.0) if basis.sla.energy_basis is EnergyBasis.DYNAMIC else power_w
 
 
 def bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
-    """What is told as ``sla_bank``: bits ahead of the agreed throughput or schedule, or J below the agreed spending."""
+    """Return the value of ``sla_bank``: bits ahead of the SLA's throughput or schedule, or joules below its budget."""
     target, kind = basis.target, basis.sla.kind
     if target is None:
         return 0.0
@@ -120,7 +122,7 @@ def bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: f
 
 
 def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, knows_power: bool) -> Goal:
-    """What to aim at from now on."""
+    """Return the goal from now on."""
     kind, target = basis.sla.kind, basis.target
     objective = _objective(kind, knows_power=knows_power)
     if QUANTITY_OF.get(kind) is None:
@@ -151,5 +153,5 @@ def _objective(kind: SlaKind, *, knows_power: bool) -> Objective:
 
 
 def energy_per_byte(basis: Basis, *, throughput_bps: float, power_w: float) -> float:
-    """J a byte on the agreement's basis at a rate above 0."""
+    """Return the energy of a byte on the SLA's basis, J; the rate must be above 0."""
     return BITS_PER_BYTE * above_base_w(basis, power_w) / throughput_bps

@@ -1,4 +1,4 @@
-"""What stays the same while a transfer runs: the agreement, the plan it began with, what was learned of its path."""
+"""What stays the same while a transfer runs: its SLA, the plan it started with, and what was learned of its path."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from tradewind.tuning.expectation import Expectation
 
 @dataclass(frozen=True)
 class ChunkBasis:
-    """One chunk: its recommended plan, its files, and the table of what each setting is expected to do.
+    """One chunk: its recommended plan, its files, and the table of what each setting is expected to reach.
 
     Without a table, or with one that certifies nothing, the chunk's shape is unknown: it is tuned by search.
     """
@@ -38,15 +38,15 @@ class ChunkBasis:
 
     @cached_property
     def expectation(self) -> Expectation | None:
-        """The table made ready for looking up; ``None`` without one."""
+        """Return the table prepared for lookups; ``None`` without a table."""
         if self.table is None or not self.table.predicted.settings:
             return None
         return Expectation(self.table.predicted)
 
     def files_left(self, remaining_bytes: int, remaining_files: int, begun: int = 0) -> int:
-        """Files that ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
+        """Return how many files ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
 
-        ``begun`` of them may be done but for their last bytes: a chunk is not left with fewer channels than these.
+        ``started`` of them may be done but for their last bytes: a chunk is not left with fewer channels than these.
         """
         whole = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
         return max(1, min(whole + begun, max(remaining_files, 1)))
@@ -54,9 +54,9 @@ class ChunkBasis:
 
 @dataclass(frozen=True)
 class Basis:
-    """Everything `begin` and `step` need beside state and sample.
+    """Everything that `begin` and `step` need in addition to the state and the sample.
 
-    ``caps`` are those granted for the whole transfer: concurrency and streams are held by the sum over its chunks. A
+    ``caps`` are those granted for the entire transfer: concurrency and streams are held by the sum over its chunks. A
     new grant is a new basis (``dataclasses.replace``); the next step obeys it. ``rate_limit_bps`` is what the user
     permits at most.
     """
@@ -84,7 +84,7 @@ class Basis:
 
     @cached_property
     def target(self) -> float | None:
-        """The agreement's target in bit/s, J a byte or W; ``None`` where it has none."""
+        """Return the SLA's target in bit/s, J a byte or W; ``None`` where it has none."""
         certifiable = (
             chunk.table.predicted.certifiable_throughput_bps(self.sla.confidence)
             for chunk in self.chunks
@@ -95,36 +95,36 @@ class Basis:
 
     @cached_property
     def z(self) -> float:
-        """Standard normal quantile of the agreement's confidence."""
+        """Return the standard normal quantile of the SLA's confidence."""
         return z_of(self.sla.confidence)
 
     @cached_property
     def ceiling_bps(self) -> float | None:
-        """The most that is possible: the path's bandwidth or the user's limit; ``None`` where neither is known."""
+        """Return the highest possible rate: the path's bandwidth or the user's limit; ``None`` if neither is known."""
         return self.path.at_most(self.rate_limit_bps).bandwidth_bps
 
     @cached_property
     def loss_baseline(self) -> float:
-        """Share of bytes that the path loses without congestion; the path's own figure where no log tells."""
+        """Return the share of bytes that the path loses without congestion; without logs the path's own loss rate."""
         told = [chunk.table.loss_baseline for chunk in self.chunks if chunk.table is not None]
         return max((loss for loss in told if loss is not None), default=self.path.loss_rate or 0.0)
 
     @cached_property
     def bank_limit_bits(self) -> float | None:
-        """95th percentile of past deficits, all chunks together; ``None`` where no log tells."""
+        """Return the 95th percentile of past deficits of all chunks together; ``None`` without logs."""
         told = [chunk.table.bank_limit_bits for chunk in self.chunks if chunk.table is not None]
         known = [bits for bits in told if bits is not None]
         return sum(known) if known else None
 
     @cached_property
     def power_by_end(self) -> PowerByEnd:
-        """What each end takes in the tables' history; empty where no table says."""
+        """Return the power of each end in the tables' history; empty where no table has it."""
         known = (chunk.table.power_by_end for chunk in self.chunks if chunk.table is not None)
         return max(known, key=len, default={})
 
     @cached_property
     def counted_ends(self) -> frozenset[Host]:
-        """Return the ends whose power the target counts: those that the tables learned, both where no table says."""
+        """Return the ends whose power the target counts: those in the tables, or both where no table names any."""
         return frozenset(self.power_by_end) or BOTH_ENDS
 
     @cached_property

@@ -1,9 +1,10 @@
-"""The best setting under what is believed now, and whether going there pays.
+"""The best setting by the current belief, and whether changing to it is worthwhile.
 
-One chunk's setting at a time is chosen with the others held, twice round: tables of 48 settings need no more. A choice
-that keeps the goal beats one that does not; of those that keep it the cheapest wins, of the others the nearest. Equal
-throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter relaxation). Equal energy goes to the
-faster where nothing else is agreed, as in `selection`: less energy is often known too little to give up speed for it.
+One chunk's setting is chosen at a time while the others are held, in two rounds: tables of 48 settings need no more. A
+choice that meets the goal beats one that does not. Among those that meet it the cheapest wins, among the others the
+nearest. For nearly equal throughput the setting with fewer streams wins, at a loss of up to 1.5 % (HARP's parameter
+relaxation). For nearly equal energy the faster setting wins where the SLA sets no other bound, as in `selection`:
+energy is often known too poorly to give up speed for it.
 """
 
 import math
@@ -19,21 +20,21 @@ from tradewind.tuning.forecast import ChunkForecaster, Forecaster, Outlook
 from tradewind.tuning.limits import Point, SettingLimits, fit_to_limits
 
 HYSTERESIS = 0.05
-"""A change must gain this much beyond what it costs."""
+"""A change must gain this much more than it costs."""
 
 ROUNDS = 2
 
 FASTEST = Goal(objective=Objective.SLOWNESS)
-"""Nothing to keep but speed."""
+"""A goal without bounds that maximises speed."""
 
 MOST_FRUGAL = Goal(objective=Objective.ENERGY)
-"""Nothing to keep but energy."""
+"""A goal without bounds that minimises energy."""
 
 SLOW_START_ROUND_TRIPS = 10
-"""Round trips that a new connection takes to its share, and that its throughput is about halved in."""
+"""Round trips until a new connection has its share of the path; meanwhile it reaches about half of it."""
 
 ROUNDING = 1e-9
-"""Relative; figures that differ by less are weighed one by one."""
+"""Relative; values that differ by less are compared in full."""
 
 _STEP = 2
 """Trust region: an axis at most doubles or halves in a tick, or moves by this many."""
@@ -41,9 +42,9 @@ _STEP = 2
 
 @dataclass(frozen=True, slots=True)
 class SettingChoice:
-    """Settings of the active chunks in their order, with their outlook and that of the settings in force.
+    """Settings of the active chunks in their order, with their outlook and that of the current settings.
 
-    ``max_gain`` : what no setting that keeps the goal gains more than, as a logarithm.
+    ``max_gain`` : upper bound of what any setting that meets the goal gains, as a logarithm.
     """
 
     settings: tuple[Parameters, ...]
@@ -53,7 +54,9 @@ class SettingChoice:
 
 
 def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> SettingChoice:
-    """The best settings within the limits, however far away; those in force where none could pay."""
+    """Return the best settings within the limits, at any distance; the current ones where no change could be
+    worthwhile.
+    """
     present = current_settings(forecaster, limits)
     here = predict_outlook(forecaster, present)
     bound = math.inf if _is_fastest_of_one(goal, present) else _most_gained(forecaster, goal, limits, here)
@@ -69,17 +72,17 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
 
 
 def count_sufficient_streams(forecaster: Forecaster, limits: SettingLimits) -> int:
-    """Streams of the settings that are best for speed, though going there may gain next to nothing."""
+    """Count the streams of the fastest settings, however little a change to them would gain."""
     return sum(each.streams for each in _searched(forecaster, FASTEST, limits, current_settings(forecaster, limits)))
 
 
 def current_settings(forecaster: Forecaster, limits: SettingLimits) -> tuple[Parameters, ...]:
-    """The settings of now, as far as they are permitted still."""
+    """Return the current settings, cut to what the limits still permit."""
     return fit_to_limits([chunk.parameters for chunk in forecaster.active], limits)
 
 
 def _is_fastest_of_one(goal: Goal, settings: Sequence[Parameters]) -> bool:
-    """Whether the path's gain makes no difference: no other point changes places with the fastest."""
+    """Return whether the path's gain makes no difference: it never changes which setting is the fastest."""
     return len(settings) == 1 and goal == FASTEST
 
 
@@ -98,7 +101,7 @@ def _searched(
 
 
 def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here: Outlook) -> float:
-    """What bounds alone tell that no setting is better by than the present one; infinite where they tell nothing."""
+    """Return an upper bound of what any setting gains over the present one; infinite where no bound is known."""
     missed = shortfall(goal, here)
     if missed > 0:
         if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
@@ -114,7 +117,7 @@ def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here
 
 
 def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
-    """What all chunks together are expected to do at these settings."""
+    """Return what all chunks together are expected to reach with these settings."""
     tried = _tried(forecaster, settings)
     found = forecaster.in_force if tried else [forecaster.expected(i, each) for i, each in enumerate(settings)]
     return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
@@ -127,7 +130,10 @@ def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
 def _best_of_one(
     forecaster: Forecaster, goal: Goal, limits: SettingLimits, settings: tuple[Parameters, ...], index: int
 ) -> tuple[Parameters, ...]:
-    """The settings with one chunk's replaced by the best of the table's permitted entries and its fastest, cut."""
+    """Return the settings with one chunk's replaced by its best permitted one.
+
+    Candidates are the table's permitted entries and the fastest entry cut to the limits.
+    """
     found = [forecaster.expected(i, each) for i, each in enumerate(settings)]
     chunk_view = forecaster.vary_chunk(found, index)
     here = chunk_view.outlook(found[index], sum(each.streams for each in settings), tried=_tried(forecaster, settings))
@@ -142,7 +148,10 @@ def _best_of_one(
 
 
 def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leading: Outlook) -> Point | None:
-    """Of the options that do about as well as the leading one, the one that is best besides; the first is in force."""
+    """Return, of the options about as good as the leading one, the one that is best in other respects.
+
+    The first option is the current setting, ``None``.
+    """
     if goal.objective is Objective.SLOWNESS and shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
         relaxed = [each for each in options if each[1].throughput_bps >= enough and shortfall(goal, each[1]) == 0]
@@ -150,7 +159,7 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
     if goal == MOST_FRUGAL and leading.j_per_byte is not None:
         here, least = cost(goal.objective, options[0][1]), cost(goal.objective, leading)
         most = least + math.log1p(SIMILAR_ENERGY)
-        if here > least + HYSTERESIS:  # rather one that it pays to go to than a faster one that it does not
+        if here > least + HYSTERESIS:  # prefer a worthwhile change to a faster one that is not
             most = min(most, here - HYSTERESIS)
         alike = [each for each in options if cost(goal.objective, each[1]) <= most]
         return min(alike, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
@@ -160,9 +169,9 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
 def _worth_weighing(
     goal: Goal, chunk_view: ChunkForecaster, candidates: Candidates, here: Outlook
 ) -> Sequence[Candidate]:
-    """The candidates that may be better than ``here`` and each other, by throughput and power alone.
+    """Return the candidates that may beat the current setting and each other, by throughput and power alone.
 
-    All of them where ``here`` does not keep the goal, or where what is minimised cannot be told so.
+    Return all of them where the current setting misses the goal, or where throughput and power cannot decide.
     """
     if shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
         return candidates.all
@@ -190,7 +199,9 @@ def _worth_weighing(
 
 
 def _moved(here: Parameters, point: Point) -> Parameters:
-    """A running transfer's setting at another point; what cannot be changed stays, and a tool without pp has none."""
+    """Return a running transfer's setting at another point; fixed axes stay, and a tool without pipelining keeps
+    none.
+    """
     concurrency, parallelism, pipelining = point
     return replace(
         here,
@@ -205,7 +216,7 @@ def _rank(goal: Goal, outlook: Outlook) -> tuple[float, float, int]:
 
 
 def shortfall(goal: Goal, outlook: Outlook) -> float:
-    """How far a goal is missed, as a logarithm; 0 where it is kept."""
+    """Return how far a goal is missed, as a logarithm; 0 where it is met."""
     missed = 0.0
     if goal.floor_bps is not None:
         missed = max(missed, _log_ratio(goal.floor_bps, outlook.low_bps))
@@ -217,14 +228,14 @@ def shortfall(goal: Goal, outlook: Outlook) -> float:
 
 
 def _log_ratio(value: float, bound: float) -> float:
-    """ln(value / bound); a bound of nothing is missed by the value's own size."""
+    """Return ln(value / bound); a bound of 0 is missed by the value's own size."""
     if value <= 0:
         return 0.0
     return math.log(value / bound) if bound > 0 else 1e3 + math.log1p(value)
 
 
 def cost(objective: Objective, outlook: Outlook) -> float:
-    """What is minimised, as a logarithm, so that differences are relative gains."""
+    """Return what is minimised, as a logarithm, so that differences are relative gains."""
     if objective is Objective.ENERGY and outlook.j_per_byte is not None:
         return math.log(max(outlook.j_per_byte, 1e-300))
     if objective is Objective.STREAMS:
@@ -233,12 +244,12 @@ def cost(objective: Objective, outlook: Outlook) -> float:
 
 
 def is_worthwhile(chosen: SettingChoice, goal: Goal, *, remaining_s: float, rtt_s: float) -> bool:
-    """Whether to go there: it keeps a goal that the present breaks, or gains more than the switch costs and 5 %.
+    """Return whether to change: the choice meets a goal now missed, or gains more than the switch costs plus 5 %.
 
     A switch costs the slow start of its new connections, spread over the rest of the transfer.
     """
     missed_now, missed_then = shortfall(goal, chosen.present), shortfall(goal, chosen.outlook)
-    if missed_now > 0:  # mended whatever it costs, but what no setting keeps is not chased for little
+    if missed_now > 0:  # corrected whatever it costs, but what no setting keeps is not chased for little
         return missed_then <= 0 or missed_now - missed_then > HYSTERESIS
     new = max(chosen.outlook.streams - chosen.present.streams, 0)
     slow_start_s = SLOW_START_ROUND_TRIPS * rtt_s * new / max(chosen.outlook.streams, 1) / 2
@@ -248,7 +259,7 @@ def is_worthwhile(chosen: SettingChoice, goal: Goal, *, remaining_s: float, rtt_
 
 
 def step_toward(here: Parameters, there: Parameters) -> Parameters:
-    """As far to ``there`` as the trust region lets go in a tick: × 2 or ± 2 on each axis."""
+    """Return the setting nearest to ``there`` within the trust region of one tick: × 2 or ± 2 on each axis."""
     return replace(
         here,
         concurrency=_axis(here.concurrency or 1, there.concurrency or 1, 1),

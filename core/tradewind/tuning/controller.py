@@ -1,17 +1,17 @@
-"""The online controller: one tick in, one decision out (paper 001 Algorithms 1 and 2 in their sane form).
+"""The online controller: one sample in, one decision out (paper 001 Algorithms 1 and 2 in a consistent form).
 
-Once a tick, in this order; the first that has something to say decides:
+Each tick these rules are tried in order; the first that applies decides:
 
-1. nothing begun, nothing left, nothing moved          leave things as they are
-2. others suffer                                        give up streams, and stand by it      `easing`
-3. a chunk is done, or the limits have shrunk           deal channels and streams anew        `redistribution`
+1. nothing has started, is left or has moved            keep everything
+2. other transfers suffer                               give up streams and keep them given up   `back_off`
+3. a chunk is done, or the limits have shrunk           redistribute channels and streams        `redistribution`
 4. the last change is younger than max(3 s, 10 RTT)     wait
-5. the path has changed                                 believe less, and look around         `change`
-6. no table describes the path                          try                                   `exploring`
-7. the agreement asks for another setting, or one pays  go there within the trust region      `following`
+5. the path has changed                                 trust the table less, and search         `change`
+6. no table describes the path                          search by trial                          `exploring`
+7. another setting is required or worthwhile            go there within the trust region         `following`
 
-Everything is a value: `begin` and `resume` make a state, `step` a new one. No clock, no I/O, no randomness, so that the
-service and a lone agent decide alike.
+Everything is a value: `begin` and `resume` make a state, `step` makes the next one. There is no clock, I/O or
+randomness, so the service and an agent on its own decide in the same way.
 """
 
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
 BUILDING_UP = 1.5
-"""Sum of innovations above which the tick before a detected change already belonged to it."""
+"""If the sum of innovations was above this, the tick before a detected change was already part of it."""
 
 WORTH_OPENING_ROUND_TRIPS = 2 * SLOW_START_ROUND_TRIPS
-"""What a chunk has to last still for its files to get more connections, which are slow for the first half of it."""
+"""How long a chunk must still last before its files get more connections, which are slow at first."""
 
 
 def begin(basis: Basis) -> TuningState:
-    """State before the first byte; its decision is the recommended plan, cut to the caps."""
+    """Return the state before the first byte; its decision is the recommended plan, cut to the caps."""
     chunks = tuple(
         ActiveChunk(chunk, chunk.plan.parameters, 0.0, chunk.total_bytes, max(chunk.file_count, 1))
         for chunk in basis.chunks
@@ -61,17 +61,17 @@ def begin(basis: Basis) -> TuningState:
 
 
 def resume(basis: Basis, sample: TickSample) -> TuningState:
-    """State rebuilt from one sample, for a tick whose state was lost: ``step(basis, resume(basis, s), s)``.
+    """Rebuild the state from one sample after the state was lost: ``step(basis, resume(basis, s), s)``.
 
-    What is in force is taken from the sample, the time so far from its sequence number, the bank from the bytes done.
-    Beliefs begin anew.
+    The current settings come from the sample, the elapsed time from its sequence number, the bank from the bytes done.
+    Beliefs start from their priors.
     """
     state = begin(basis)
     elapsed_s = max(sample.sequence - 1, 0) * sample.interval_s
     seen = observe(basis, state, sample)
     in_force = [chunk.parameters for chunk in seen.active]
     chunks = build_plan(basis, seen.active, in_force) if in_force else state.decision.chunks
-    decision = replace(state.decision, chunks=chunks, reason="resumed with what is in force")
+    decision = replace(state.decision, chunks=chunks, reason="resumed with the current settings")
     return replace(
         state,
         decision=decision,
@@ -151,7 +151,7 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
 
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
-    """Channels of chunks that are done go to the others, as many streams as before."""
+    """Give the channels of finished chunks to the others, with as many streams as before."""
     planned_kinds = [each.chunk for each in state.decision.chunks]
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
@@ -167,7 +167,7 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
 
 
 def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
-    """Where files, caps or congestion now permit less than was asked for, that at once."""
+    """Cut the settings at once where files, caps or congestion permit less than was requested."""
     here, limits = seen.requested, limits_of(basis, state, seen)
     if limits.permits(here):
         return None
@@ -187,7 +187,9 @@ def _allowed(
     streams: int,
     first: First = First.PARALLELISM,
 ) -> tuple[Parameters, ...]:
-    """The settings within the limits; where files are too few for ``streams``, those that last still have more each."""
+    """Return the settings within the limits; if files are too few for ``streams``, long chunks get more streams a
+    file.
+    """
     limits = limits_of(basis, state, seen)
     within = fit_to_limits(settings, limits, first)
     most = streams if limits.max_streams is None else min(streams, limits.max_streams)
@@ -195,7 +197,7 @@ def _allowed(
 
 
 def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
-    """The path is another one: with room on it more streams are tried, else the table is asked again.
+    """React to a changed path: where it has room, search with more streams, else choose again by the table.
 
     Not while others share it: they come and go, which says nothing of the table. ``before`` is the state before this
     tick was learned.
@@ -223,7 +225,7 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
 
 
 def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[TuningState, Decision]:
-    """Cut the proposal to the limits and tell it; write up the tick, and when streams change."""
+    """Cut the proposal to the limits, turn it into a decision, and record the tick and any change of streams."""
     state, before, sample = proposal.state, proposal.state.decision, seen.sample
     chunks = before.chunks
     if seen.active:
@@ -264,14 +266,14 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
 
 
 def _reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
-    """Return the rule's reason; under an agreement on energy or power it says which power was estimated."""
+    """Return the rule's reason; under an SLA on energy or power it names the power that was estimated."""
     if seen.power_note and basis.sla.kind in ENERGY_KINDS:
         return f"{proposal.reason}; {seen.power_note}"
     return proposal.reason
 
 
 def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
-    """Files at once and streams a file of each chunk: what opens and closes connections."""
+    """Return concurrency and parallelism of each chunk: changes of these open and close connections."""
     return [(each.concurrency, each.parallelism) for each in settings]
 
 

@@ -9,37 +9,37 @@ from tradewind.recommendation import ChunkPlan
 
 class DecisionKind(StrEnum):
     HOLD = "hold"
-    """Nothing better is in sight."""
+    """No better setting is known."""
     DWELL = "dwell"
-    """The last change has not had its time yet."""
+    """The last change has not taken effect yet."""
     CONGESTION = "congestion"
-    """Streams given up because others suffer."""
+    """Streams are given up because other transfers suffer."""
     RESTORE = "restore"
-    """Streams taken back after quiet, or because giving them up did not help."""
+    """Streams are restored after quiet, or because giving them up did not help."""
     SLA_BELOW = "sla_below"
-    """More is needed to keep the agreement."""
+    """The SLA needs more."""
     SLA_ABOVE = "sla_above"
-    """The agreement has room: energy is saved."""
+    """The SLA has room: energy is saved."""
     OPTIMISE = "optimise"
     """A better setting is known."""
     EXPLORE = "explore"
-    """A better setting is sought by trying."""
+    """A better setting is searched for by trial."""
     CHANGE_DETECTED = "change_detected"
-    """The path is no longer what it was."""
+    """The path has changed."""
     FALLBACK = "fallback"
-    """The table does not describe this path: from here on by trying."""
+    """The table does not describe this path: from now on the controller searches by trial."""
     REDISTRIBUTE = "redistribute"
-    """Channels of a finished chunk, or caps, are dealt anew; streams that carry nothing are retired."""
+    """Channels of a finished chunk, or caps, are redistributed; streams that carry nothing are closed."""
     FINISH = "finish"
-    """Nothing is left, or too little to change anything for."""
+    """Nothing is left, or too little for a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The plan from now on.
 
-    ``sla_bank`` is what the transfer is ahead of its agreement (below 0: behind): bits for throughput and deadline,
-    J for energy and power, 0 for kinds without a target.
+    ``sla_bank`` is the lead of the transfer over its SLA (negative: behind): bits for throughput and deadline, J for
+    energy and power, 0 for kinds without a target.
     """
 
     chunks: tuple[ChunkPlan, ...]

@@ -1,4 +1,4 @@
-"""What a compact table expects of any setting, those between its entries included."""
+"""What a compact table expects of any setting, including settings between its entries."""
 
 import heapq
 import math
@@ -12,21 +12,21 @@ from tradewind.tiers.selection import SettingTable
 from tradewind.tuning.limits import Point, Room, SettingLimits, limit_requests
 
 RELAXATION = 0.015
-"""Share of the throughput that is given up for fewer streams (HARP's parameter relaxation)."""
+"""Share of the throughput that may be given up for fewer streams (HARP's parameter relaxation)."""
 
 NEIGHBOURS = 4
 """Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
 
 
 MAX_CACHED = 1_000
-"""Settings between entries whose expectation is kept: a search asks for the same ones tick after tick."""
+"""Interpolated settings that are cached: a search looks up the same ones tick after tick."""
 
 MAX_ROOMS = 32
-"""Rooms whose candidates are kept: ticks follow each other in the same one, a search passes through a few."""
+"""Rooms whose candidates are cached: consecutive ticks share one, a search passes through a few."""
 
 
 class ExpectedPerformance(NamedTuple):
-    """Of a chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
+    """A chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
 
     throughput_bps: float
     log_sd: float
@@ -34,7 +34,7 @@ class ExpectedPerformance(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A setting to choose, and what is expected of it."""
+    """A setting that may be chosen, and its expected performance."""
 
     point: Point
     streams: int
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """What there is to choose from within one room."""
+    """The settings that may be chosen within one room."""
 
     all: tuple[Candidate, ...]
 
@@ -57,18 +57,18 @@ class Candidates:
 
     @cached_property
     def powers_w(self) -> tuple[float, ...]:
-        """0 where it is not known."""
+        """Return the power of each candidate, W; 0 where it is not known."""
         return tuple(each.expected.power_w or 0.0 for each in self.all)
 
     @cached_property
     def fastest(self) -> Candidate:
-        """Fewest streams that reach the maximum but for `RELAXATION`."""
+        """Return the candidate with the fewest streams among those within `RELAXATION` of the maximum."""
         enough = (1 - RELAXATION) * max(each.expected.throughput_bps for each in self.all)
         relaxed = [each for each in self.all if each.expected.throughput_bps >= enough]
         return min(relaxed, key=lambda each: (each.streams, -each.expected.throughput_bps))
 
     def least_j_per_bit(self, base_power_w: float) -> float | None:
-        """Least energy above ``base_power_w`` of a bit moved alone, J; ``None`` where power is not known."""
+        """Return the least energy of a bit above ``base_power_w``, J; ``None`` where power is not known."""
         if not self.knows_power:
             return None
         if base_power_w not in self._least_j_per_bit:
@@ -84,7 +84,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A table made ready for looking up, once a transfer."""
+    """A table prepared for lookups, once a transfer."""
 
     table: SettingTable
     _candidates: dict[Room, Candidates] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -92,7 +92,7 @@ class Expectation:
 
     @cached_property
     def entries(self) -> Mapping[Point, ExpectedPerformance]:
-        """By (cc, p, pp); of entries that differ only in what a running transfer cannot change, the fastest."""
+        """Return the entries by (cc, p, pp); of entries that differ only in fixed axes, the fastest."""
         entries: dict[Point, ExpectedPerformance] = {}
         for setting in self.table.settings:
             power = setting.log_power_mean
@@ -108,12 +108,12 @@ class Expectation:
 
     @cached_property
     def is_certified(self) -> bool:
-        """Whether logs of this path stand behind any of it."""
+        """Return whether logs of this path support any entry."""
         return any(setting.certified for setting in self.table.settings)
 
     @cached_property
     def chosen_from(self) -> tuple[Point, ...]:
-        """Entries that logs stand behind; all where they stand behind none. The others only promise."""
+        """Return the entries that logs support, or all where logs support none."""
         certified = [to_point(setting.parameters) for setting in self.table.settings if setting.certified]
         return tuple(dict.fromkeys(certified)) or tuple(self.entries)
 
@@ -122,15 +122,16 @@ class Expectation:
         return max(self.chosen_from, key=lambda point: self.entries[point].throughput_bps)
 
     def within(self, room: Room) -> list[Point]:
-        """Points to choose from: permitted ones and the fastest, cut; no more requests than files allow.
+        """Return the points to choose from: permitted ones, and the fastest one cut to the limits.
 
-        Each once: where few files are left, many entries differ in requests alone.
+        Pipelining is cut to what the files allow. Each point is returned once: with few files left, many entries differ
+        in pipelining alone.
         """
         points = [point for point in self.chosen_from if room.allows(point)]
         return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
     def candidates(self, room: Room) -> Candidates:
-        """The same with what is expected of each; kept, as every tick asks for it."""
+        """Return the same points with their expected performance; cached, since every tick needs it."""
         room = room.no_wider_than(self._widest)
         if (known := self._candidates.get(room)) is None:
             found = tuple(Candidate(point, point[0] * point[1], self.at(*point)) for point in self.within(room))
@@ -140,7 +141,7 @@ class Expectation:
         return known
 
     def keeps_requests(self, limits: SettingLimits, files: int, most_files: int) -> bool:
-        """Whether ``files`` leave each point its requests in flight as ``most_files`` did, so that none is a new one.
+        """Return whether ``files`` cut no point's pipelining further than ``most_files`` did.
 
         A cap, or too few files, may cut the fastest to any number of channels.
         """
@@ -157,7 +158,7 @@ class Expectation:
 
     @cached_property
     def _requests(self) -> frozenset[tuple[int, int]]:
-        """(cc, pp) of what is chosen from: few files cut the second."""
+        """Return (cc, pp) of the entries to choose from; few files cut pp."""
         return frozenset((cc, pp) for cc, _, pp in self.chosen_from)
 
     @cached_property
@@ -178,9 +179,9 @@ class Expectation:
         return tuple((_doublings_of(point), expected) for point, expected in self.entries.items())
 
     def at(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
-        """Expectation anywhere: the entry itself, else its nearest four by inverse squared distance.
+        """Return the expected performance at any setting: its entry, else its nearest four by inverse squared distance.
 
-        Distances are in octaves of cc, p and pp + 1, means are geometric; outside the table the nearest edge holds.
+        Distances are in doublings of cc, p and pp + 1; means are geometric. Outside the table the nearest edge holds.
         """
         point = (concurrency, parallelism, pipelining)
         known = self.entries.get(point) or self._between.get(point)
@@ -203,7 +204,7 @@ class Expectation:
 
 
 def to_point(parameters: Parameters) -> Point:
-    """A setting's place in a table; unknown counts as one."""
+    """Return a setting's place in a table; an unknown value counts as 1."""
     return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
 
 

@@ -1,4 +1,4 @@
-"""What chunks that share one pipe will do together at settings not tried yet: tables, corrected by what was learned.
+"""What chunks that share one pipe reach together at untried settings, by their tables corrected by the belief.
 
 Notation
 --------
@@ -9,9 +9,9 @@ T         exp(g) · f · Σ T̂_k · exp(d_k), all chunks together
 T_e       8 · remaining bytes / time until all are done, if each goes on at its rate until the one that takes longest is
           alone, and that one at its best from then on; at most T
 P         P_b + f · Σ (P̂_k − P̂_b): each adds to the base in proportion to what it moves, and P̂_b is the base that the
-          table was made over. Times exp(h), but for what the agreement's energy basis leaves out
+          table was made over. Times exp(h), but for what the SLA's energy basis leaves out
 
-T_e is what agreements are on: a plan that starves a chunk that cannot catch up alone is slow, however full the pipe.
+T_e is what SLAs are on: a plan that starves a chunk that cannot catch up alone is slow, however full the pipe.
 """
 
 import math
@@ -28,11 +28,11 @@ from tradewind.tuning.path.belief import Belief
 from tradewind.units import BITS_PER_BYTE
 
 UNTRIED_SHARE = 0.25
-"""Share of a table's log sd that is not common to its settings: what g cannot know of a setting not in force."""
+"""Share of a table's log sd that differs between its settings: g says nothing of it for an untried setting."""
 
 
 class ActiveChunk(NamedTuple):
-    """A chunk that has bytes left: what it is, what is in force, what it does and what is left of it."""
+    """A chunk with bytes left: its basis, its current setting and rate, and what is left of it."""
 
     basis: ChunkBasis
     parameters: Parameters
@@ -42,10 +42,10 @@ class ActiveChunk(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """Expected of all chunks together at one choice of settings.
+    """What all chunks together are expected to reach with one choice of settings.
 
-    ``low_bps`` : throughput that is exceeded with the agreement's confidence. ``power_w`` and ``j_per_byte`` are on the
-    agreement's energy basis, ``None`` where power is not known.
+    ``low_bps`` : throughput that is exceeded with the SLA's confidence. ``power_w`` and ``j_per_byte`` are on the
+    SLA's energy basis, ``None`` where power is not known.
     """
 
     throughput_bps: float
@@ -56,11 +56,11 @@ class Outlook(NamedTuple):
 
 
 class Forecaster:
-    """Outlooks of one moment of a transfer.
+    """Outlooks at one moment of a transfer.
 
-    ``z`` is the quantile of the agreement's confidence, ``in_force`` the tables' word on each chunk at the setting in
-    force, ``pipe_bps`` the C, ``bits`` what is left of each chunk, and ``alone_bps`` what each reaches at its best
-    without the others.
+    ``z`` is the quantile of the SLA's confidence, ``in_force`` the tables' expectation of each chunk at its current
+    setting, ``pipe_bps`` is C, ``bits`` what is left of each chunk, and ``alone_bps`` what each chunk reaches at its
+    best alone.
     """
 
     def __init__(
@@ -87,15 +87,17 @@ class Forecaster:
         self.alone_bps = [bps * own * self.path_gain for bps, own in zip(fastest_bps, self.own_gains, strict=True)]
 
     def with_belief(self, belief: Belief) -> "Forecaster":
-        """The same moment after something was learned."""
+        """Return a forecaster of the same moment with another belief."""
         return Forecaster(self.basis, self.active, self.expectations, self.in_force, belief=belief, z=self.z)
 
     def outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
-        """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
+        """Return the outlook where each chunk alone would reach ``found``; ``tried`` if these are the current
+        settings.
+        """
         return self.vary_chunk(found, 0).outlook(found[0], streams, tried=tried)
 
     def vary_chunk(self, found: Sequence[ExpectedPerformance], index: int) -> "ChunkForecaster":
-        """What one chunk may choose while the others do as in ``found``."""
+        """Return a forecaster of one chunk's options while the others perform as in ``found``."""
         lone = [expected.throughput_bps * gain for expected, gain in zip(found, self.own_gains, strict=True)]
         others = [i for i in range(len(found)) if i != index]
         return ChunkForecaster(
@@ -110,37 +112,37 @@ class Forecaster:
         )
 
     def expected(self, index: int, parameters: Parameters) -> ExpectedPerformance:
-        """Table's word on one chunk; channels beyond its files carry nothing."""
+        """Return the table's expectation of one chunk; channels beyond its files carry nothing."""
         return _expected(self.expectations[index], parameters, self.active[index].files_left)
 
     def table_rates_bps(self) -> list[float]:
-        """Rates of the chunks in force by their tables alone, sharing the pipe, bit/s."""
+        """Return the rates of the chunks at their current settings by the tables alone, sharing the pipe, bit/s."""
         lone = [expected.throughput_bps for expected in self.in_force]
         share = min(1.0, self.pipe_bps / sum(lone))
         return [rate * share for rate in lone]
 
     def expected_power_w(self) -> float | None:
-        """Total power in force, W."""
+        """Return the expected total power at the current settings, W."""
         lone = sum(each.throughput_bps * gain for each, gain in zip(self.in_force, self.own_gains, strict=True))
         return self._power_w(self.in_force, min(1.0, self.pipe_bps / lone))
 
     def table_power_w(self) -> float | None:
-        """Power in force on the agreement's energy basis by the tables alone, W."""
+        """Return the power at the current settings on the SLA's energy basis by the tables alone, W."""
         watts = self.expected_power_w()
         return None if watts is None else (watts - self.idle_w) / self.power_gain
 
     @property
     def max_bps(self) -> float:
-        """What no choice of settings is expected to exceed: the pipe, under what was learned of the path."""
+        """Return an upper bound of the throughput of any settings: the pipe, corrected by the belief."""
         return self.pipe_bps * self.path_gain
 
     @property
     def max_sure_bps(self) -> float:
-        """What no setting's throughput is expected to exceed with the agreement's confidence."""
+        """Return the upper bound of any setting's throughput at the SLA's confidence."""
         return self.max_bps * math.exp(-self.z * self.path_sd)
 
     def least_j_per_byte(self, limits: SettingLimits) -> float | None:
-        """What no choice of settings is expected to go below on the agreement's energy basis; ``None`` if unknown.
+        """Return what no choice of settings is expected to go below on the SLA's energy basis; ``None`` if unknown.
 
         P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P̂_b) / (T̂_k · exp(d_k)), the least of the parts. For
         a chunk alone the least of all is known. Limits that chunks share make a room depend on the others: unknown.
@@ -158,12 +160,12 @@ class Forecaster:
         return None if least is None else BITS_PER_BYTE * least * self.power_gain / self.path_gain
 
     def log_sd(self) -> float:
-        """Spread that the tables state in force, the widest."""
+        """Return the widest log sd that the tables state for the current settings."""
         return max(expected.log_sd for expected in self.in_force)
 
     @property
     def idle_w(self) -> float:
-        """Power that the agreement's energy basis leaves out, and the hosts' gain with it."""
+        """Return the power that the SLA's energy basis leaves out."""
         return self.base_w if self.basis.sla.energy_basis is EnergyBasis.DYNAMIC else 0.0
 
     def _power_w(self, found: Sequence[ExpectedPerformance], share: float) -> float | None:
@@ -175,12 +177,12 @@ class Forecaster:
         return self.total_w(added_w if len(found) == 1 else share * added_w)
 
     def total_w(self, added_w: float) -> float:
-        """Total power where the tables say that so much is added to the base, W."""
+        """Return the total power where the tables say that so much is added to the base, W."""
         return self.idle_w + (self.base_w - self.idle_w + added_w) * self.power_gain
 
 
 class ChunkForecaster:
-    """Outlooks of one chunk's choices with the others held: what does not depend on the choice is computed once.
+    """Outlooks of one chunk's options with the others held: what does not depend on the option is computed once.
 
     ``others_bps`` : Σ T̂_k · exp(d_k) of the others; ``others_w`` : Σ (P̂_k − P̂_b). ``last`` : of the one that takes
     longest of them, its bits left over its lone rate, that rate, and its place.
@@ -204,7 +206,7 @@ class ChunkForecaster:
         self._last = last
 
     def outlook(self, own: ExpectedPerformance, streams: int, *, tried: bool = False) -> Outlook:
-        """Outlook where this chunk alone would do as ``own``; ``streams`` of all."""
+        """Return the outlook where this chunk alone would reach ``own``; ``streams`` counts all chunks."""
         view = self._view
         rate = own.throughput_bps * view.own_gains[self._index]
         lone = self._others_bps + rate
@@ -221,7 +223,7 @@ class ChunkForecaster:
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
 
     def _effective_bps(self, rate: float, lone: float, kept: float) -> float:
-        """T_e; ``kept`` is the part of its lone rate that each chunk has. Times here are those without it."""
+        """Return T_e; ``kept`` is the part of its lone rate that each chunk has. Times here ignore it."""
         total_bps = lone * kept
         if self._last is None:
             return total_bps
@@ -239,11 +241,11 @@ class ChunkForecaster:
         return min(total_bps, view.all_bits * kept / (together + left_bits * kept / view.alone_bps[last]))
 
     def throughputs_bps(self, candidates: Candidates) -> list[float]:
-        """T_e at each candidate: what `outlook` tells of it, for a search that asks about a hundred of them a tick."""
+        """Return T_e of each candidate, as `outlook` would, fast enough for a hundred of them a tick."""
         return [bps for bps, _ in self._rates_and_shares(candidates)]
 
     def j_per_byte(self, candidates: Candidates) -> list[float]:
-        """Likewise the energy of a byte; power must be known."""
+        """Return the energy of a byte of each candidate, J; power must be known."""
         view = self._view
         base_w, added_w = view.base_w - view.idle_w, self._others_w - view.bases_w[self._index]
         factor = BITS_PER_BYTE * view.power_gain
@@ -253,7 +255,7 @@ class ChunkForecaster:
         ]
 
     def _rates_and_shares(self, candidates: Candidates) -> list[tuple[float, float]]:
-        """T_e and f, written out without a call for each candidate."""
+        """Return T_e and f of each candidate, without a function call for each."""
         view, index = self._view, self._index
         pipe_bps, path_gain = view.pipe_bps, view.path_gain
         if self._last is None:
@@ -281,7 +283,7 @@ class ChunkForecaster:
 
 
 def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float) -> Forecaster | None:
-    """A forecaster, or ``None`` where a chunk has no table."""
+    """Return a forecaster, or ``None`` where a chunk has no table."""
     expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
     if not active or len(expectations) < len(active):
         return None
@@ -293,13 +295,13 @@ def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Beli
 
 
 def _base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
-    """Base that the power in a chunk's table is above; ``base_w`` where the table does not tell."""
+    """Return the base power that a chunk's table assumes; ``base_w`` where the table does not state it."""
     told = None if chunk.table is None else chunk.table.predicted.base_power_w
     return base_w if told is None else told
 
 
 def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:
-    """exp(d_k); of a chunk alone there is none, whatever was learned while there were others."""
+    """Return exp(d_k) of each chunk; 1 for a chunk that is alone, whatever was learned before."""
     if len(active) == 1:
         return (1.0,)
     known = [belief.chunks.get(chunk.basis.kind) for chunk in active]

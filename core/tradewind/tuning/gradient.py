@@ -1,8 +1,9 @@
-"""Search by trying, for paths that no table describes: Falcon's idea with steps in octaves.
+"""Search by trial, for paths that no table describes: Falcon's idea with steps that are doublings of the streams.
 
 Falcon (Arifuzzaman and Arslan, SC'21) climbs the utility T/K^n − T·B·L one worker at a time, faster while the direction
 holds. A tick of 5 s leaves 12 tries a minute, so steps here are a doubling at first and halve at each reversal; the
-utility is the logarithm of theirs with a price per octave of streams in place of K^n, which would cap n at 1/ln K = 50:
+utility is the logarithm of theirs with a price per doubling of streams in place of K^n, which would cap n at 1/ln K =
+50:
 
 u = ln T − λ · log2 n − B · L         λ = 0.02, B = 10         under an energy objective −ln(J a byte) for ln T
 
@@ -17,7 +18,7 @@ from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
 
 STREAM_PRICE = 0.02
-"""λ: an octave of streams must gain 2 %, and is given up for less."""
+"""λ: twice as many streams must gain 2 %."""
 
 LOSS_PRICE = 10.0
 """B of Falcon's utility."""
@@ -27,12 +28,12 @@ FINEST_STEP_DOUBLINGS = 0.5
 
 _BROKEN_CEILING_PRICE = 10.0
 _ENOUGH = 1.03
-"""A floor is aimed at with 3 % to spare."""
+"""A floor is aimed at with a margin of 3 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where the search stands: ``streams`` are being tried, ``best_streams`` did best so far.
+    """State of the search: ``streams`` are being tried, ``best_streams`` did best so far.
 
     ``step_doublings`` is the signed step from the best to the present try. ``ticks`` counts those at the present try.
     ``capped`` : the best was the most that was permitted.
@@ -47,15 +48,15 @@ class Search:
     capped: bool = False
 
     def wait(self) -> Self:
-        """One more tick at the present try: its slow start is not over."""
+        """Count one more tick of the present try: its slow start is not over."""
         return replace(self, ticks=self.ticks + 1)
 
     def confirm(self) -> Self:
-        """The best has been seen again as it was."""
+        """Record that the best was seen again unchanged."""
         return replace(self, best_utility=None)
 
     def advance(self, utility: float, lowest: int, highest: int) -> Self:
-        """After the present try has shown ``utility``: the next one within lowest … highest, or settled at the best."""
+        """Return the search after the present try has shown ``utility``: the next try, or settled at the best."""
         if self.settled:
             return self
         if self.best_utility is None or utility > self.best_utility:
@@ -71,7 +72,7 @@ class Search:
 
 
 def start_search(streams: int, doublings: float = 1.0) -> Search:
-    """A search from the streams in force; the first tick measures them."""
+    """Start a search from the current streams; the first tick measures them."""
     return Search(streams=streams, best_streams=streams, step_doublings=doublings)
 
 
@@ -84,7 +85,7 @@ def utility(
     power_w: float | None = None,
     j_per_byte: float | None = None,
 ) -> float:
-    """The u of a tick at a throughput above 0; power and energy of a byte are on the agreement's basis."""
+    """Return u of a tick at a throughput above 0; power and energy of a byte are on the SLA's basis."""
     price = STREAM_PRICE * math.log2(streams) + LOSS_PRICE * loss
     if goal.ceiling_w is not None and power_w is not None and power_w > goal.ceiling_w:
         price += _BROKEN_CEILING_PRICE * math.log(power_w / goal.ceiling_w)

@@ -1,4 +1,4 @@
-"""What a tick teaches: beliefs, change detection, whether the pipe is full; and what was expected of it."""
+"""What a tick teaches: beliefs, change detection and whether the pipe is full; and what the belief expected of it."""
 
 import math
 from dataclasses import replace
@@ -12,14 +12,14 @@ from tradewind.tuning.sample import MIN_W
 from tradewind.tuning.state import TuningState
 
 UNKNOWN_SD = 20.0
-"""sd of ln T before the first tick of a transfer without a table: anything."""
+"""sd of ln T before the first tick of a transfer without a table: no information."""
 
 REOPENED_SD = 0.5
 """sd of the path's log-gain after a change: a factor of 1.6 either way."""
 
 
 def build_prior(basis: Basis) -> Belief:
-    """Belief before the first byte: the tables at the recommended settings, or nothing without one for each chunk."""
+    """Return the belief before the first byte: the tables at the recommended settings, or no information."""
     tables = [chunk.expectation for chunk in basis.chunks]
     sds = [
         table.at(*to_point(chunk.plan.parameters)).log_sd
@@ -30,7 +30,7 @@ def build_prior(basis: Basis) -> Belief:
 
 
 def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
-    """Beliefs and change detection after a tick with throughput; while streams are tried nothing is expected of it."""
+    """Return the state with belief and change detection updated by a tick; a search expects nothing of its tries."""
     log_ratio, chunk_ratios = log_ratios(seen)
     extra = seen.slow_start**2
     belief = state.belief
@@ -43,7 +43,7 @@ def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
 
 
 def _power_seen(seen: Observation) -> Measurement | None:
-    """ln(measured / expected by the tables alone) on the agreement's energy basis.
+    """Return ln(measured / expected by the tables alone) on the SLA's energy basis.
 
     A meter's noise is a share of all it shows, and so a larger one of what is left above the base. ``None`` without a
     meter or tables that know power, and where nothing is left.
@@ -58,6 +58,6 @@ def _power_seen(seen: Observation) -> Measurement | None:
 
 
 def predict_throughput_bps(state: TuningState, seen: Observation) -> float:
-    """Throughput that this state's belief expected of the tick, bit/s."""
+    """Return the throughput that this state's belief expected of the tick, bit/s."""
     log_ratio, _ = log_ratios(seen)
     return seen.throughput_bps * math.exp(min(state.belief.path.mean - log_ratio, 50.0))

@@ -1,4 +1,4 @@
-"""No decision leaves its limits: files left, caps, and what congestion permits; by channels, streams and requests.
+"""Limits that every decision respects: files left, caps and congestion, on channels, streams and pipelining.
 
 Streams are given up or gained along one axis first. Loss is eased by fewer files at once (concurrency), a long queue by
 fewer streams a file (parallelism), as paper 001 §IV-B has it.
@@ -12,23 +12,23 @@ from typing import TypeAlias
 from tradewind.parameters import Caps, Parameters
 
 Point: TypeAlias = tuple[int, int, int]
-"""(cc, p, pp): what can be changed while a transfer runs."""
+"""(cc, p, pp): the axes that can change while a transfer runs."""
 
 
 class First(StrEnum):
-    """The axis that gives way first."""
+    """The axis that is reduced first."""
 
     CONCURRENCY = "concurrency"
     PARALLELISM = "parallelism"
 
 
 MAX_PARALLELISM = 16
-"""Streams of one file that are tried beyond the plan; most tools take no more."""
+"""Streams of one file that are tried beyond the plan; most tools accept no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingLimits:
-    """``caps`` of the whole transfer, ``files`` left in each chunk, ``streams`` that congestion permits in all."""
+    """``caps`` of the entire transfer, ``files`` left in each chunk, ``streams`` that congestion permits in total."""
 
     caps: Caps
     files: tuple[int, ...]
@@ -40,7 +40,7 @@ class SettingLimits:
         return max(min(known), len(self.files)) if known else None
 
     def permits(self, settings: Sequence[Parameters]) -> bool:
-        """Whether nothing of the settings has to be cut."""
+        """Return whether the settings need no cut."""
         for each, files in zip(settings, self.files, strict=True):
             channels, pipelining = each.concurrency or 0, each.pipelining
             if not 1 <= channels <= files or not self.caps.allow(each):
@@ -53,7 +53,7 @@ class SettingLimits:
         )
 
     def are_within(self, other: "SettingLimits") -> bool:
-        """Whether all that these limits permit of as many chunks the other ones permit, too."""
+        """Return whether the other limits permit everything that these permit, for as many chunks."""
         caps, others = self.caps, other.caps
         return (
             all(files <= most for files, most in zip(self.files, other.files, strict=True))
@@ -65,11 +65,11 @@ class SettingLimits:
 
     @property
     def share_a_cap(self) -> bool:
-        """Whether what one chunk may have depends on the others."""
+        """Return whether one chunk's limits depend on the others' settings."""
         return self.caps.concurrency is not None or self.max_streams is not None
 
     def room(self, settings: Sequence[Parameters], index: int) -> "Room":
-        """What is left for one chunk if the others keep their settings."""
+        """Return what is left for one chunk if the others keep their settings."""
         files, most = self.files[index], self.max_streams
         if not self.share_a_cap:
             return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
@@ -84,13 +84,13 @@ class SettingLimits:
         )
 
     def channels(self) -> tuple[int, ...]:
-        """Most channels of each chunk: its files, or its part of those permitted."""
+        """Return the most channels of each chunk: its files, or its part of the permitted channels."""
         return self.files if self.caps.concurrency is None else split_streams(self.files, self.caps.concurrency)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Limits of one chunk: most channels, streams a file, requests in flight and streams, and the files it has left."""
+    """Limits of one chunk: channels, streams a file, pipelining and streams at most, and its files left."""
 
     channels: int
     parallelism: int | None
@@ -108,7 +108,7 @@ class Room:
         )
 
     def cut(self, point: Point) -> Point:
-        """The nearest point within: each axis cut, then parallelism given up before concurrency."""
+        """Return the nearest permitted point: each axis is cut, then parallelism is reduced before concurrency."""
         concurrency, parallelism, pipelining = point
         concurrency = min(concurrency, self.channels, self.streams or concurrency)
         parallelism = min(parallelism, self.parallelism or parallelism)
@@ -117,7 +117,7 @@ class Room:
         return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
 
     def no_wider_than(self, point: Point) -> "Room":
-        """The same room for points up to this one: what exceeds it makes no difference."""
+        """Return the same room without what exceeds this point, since that makes no difference."""
         concurrency, _, pipelining = point
         channels, files = min(self.channels, concurrency), min(self.files, concurrency * pipelining)
         return Room(channels, self.parallelism, self.pipelining, self.streams, files)
@@ -132,7 +132,7 @@ def _is_within(cap: int | None, other: int | None) -> bool:
 
 
 def limit_requests(pipelining: int, channels: int, files: int) -> int:
-    """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
+    """Cut pipelining so that each channel gets its part of the files; powers of two keep it from flapping."""
     part = max(files // channels, 1)
     return pipelining if pipelining <= part else 1 << (part.bit_length() - 1)
 
@@ -140,7 +140,7 @@ def limit_requests(pipelining: int, channels: int, files: int) -> int:
 def fit_to_limits(
     settings: Sequence[Parameters], limits: SettingLimits, first: First = First.PARALLELISM
 ) -> tuple[Parameters, ...]:
-    """The settings cut to the limits: each by itself, then all in proportion for what the sums may be.
+    """Cut the settings to the limits: each by itself, then all in proportion to satisfy the sums.
 
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
@@ -178,7 +178,7 @@ def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first
 
 
 def split_streams(wanted: Sequence[int], total: int) -> tuple[int, ...]:
-    """``total`` split in proportion to ``wanted``, at least one each, none above what it wants (largest remainder)."""
+    """Split ``total`` in proportion to ``wanted``, at least one each, none above its request (largest remainder)."""
     count = len(wanted)
     if sum(wanted) <= total or total <= count:
         return tuple(wanted) if sum(wanted) <= total else (1,) * count
@@ -192,14 +192,14 @@ def split_streams(wanted: Sequence[int], total: int) -> tuple[int, ...]:
 
 
 def parallelism_limit(caps: Caps, now: int) -> int:
-    """Streams that a file may have which has ``now``."""
+    """Return how many streams a file that has ``now`` may have."""
     return min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, now))
 
 
 def fit_to_streams(
     parameters: Parameters, streams: int, *, files: int, caps: Caps, first: First = First.CONCURRENCY
 ) -> Parameters:
-    """The setting with at most ``streams`` streams: reached by ``first``, and by the other axis where that ends.
+    """Change the setting to at most ``streams`` streams, along ``first``, then along the other axis.
 
     By concurrency they are as near as they can be: where files with as many streams as now leave more of them unused
     than one file more with fewer streams each, it is these; where it is out of files or caps, streams are gained by

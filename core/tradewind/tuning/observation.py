@@ -1,4 +1,6 @@
-"""What one sample tells: how long it lasted, what each chunk did, what the path says, how it compares to the table."""
+"""What one sample shows: its duration, each chunk's rate, the signals of the path, and the comparison with the
+table.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -21,24 +23,24 @@ from tradewind.tuning.sample import MIN_BPS, ChunkProgress, TickSample
 from tradewind.tuning.state import TuningState
 
 FULL_SHARE = 0.5
-"""A queue above this share of what is expected: the pipe is full, more streams only take from others.
+"""Above this share of the expected queue the pipe is full: more streams only take from other transfers.
 
-A tick shows one moment of a queue that CUBIC empties by up to half whenever it has overflowed.
+A tick samples one moment of a queue that CUBIC empties by up to half whenever it overflows.
 """
 
 CEILING_NOISE = 0.05
-"""A rate this near to a ceiling has reached it, as ticks of 5 s differ by so much; a faster one proves it wrong."""
+"""A rate this near to a ceiling has reached it, since ticks of 5 s differ by as much; a faster one refutes it."""
 
 _CLOCK_SLACK = 2.0
-"""The clock is believed up to this many times the intervals that have passed."""
+"""The clock is trusted up to this many times the intervals that have passed."""
 
 
 Plan: TypeAlias = Mapping[ChunkKind, Parameters]
-"""What the last decision asked for."""
+"""What the last decision requested."""
 
 
 class Observation(NamedTuple):
-    """One tick, read.
+    """One tick, interpreted.
 
     ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
     ``active`` : chunks with bytes left, ``files_left`` of each. ``requested`` : what the last decision asked for each;
@@ -73,7 +75,7 @@ class Observation(NamedTuple):
 
     @property
     def is_at_ceiling(self) -> bool:
-        """Whether what is known to be the most that can be carried is carried, and more streams would add nothing."""
+        """Return whether the transfer carries the known maximum, so that more streams would add nothing."""
         if self.ceiling_bps is None:
             return False
         return abs(self.throughput_bps / self.ceiling_bps - 1) <= CEILING_NOISE
@@ -93,7 +95,7 @@ class Observation(NamedTuple):
 
     @property
     def remaining_s(self) -> float:
-        """Time left at the present rate; infinite while nothing moves."""
+        """Return the time left at the present rate; infinite while nothing moves."""
         return self.sample.remaining_bits / self.throughput_bps if self.throughput_bps > 0 else math.inf
 
     def power_on_basis_w(self, basis: Basis) -> float | None:
@@ -106,7 +108,7 @@ class Observation(NamedTuple):
 
 
 def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation:
-    """Read the sample; ``state`` is that before it."""
+    """Interpret the sample; ``state`` is the one before it."""
     interval_s = _interval_s(state, sample)
     plan = {each.chunk: each.parameters for each in state.decision.chunks}
     active = active_chunks(basis, plan, sample)
@@ -159,7 +161,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
 
 
 def _with_counted_power(basis: Basis, sample: TickSample) -> tuple[TickSample, str]:
-    """Return the sample with power of the ends that the target counts, and what of that is estimated."""
+    """Return the sample with the power of the ends that the target counts, and a note on what was estimated."""
     if not sample.power_ends:
         return sample, ""
     counted = count_power(sample.power_ends, basis.counted_ends, basis.power_by_end)
@@ -167,9 +169,9 @@ def _with_counted_power(basis: Basis, sample: TickSample) -> tuple[TickSample, s
 
 
 def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[CompactTable], streams: int) -> TickSample:
-    """A transfer that begins behind a full queue has never seen the path empty: what was known before it has.
+    """Use the known shortest round trip where a transfer starts behind a full queue and has never seen it empty.
 
-    A difference that no queue explains means that the path is another one now.
+    A difference that no queue explains means that the path has changed.
     """
     known_s = basis.path.min_rtt_s
     if known_s is None or sample.min_rtt_s is None or sample.min_rtt_s <= known_s:
@@ -180,7 +182,9 @@ def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[Compac
 
 
 def _interval_s(state: TuningState, sample: TickSample) -> float:
-    """Time since the last tick by the clock where it is plausible, else by the intervals that must have passed."""
+    """Return the time since the last tick by the clock where it is plausible, else by the intervals that must have
+    passed.
+    """
     if state.sequence < 0 or sample.interval_s == 0:
         return sample.interval_s
     by_ticks = (sample.sequence - state.sequence) * sample.interval_s
@@ -189,7 +193,7 @@ def _interval_s(state: TuningState, sample: TickSample) -> float:
 
 
 def _loss(state: TuningState, sample: TickSample) -> Loss | None:
-    """What of this tick's bytes was sent again; ``None`` where too few were sent, or counters began anew."""
+    """Return the loss of this tick; ``None`` where too few bytes were sent, or counters were reset."""
     if None in (sample.sent_bytes, sample.retransmitted_bytes, state.sent_bytes, state.retransmitted_bytes):
         return None
     sent = (sample.sent_bytes or 0) - (state.sent_bytes or 0)
@@ -200,7 +204,7 @@ def _loss(state: TuningState, sample: TickSample) -> Loss | None:
 
 
 def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
-    """Share of a tick that new connections spend below their rate, by half: in the first and after each change."""
+    """Return the share of a tick's throughput that new connections lose to slow start: at first and after a change."""
     fresh = state.elapsed_s == 0 or (state.changed_s is not None and state.changed_s >= state.elapsed_s)
     if not fresh or interval_s <= 0:
         return 0.0
@@ -208,7 +212,7 @@ def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
 
 
 def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveChunk, ...]:
-    """Chunks with bytes left, in the order of the basis, no more than the caps have channels for.
+    """Return the chunks with bytes left, in the order of the basis, no more than the caps have channels for.
 
     Raises
     ------
@@ -235,7 +239,7 @@ def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveC
 def with_channels(
     chunks: tuple[ActiveChunk, ...], caps: Caps, in_plan: Collection[ChunkKind]
 ) -> tuple[ActiveChunk, ...]:
-    """Where caps leave fewer channels than chunks: those in the plan, with most bytes first; they take all files."""
+    """Return where there are fewer channels than chunks, keep those in the plan, with most bytes first."""
     channels = min((cap for cap in (caps.concurrency, caps.streams) if cap is not None), default=len(chunks))
     if channels >= len(chunks):
         return chunks
@@ -244,7 +248,7 @@ def with_channels(
 
 
 def _split(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ChunkProgress, ...]:
-    """Sums of a tool that tells no chunks, shared out by their bytes at the start."""
+    """Split the totals of a tool that reports no chunks by the chunks' bytes at the start."""
     whole = max(basis.total_bytes, 1)
     return tuple(
         ChunkProgress(
@@ -258,7 +262,7 @@ def _split(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ChunkProgress,
 
 
 def log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, float]]:
-    """ln(measured / expected by the table alone) of all chunks together and of each; ln T itself without tables."""
+    """Return ln(measured / expected by the table) of all chunks together and of each; ln T itself without tables."""
     view = observation.forecaster
     total_bps = observation.throughput_bps
     if view is None:

@@ -1,4 +1,4 @@
-"""From a recommendation to the basis that a transfer is tuned on: the same for the service and a lone agent."""
+"""The basis that a transfer is tuned on, from a recommendation: the same for the service and an agent on its own."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,7 @@ def prepare_basis(
     caps: Caps = NO_CAPS,
     rate_limit_bps: float | None = None,
 ) -> Basis:
-    """The basis of a transfer of the files in ``bins`` that begins with ``plan``.
+    """Return the basis of a transfer of the files in ``bins`` that starts with ``plan``.
 
     A bin belongs to the first chunk whose upper end holds its mean file size, the last chunk has none. Chunks of the
     plan without any file are left out. No table expects more than the path carries or the user permits.

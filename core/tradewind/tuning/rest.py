@@ -1,4 +1,4 @@
-"""How long the answer of a search stands: until enough has moved that another setting could pay.
+"""How long the result of a search stays valid: until enough has moved that another setting could be worthwhile.
 
 A search weighs every permitted setting, and most ticks would find again what the last one found. While the same
 settings are in force, what can move between two ticks is bounded, and with it the answer.
@@ -37,7 +37,7 @@ _OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A moment at which nothing paid: what was in force, permitted, asked for, believed, left. ``spare`` is H − G."""
+    """A moment without a worthwhile change: settings, limits, goal, beliefs and what was left. ``spare`` is H − G."""
 
     settings: tuple[Parameters, ...]
     limits: SettingLimits
@@ -50,7 +50,7 @@ class Rest:
     power_mean: float
 
     def holds(self, view: Forecaster, goal: Goal, limits: SettingLimits) -> bool:
-        """Whether a search would still find nothing that pays."""
+        """Return whether a search would still find no worthwhile change."""
         settings = current_settings(view, limits)
         if settings != self.settings or goal.objective is not self.goal.objective:
             return False
@@ -74,7 +74,7 @@ class Rest:
         return all(each.keeps_requests(limits, files, most) for each, files, most in chunks)
 
     def _eased(self, view: Forecaster, goal: Goal) -> float:
-        """ε, but for what single chunks have moved by."""
+        """Return ε without the part that single chunks' gains contribute."""
         then, path, power = self.goal, view.belief.path.mean - self.path_mean, view.belief.power.mean - self.power_mean
         surer = view.z * max(self.path_sd - view.path_sd, 0.0)
         return max(
@@ -85,7 +85,7 @@ class Rest:
 
 
 def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: SettingLimits) -> Rest | None:
-    """How long the answer stands that nothing pays; ``None`` where it has to be found again at the next tick."""
+    """Return until when no change is worthwhile; ``None`` where the next tick has to search again."""
     if shortfall(goal, chosen.present) > 0:
         return None
     if goal.has_bounds:
@@ -107,7 +107,7 @@ def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: Sett
 
 
 def _own(view: Forecaster) -> tuple[float, ...]:
-    """d_k; of a chunk alone there is none, whatever was learned while there were others."""
+    """Return d_k of each chunk; 0 for a chunk that is alone."""
     if len(view.active) == 1:
         return (0.0,)
     known = (view.belief.chunks.get(chunk.basis.kind) for chunk in view.active)
@@ -119,7 +119,7 @@ def _spread(moved: Sequence[float]) -> float:
 
 
 def _log_ratio(value: float | None, bound: float | None) -> float:
-    """ln(value / bound), −∞ where neither is set: bounds of a transfer stay of one kind, but may shrink to nothing."""
+    """Return ln(value / bound), −∞ where neither is set: the bounds of a transfer stay of one kind."""
     if value is None or bound is None:
         return -math.inf
     return math.log(value / bound) if value > 0 and bound > 0 else math.inf

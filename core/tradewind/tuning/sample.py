@@ -12,19 +12,19 @@ from tradewind.parameters import Parameters
 from tradewind.units import BITS_PER_BYTE
 
 MAX_BPS = 1e16
-"""Beyond any network: such a figure is damage, not a measurement."""
+"""Beyond any network: such a value is corrupt."""
 
 MIN_BPS = 1.0
-"""A slower transfer or chunk stands still; its logarithm would tell nothing."""
+"""A slower transfer or chunk counts as stalled, since its logarithm carries no information."""
 
 MIN_W = 1e-3
 """A meter that shows less is not measuring."""
 
 MAX_S = 1e7
-"""Longest interval or round trip that is believed, about four months."""
+"""Longest plausible interval or round trip, about four months."""
 
 MAX_STREAMS = 4096
-"""More are no transfer's; dealing so many anew would take a service's time from everybody else."""
+"""No transfer has more; splitting so many would take the service's time from other requests."""
 
 _HIGHEST = {
     "sequence": math.inf,
@@ -45,7 +45,7 @@ _bounded = attrgetter(*_HIGHEST)
 
 
 class ChunkProgress(NamedTuple):
-    """One chunk of the tick: the parameters in force, its mean rate within the interval, and what is left of it."""
+    """One chunk of the tick: its current parameters, its mean rate within the interval, and what is left of it."""
 
     kind: ChunkKind
     parameters: Parameters
@@ -61,7 +61,7 @@ class TickSample:
     count from the transfer's start, so that a lost tick loses nothing. ``at_s`` is any clock in seconds: it may jump,
     the controller then counts intervals. Sequence 0 precedes the first byte and has an interval of 0. Where ``chunks``
     is empty, as of a tool that tells only sums, the sums are split over the chunks of the plan. ``power_ends``
-    tells power by end; where it is empty, ``power_w`` is of all the ends that the agreement counts.
+    tells power by end; where it is empty, ``power_w`` is of all the ends that the SLA counts.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class TickSample:
 
     @property
     def queueing_delay_s(self) -> float | None:
-        """Round trip beyond the shortest one seen; ``None`` where either is unknown."""
+        """Return the round trip beyond the shortest one seen, s; ``None`` where either is unknown."""
         if self.rtt_s is None or self.min_rtt_s is None:
             return None
         return max(self.rtt_s - self.min_rtt_s, 0.0)

@@ -1,4 +1,4 @@
-"""The controller's memory between two ticks: small, immutable, and JSON for a store that may lose it."""
+"""The controller's state between two ticks: small, immutable, and JSON for a store that may lose it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from tradewind.tuning.path.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
 VERSION = 4
-"""Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
+"""Raised when the meaning of a stored state changes; `resume` then rebuilds an older one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class TuningState:
     rest: Rest | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form; `from_dict` gives the same state back."""
+        """Return a form that JSON can hold; `from_dict` restores the same state."""
         return {
             "version": VERSION,
             "decision": _decision_to_dict(self.decision),
@@ -73,7 +73,7 @@ class TuningState:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "TuningState":
-        """The state that `to_dict` wrote.
+        """Restore the state that `to_dict` wrote.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class TuningState:
             raise InvalidValue("state", f"is damaged: {error!r}") from error
 
     def with_limit(self, limit: StreamLimit) -> "TuningState":
-        """With what congestion permits now, which is the same on most ticks."""
+        """Return the state with this stream limit, which is the same on most ticks."""
         return self if limit is self.limit else replace(self, limit=limit)
 
 
@@ -106,7 +106,7 @@ _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmi
 
 
 def _values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
-    """Values in the order of the fields, which hold no others; ``astuple`` would copy each deeply, every tick."""
+    """Return the values in the order of the fields; ``astuple`` would copy each deeply, every tick."""
     return [getattr(flat, name) for name in flat.__slots__]
 
 

@@ -1,8 +1,8 @@
-"""The table of an unseen path: its prior, corrected by what leaves near it show against their own priors.
+"""The table of an unknown path: its prior, corrected by how neighbouring leaves deviate from their own priors.
 
-Not all settings that those leaves know are worked out, because that would take a request tens of milliseconds: some of
-each leaf's best, a coarse grid of all, and what the prior thinks best here. Together they hold a setting nearly as good
-as the best of all.
+It does not evaluate all settings of those leaves, which would take a request tens of milliseconds. It evaluates some of
+each leaf's best, a coarse grid of all, and what the prior expects to be best here. Together these contain a setting
+nearly as good as the best of all.
 """
 
 import math
@@ -30,8 +30,8 @@ OTHER_MOVER_LOG_SD = 0.35
 
 @dataclass(frozen=True, slots=True)
 class LendableSettings:
-    """Certified settings of a leaf: those to try on any path near by, and, in groups of as many streams each, those
-    that the prior may choose from.
+    """Certified settings of a leaf: those to evaluate on any path near by, and groups with equal streams to search by
+    the prior.
     """
 
     candidates: tuple[Parameters, ...]
@@ -39,13 +39,13 @@ class LendableSettings:
 
     @classmethod
     def of(cls, leaf: LeafModel, compact: CompactTable) -> "LendableSettings":
-        """Of a leaf and its own compact table, which holds the best already."""
+        """Return the lendable settings of a leaf; its compact table already holds the best."""
         best = (each.parameters for each in compact_settings(compact.predicted.settings, BEST) if each.certified)
         return cls(tuple(dict.fromkeys((*best, *_grid(leaf)))), tuple(_by_streams(leaf)))
 
 
 def _grid(leaf: LeafModel) -> Iterable[Parameters]:
-    """Certified settings all over the leaf's lattice."""
+    """Yield certified settings spread over the leaf's lattice."""
     settings, place_of = leaf.table.settings, leaf.lattice.places()
     for thinned in leaf.lattice.thinned(GRID).settings():
         place = place_of(thinned)
@@ -54,7 +54,7 @@ def _grid(leaf: LeafModel) -> Iterable[Parameters]:
 
 
 def _by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
-    """For each concurrency and parallelism the setting with the most pipelining: the prior knows no cost of it."""
+    """For each concurrency and parallelism keep the setting with most pipelining, which costs nothing in the prior."""
     most: dict[tuple[int | None, int | None], PredictedSetting] = {}
     for each in leaf.table.settings:
         key = each.parameters.concurrency, each.parameters.parallelism
@@ -72,7 +72,7 @@ def _pipelined(setting: PredictedSetting) -> tuple[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Lender:
-    """A leaf near an unseen path, and how much its word counts.
+    """A leaf near an unknown path, and its weight.
 
     ``path`` : of the leaf's link, bandwidth or RTT known. ``weight`` : above 0, relative to the other lenders'.
     ``log_variance`` : what is added to the leaf's own, because it is less alike than its distance tells.
@@ -85,13 +85,13 @@ class Lender:
     log_variance: float = 0.0
 
     def dataset(self) -> DataSet:
-        """The data set at the leaf's centre."""
+        """Return the data set at the leaf's centre."""
         files = max(round(2.0**self.leaf.leaf.log2_file_count), 1)
         return DataSet(file_count=files, total_bytes=round(files * 2.0**self.leaf.leaf.log2_mean_file_bytes))
 
 
 def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: float) -> SettingTable:
-    """Table of an unseen path; empty where no lender certifies any setting. Nothing in it is certified itself.
+    """Return the table of an unknown path; empty where no lender certifies any setting. It certifies nothing itself.
 
     Parameters
     ----------
@@ -123,26 +123,26 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
                 power_weight,
                 weight,
                 variance,
-                theirs[place],
-                theirs[place].log_throughput_mean - math.log(their_bps(candidate)),
+                entries[place],
+                entries[place].log_throughput_mean - math.log(prior_bps(candidate)),
             )
-            for power_weight, weight, variance, theirs, place_of, their_bps in known
-            if (place := place_of(candidate)) is not None and theirs[place].certified
+            for power_weight, weight, variance, entries, place_of, prior_bps in known
+            if (place := place_of(candidate)) is not None and entries[place].certified
         ]
         settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
     return SettingTable(tuple(settings), _base_power_w(powered))
 
 
 def find_power_by_end(lenders: Sequence[Lender]) -> PowerByEnd:
-    """Return the ends that a borrowed table's power is of; empty where no lender says."""
+    """Return the ends whose power a borrowed table has; empty where no lender states them."""
     powered = select_power_lenders(lenders)
     return powered[0].leaf.power_by_end if powered else {}
 
 
 def select_power_lenders(lenders: Sequence[Lender]) -> list[Lender]:
-    """Return the lenders whose power is of the same ends as the nearest one's: of one end and of both it differs.
+    """Return the lenders that metered the same ends as the nearest one: power of one end and of both ends differs.
 
-    A table that is borrowed of these alone knows the power of each of its settings.
+    A table that is borrowed from these alone knows the power of each of its settings.
     """
     powered = [each for each in lenders if each.leaf.table.knows_power]
     return [each for each in powered if each.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
@@ -158,10 +158,10 @@ def _base_power_w(powered: Sequence[Lender]) -> float | None:
 
 
 def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], float]) -> Iterable[Parameters]:
-    """Settings to work out, each certified by a lender.
+    """Return the settings to evaluate, each certified by a lender.
 
-    To those on offer come the fastest here of each number of streams, which the leaves' own best may miss: many
-    settings fill their path alike that do not fill another one.
+    The fastest of each number of streams on this path is added, since the lenders' own best may miss it: many settings
+    that fill their path equally do not fill another one.
     """
     offered = chain.from_iterable(each.lendable.candidates for each in lenders)
     fastest = (max(group, key=expected_bps) for group in lenders[0].lendable.stream_groups)
@@ -171,7 +171,7 @@ def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], 
 def _borrowed_setting(
     setting: Parameters, lent: Sequence[tuple[float, float, float, PredictedSetting, float]], log_prior: float
 ) -> PredictedSetting:
-    """From (weight of its power, weight, variance added, its entry, its residual) of each lender of this setting."""
+    """Combine (weight of its power, weight, added variance, entry, residual) of each lender of this setting."""
     total = mean = squares = own = powered = log_power = 0.0
     for power_weight, weight, variance, entry, residual in lent:
         total += weight

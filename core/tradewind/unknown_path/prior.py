@@ -46,7 +46,9 @@ _SETTINGS = tuple(
 
 
 def stream_rate_bps(path: Path) -> float:
-    """Rate of one stream: its window a round trip, and the Mathis bound where loss is known; infinite without RTT."""
+    """Return the rate of one stream: its window a round trip, and the Mathis bound where loss is known; infinite
+    without RTT.
+    """
     if path.rtt_s is None:
         return math.inf
     window = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
@@ -56,7 +58,7 @@ def stream_rate_bps(path: Path) -> float:
 
 
 def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: float = 0.0) -> float:
-    """Prior mean of the throughput of ``dataset`` at ``parameters`` under external load 0 ≤ ℓ < 1, bit/s.
+    """Return the prior mean of the throughput of ``dataset`` at ``parameters`` under external load 0 ≤ ℓ < 1, bit/s.
 
     Raises
     ------
@@ -66,7 +68,9 @@ def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: f
 
 
 def throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
-    """The same for any number of settings: what does not depend on the setting is computed once."""
+    """Return the prior throughput as a function of the setting; what does not depend on the setting is computed
+    once.
+    """
     pipe = (path.bandwidth_bps or math.inf) * (1 - load)
     stream = min(stream_rate_bps(path), pipe)
     if not math.isfinite(stream):
@@ -84,12 +88,12 @@ def throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> Callabl
 
 
 def permitted_settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
-    """The prior's lattice of settings within ``caps``."""
+    """Yield the prior's lattice of settings within ``caps``."""
     return (setting for setting in _SETTINGS if caps.allow(setting))
 
 
 def build_table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> SettingTable:
-    """The prior as a table: every permitted setting with the prior mean and spread; power is unknown.
+    """Return the prior as a table: every permitted setting with its prior mean and spread; power is unknown.
 
     Nothing in it is certified, so no SLA is promised on it.
     """

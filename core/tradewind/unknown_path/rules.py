@@ -1,6 +1,6 @@
-"""What to do without history: the closed-form rule for what is agreed, and what it takes for granted.
+"""Plans without history: the closed-form rule for an SLA, and its assumptions.
 
-A service without logs of a path and an agent without its service both ask here, so that they say the same.
+A service without logs of a path and an agent without its service both use this module, so that they agree.
 """
 
 import math
@@ -21,8 +21,8 @@ from tradewind.units import format_bps, format_seconds
 from tradewind.unknown_path import prior
 
 ASSUMED_PATH = Path(bandwidth_bps=1e9, rtt_s=0.05)
-"""Taken for what nobody knows of a path, and told: the commonest access rate of a server, and half-way between a
-continent's round trip and an ocean's."""
+"""Assumed where a path's values are unknown, and stated in the rationale: the commonest access rate of a server, and a
+round trip between a continent's and an ocean's."""
 
 EFFICIENT_SHARE = 0.9
 """Energy efficiency: the fewest channels that the prior gives this share of its best level."""
@@ -33,10 +33,10 @@ STREAM_POWER = 0.01
 Where it is more, plans with few streams gain more."""
 
 ROUNDING = 1e-9
-"""Relative; figures that differ by less are equal."""
+"""Relative; values that differ by less are equal."""
 
 FRUGAL_CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-"""Of MaxThr's plans for little energy, besides the one with all channels."""
+"""Channel counts of MaxThr plans that are compared for little energy, in addition to all channels."""
 
 _FRUGAL = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST})
 """Kinds whose plan must take no more energy than that of the fastest rule."""
@@ -53,7 +53,7 @@ class ColdStartPlan:
 def plan_cold_start(
     sla: Sla, chunks: Sequence[Chunk], path: Path, caps: Caps = NO_CAPS, load: float | None = None
 ) -> ColdStartPlan:
-    """The plan of the rule for an agreement (002 §4): MaxThr, MinE, EE or FlexibleThr.
+    """Return the plan of the rule for an SLA (002 §4): MaxThr, MinE, EE or FlexibleThr.
 
     The rules see the bandwidth that the load leaves, BW · (1 − ℓ). A rate, a deadline or a fraction is FlexibleThr's
     target; caps on energy and power have no rule of their own and get MinE. A plan for little energy is never
@@ -100,11 +100,13 @@ class _Rated(NamedTuple):
 
     @property
     def modelled_energy(self) -> float:
-        """Energy in multiples of what the hosts take idle in one second; without what they take for the bytes alone."""
+        """Return the energy in multiples of what the hosts take idle in one second; without what they take for the
+        bytes alone.
+        """
         return self.duration_s + STREAM_POWER * self.stream_s
 
     def is_no_dearer_than(self, other: "_Rated") -> bool:
-        """Whether this plan is expected to take no more energy, whatever share of it goes with time or with streams."""
+        """Return whether this plan should take no more energy, however energy divides between time and streams."""
         return (
             _is_at_most(self.duration_s, other.duration_s)
             and _is_at_most(self.modelled_energy, other.modelled_energy)
@@ -133,10 +135,11 @@ def _rated(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path
 def _frugal(
     own: _Rated, chunks: Sequence[Chunk], path: Path, channels: int, rated: Callable[[str, Sequence[ChunkPlan]], _Rated]
 ) -> _Rated:
-    """Return the plan for little energy: the agreement's own rule, unless MaxThr or MinE is expected to take less.
+    """Return the plan for little energy: the SLA's own rule, unless MaxThr or MinE is expected to take less.
 
-    Then the plan serves that keeps streams open for the least time of those that end no later than MaxThr's. Whatever
-    its hosts' power is made of, for the time, for open streams and for bytes, it takes no more energy than MaxThr's.
+    In that case, of the plans that end no later than MaxThr's the one that keeps streams open for the least time is
+    chosen. Whatever part of its hosts' power goes with time, open streams and bytes, it takes no more energy than
+    MaxThr's.
     """
     fastest = rated("MaxThr", heuristics.max_throughput(chunks, path, channels))
     frugal = rated("MinE", heuristics.min_energy(chunks, path, channels))
@@ -187,12 +190,14 @@ def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> 
 
 
 def fill_in_assumptions(path: Path) -> Path:
-    """``path`` with what the rules cannot do without."""
+    """Return the path with every missing value that the rules need taken from ``ASSUMED_PATH``."""
     return path.completed_by(ASSUMED_PATH)
 
 
 def describe_assumptions(path: Path) -> str:
-    """The phrase that admits what is assumed of ``path``, to be put behind a statement; empty where nothing is."""
+    """Return a phrase that states what is assumed of ``path``, to be appended to a sentence; empty without
+    assumptions.
+    """
     assumed = [
         f"{name} {text}"
         for name, known, text in (
@@ -205,7 +210,9 @@ def describe_assumptions(path: Path) -> str:
 
 
 def expected_bps(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None = None) -> float:
-    """Prior mean of chunks that run side by side, bit/s: their rates added up, within what the load leaves."""
+    """Return the prior mean of chunks that run side by side, bit/s: their rates added up, within what the load
+    leaves.
+    """
     known, taken = fill_in_assumptions(path), min(load or 0.0, LOAD_MAX)
     rates = (
         prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
@@ -221,7 +228,7 @@ def _without_load(path: Path, load: float) -> Path:
 
 
 def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[str, tuple[ChunkPlan, ...]]:
-    """The rule's name and its plan."""
+    """Return the rule's name and its plan."""
     if sla.kind is SlaKind.MAX_THROUGHPUT:
         return "MaxThr", heuristics.max_throughput(chunks, path, channels)
     if sla.kind is SlaKind.ENERGY_EFFICIENCY:
@@ -234,7 +241,7 @@ def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tu
 
 
 def _efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
-    """EE, whose level is searched online, begun at the level that the prior thinks enough."""
+    """Return EE's plan, whose level is searched online, started at the level that the prior calls sufficient."""
     levels = [heuristics.energy_efficiency(chunks, path, level) for level in heuristics.efficiency_levels(channels)]
     expected = [expected_bps(chunks, plan, path) for plan in levels]
     enough = EFFICIENT_SHARE * max(expected)

@@ -54,7 +54,7 @@ PATTERN_DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         CPU_CLASS: "must be lower case letters, digits and . - _ /, such as x86-64/amd-epyc/2",
     }
 )
-"""What a pattern says, for people."""
+"""What a pattern says, for users."""
 
 _TARGETS = "bit/s (throughput_at_least), J (energy_at_most), W (power_at_most) or s (deadline)"
 _OF_AGREEMENTS = MappingProxyType(
@@ -85,7 +85,7 @@ class Open(BaseModel):
 
 
 def describe_validation_error(error: ErrorDetails) -> InvalidValue:
-    """The first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
+    """Return the first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
     field = ".".join(str(part) for part in error["loc"]) or "row"
     if "sla" in error["loc"][:-1] and error["type"] in _OF_AGREEMENTS:
         return InvalidValue(field, _OF_AGREEMENTS[error["type"]])

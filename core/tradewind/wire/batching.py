@@ -29,7 +29,7 @@ class WireQueuedJob(Strict):
     deadline_s: Moment | None = None
 
     def to_job(self) -> QueuedJob:
-        """The job.
+        """Return the job.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class RadioEnergy(Open):
 
 
 class BatchingAdvice(Open):
-    """``saved_j`` : against each job on its own with a whole tail. ``missed`` : deadlines that are not kept."""
+    """``saved_j`` : against each job on its own with an entire tail. ``missed`` : deadlines that are not kept."""
 
     radio: str
     bursts: tuple[WireBurst, ...]

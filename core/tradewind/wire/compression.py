@@ -96,7 +96,7 @@ class SampledFile(Strict):
     on all cores that they use.
     ``setup_s`` : time that any transfer on this path costs; ``packing_setup_s`` : that a packed one costs beside it.
     ``codecs`` : that both ends have; absent: all are thought to.
-    ``sequential`` : also consider packing the whole file before it is sent.
+    ``sequential`` : also consider packing the entire file before it is sent.
     """
 
     file_bytes: AtLeastOne
@@ -125,13 +125,13 @@ class SampledFile(Strict):
     @field_validator("samples")
     @classmethod
     def _beside_a_probe(cls, samples: tuple[WireSampled, ...], told: ValidationInfo) -> tuple[WireSampled, ...]:
-        """All history is told by the probe, so that without one there is nothing to set them beside."""
+        """Return all history is told by the probe, so that without one there is nothing to set them beside."""
         if samples and told.data.get("probe", samples) is None:
             raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
 
     def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> CompressionQuery:
-        """The request in the words of the domain.
+        """Return the request in the words of the domain.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class WireOption(Open):
 
     @property
     def expected(self) -> tuple[CodecSetting, Speeds] | None:
-        """What is expected of a codec; ``None`` of the raw option, or of a service that does not tell."""
+        """Return what is expected of a codec; ``None`` of the raw option, or of a service that does not tell."""
         if self.codec is None or self.level is None or self.compress_bps is None or self.decompress_bps is None:
             return None
         return CodecSetting(self.codec, self.level), Speeds(self.ratio, self.compress_bps, self.decompress_bps)

@@ -74,7 +74,7 @@ class ConnectionLengths(Open):
 
 
 def _told(model: type[ModelT], value: object) -> ModelT:
-    """The fields of a value of the core, which have the same names there."""
+    """Return the fields of a value of the core, which have the same names there."""
     return model.model_validate(value, from_attributes=True)
 
 
@@ -143,7 +143,7 @@ class ConnectionAnalysis(Open):
 
 
 def analyse_har(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
-    """The whole answer to a log.
+    """Return the entire answer to a log.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``/v1/devices``: device and radio profiles; every figure with its source."""
+"""``/v1/devices``: device and radio profiles; every value with its source."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ ProfileName = Annotated[
 
 
 def parse_profile_name(text: str) -> str:
-    """A name that a profile may have.
+    """Return a name that a profile may have.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def parse_profile_name(text: str) -> str:
 
 
 class WireSourced(Strict):
-    """A figure, who says so, and whether it was measured at all."""
+    """A value, who says so, and whether it was measured at all."""
 
     value: NonNegative
     source: Annotated[Text, Field(min_length=1)]
@@ -75,7 +75,7 @@ class NewDeviceProfile(Strict):
     """A device as it was measured or described.
 
     ``component_w`` : of cpu, memory, disk and nic when fully used, above idle. ``radios`` : names of known ones, or
-    whole profiles of its own; where none is told, a calibration say, all known ones.
+    entire profiles of its own; where none is told, a calibration say, all known ones.
     """
 
     producer: Name
@@ -87,11 +87,11 @@ class NewDeviceProfile(Strict):
     radios: tuple[ProfileName | WireRadioProfile, ...] = Field(default=(), max_length=MAX_RADIOS)
 
     def to_profile(self, name: str, known: Mapping[str, RadioProfile]) -> DeviceProfile:
-        """The profile in the words of the domain.
+        """Return the profile in the words of the domain.
 
         Raises
         ------
-        InvalidValue : a component or a figure cannot be.
+        InvalidValue : a component or a value cannot be.
         NotFound : it names a radio that is not in ``known``.
         """
         told = self.radios or tuple(known)

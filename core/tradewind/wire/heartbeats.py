@@ -94,7 +94,7 @@ class Heartbeat(Strict):
     enquiry: RecommendRequest | None = None
 
     def to_sample(self) -> TickSample:
-        """The tick in the words of the controller.
+        """Return the tick in the words of the controller.
 
         Raises
         ------

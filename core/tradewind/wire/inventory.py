@@ -21,7 +21,7 @@ class KnownPair(Strict):
 
 
 class PowerProfile(Strict):
-    """Power of the endpoint's host, W: idle and at full load, and where the figures come from."""
+    """Power of the endpoint's host, W: idle and at full load, and where the values come from."""
 
     idle_w: Positive
     full_w: Positive

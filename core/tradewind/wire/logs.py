@@ -31,5 +31,5 @@ class BatchReceipt(Open):
 
     @property
     def stored_any(self) -> bool:
-        """Whether the service has any of it, be it from before."""
+        """Return whether the service has any of it, be it from before."""
         return bool(self.accepted) or any(each.reason == ALREADY_STORED for each in self.rejections)

@@ -110,7 +110,7 @@ class TierEarnings(Open):
 
 
 class WireWhatIf(Open):
-    """The requests since a time, replayed at the prices of a book and of the one in force, if there is one.
+    """The requests since a time, replayed at the prices of a book and of the current one, if there is one.
 
     ``energy_source`` : energy is what the models predicted for the requests, on the ``energy_basis`` of each book.
     """
@@ -130,7 +130,7 @@ class WireWhatIf(Open):
 
 
 class CurrentTierPrice(Open):
-    """A tier's price in the book in force; ``margin`` : absent for keys of customers, whose other parts include it."""
+    """A tier's price in the current book; ``margin`` : absent for keys of customers, whose other parts include it."""
 
     book_id: UUID
     currency: str

@@ -142,7 +142,7 @@ class RecommendRequest(Strict):
 
     @property
     def rate_limit_bps(self) -> float | None:
-        """What the transfer's user permits at most."""
+        """Return what the transfer's user permits at most."""
         return None if self.limits is None else self.limits.throughput_bps
 
 
@@ -264,14 +264,14 @@ class RecommendResponse(Open):
 
 
 def to_wire_parameters(parameters: Parameters) -> WireParameters:
-    """The wire form of domain parameters, trusted as they are."""
+    """Return the wire form of domain parameters, trusted as they are."""
     return WireParameters.model_construct(None, **parameters.known())  # type: ignore[arg-type]  # keys are field names
 
 
 def serialize_table(table: CompactTable) -> bytes:
-    """The JSON of a ``WireTable`` with every field of the table; of its settings only what is known.
+    """Return the JSON of a ``WireTable`` with every field of the table; of its settings only what is known.
 
-    Written without the models: an unseen path's table is made for each request, and they took most of its time.
+    Written without the models: an unknown path's table is made for each request, and they took most of its time.
     """
     return to_json(
         {

@@ -128,7 +128,7 @@ class WireRecord(Strict):
         return self
 
     def to_record(self) -> TransferRecord:
-        """The domain value of this row."""
+        """Return the domain value of this row."""
         return TransferRecord(
             id=self.id,
             started_at=self.started_at,
@@ -153,11 +153,11 @@ class WireRecord(Strict):
 
     @classmethod
     def from_domain(cls, record: TransferRecord) -> Self:
-        """The wire form of a domain record."""
+        """Return the wire form of a domain record."""
         return _RECORD.validate_python(asdict(record) | {"dataset": _dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
 
     def to_line(self) -> bytes:
-        """One NDJSON line with its newline; what is unknown is left out."""
+        """Return the one NDJSON line with its newline; what is unknown is left out."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True, exclude_defaults=True) + b"\n"
 
 
@@ -169,7 +169,7 @@ _RECORD = TypeAdapter(WireRecord)
 
 
 def parse_row(line: bytes) -> WireRecord:
-    """One NDJSON line as a record.
+    """Return the one NDJSON line as a record.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``/v1/releases``: what was published, how one compares with the one in force, and putting one in force."""
+"""``/v1/releases``: what was published, how one compares with the current one, and putting one in force."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -63,13 +63,13 @@ class UndecidedTiers(Open):
 
 
 class DecideTiers(Strict):
-    """``accept`` : put the new model in force, with its tiers; else the link keeps the model before."""
+    """``accept`` : put the new current model, with its tiers; else the link keeps the model before."""
 
     accept: bool
 
 
 class Release(Open):
-    """``undecided`` : of the release in force, what waits for a provider's decision; empty for others."""
+    """``undecided`` : of the current release, what waits for a provider's decision; empty for others."""
 
     id: int
     state: str
@@ -103,7 +103,7 @@ class LinkMetrics(Open):
 
 
 class LinkChange(Open):
-    """A link whose model is another one; ``before`` in the release in force, ``after`` in the one that is compared."""
+    """A link whose model is another one; ``before`` in the current release, ``after`` in the one that is compared."""
 
     link_id: UUID
     source: str
@@ -116,7 +116,7 @@ class LinkChange(Open):
 
 
 class ReleaseComparison(Open):
-    """A release beside the one in force. ``same`` : links whose model is the same in both.
+    """A release beside the current one. ``same`` : links whose model is the same in both.
 
     ``tiers`` : those that move most of ``tiers_changed``; ``tiers_gained``, ``tiers_lost`` are counted among these.
     """

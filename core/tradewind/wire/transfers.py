@@ -29,7 +29,7 @@ class TransferSummary(Open):
     ``started_at`` : when the service first heard of it, or, where that was its end, the start of its record.
     ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
     ``throughput_bps`` : of the last tick, or the mean once it has ended. ``status`` : once it has ended.
-    ``energy_j`` : of the ends that were metered, once it has ended. ``agreement_kept`` : of an agreement with a target.
+    ``energy_j`` : of the ends that were metered, once it has ended. ``agreement_kept`` : of an SLA with a target.
     ``agreement_promised`` : whether the service could promise at its begin what was asked for, where it was asked.
     """
 
@@ -56,7 +56,7 @@ class TransferSummary(Open):
 
 
 class ExpectedOutcome(Open):
-    """What the service expected of a transfer as it began.
+    """What the service expected of a transfer as it started.
 
     ``probability`` : of keeping what was asked for. ``feasible`` : whether that could be promised.
     ``target_bps`` : what a share of the certifiable maximum came to.

@@ -42,12 +42,12 @@ class QueryRequest(Strict):
 
 
 def parse_integer(text: str) -> int | str:
-    """A whole number of an answer in JSON; as its digits where no double holds it: Python reads only so many."""
+    """Return a whole number of an answer in JSON; as its digits where no double holds it: Python reads only so many."""
     return int(text) if math.isfinite(float(text)) else text
 
 
 def parse_number(text: str) -> float | str:
-    """A number with decimals or an exponent of an answer in JSON; as its digits where no double holds it."""
+    """Return a number with decimals or an exponent of an answer in JSON; as its digits where no double holds it."""
     number = float(text)
     return number if math.isfinite(number) else text
 

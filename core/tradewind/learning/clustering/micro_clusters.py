@@ -1,6 +1,6 @@
 """Rows of a link reduced to the occupied cells of a fixed grid, in one pass and in memory that does not grow with them.
 
-A cell is half an octave of mean file size by half an octave of file count by 0.05 of load. The grid is fixed and the
+A cell is half a doubling of mean file size by half a doubling of file count by 0.05 of load. The grid is fixed and the
 sums are integers (offsets from the cell's centre in units of 2⁻¹⁶), so the result depends on neither the order nor the
 batching of the rows. BIRCH, which grows its own grid, does.
 """
@@ -59,7 +59,7 @@ def coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: Float
 
 
 def cell_keys(points: FloatArray) -> IntArray:
-    """Number of the cell that each point falls into, (n,)."""
+    """Return the number of the cell that each point falls into, (n,)."""
     index = np.floor(points * _PER_UNIT).astype(np.int64)
     keys: IntArray = (index[:, 0] << 2 * _AXIS_BITS) | (index[:, 1] << _AXIS_BITS) | index[:, 2]
     return keys
@@ -105,7 +105,9 @@ class MicroClusters:
         return self.sums[:, 0]
 
     def points(self) -> FloatArray:
-        """Where each cell stands, (m, 3): mean data set of the cells that share it, mean load of its own rows."""
+        """Return where each cell stands, (m, 3): mean data set of the cells that share it, mean load of its own
+        rows.
+        """
         dataset_keys = self.keys >> _AXIS_BITS << _AXIS_BITS
         keys, sums = _summed(dataset_keys, self.sums)
         shared = np.searchsorted(keys, dataset_keys)
@@ -123,7 +125,7 @@ class MicroClusters:
 
 
 def _summed(keys: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-    """Equal keys joined, ascending."""
+    """Return the equal keys joined, ascending."""
     if not len(keys):
         return keys, sums
     order = np.argsort(keys, kind="stable")

@@ -21,11 +21,12 @@ MIN_ROWS = 90
 """Fewest rows of a leaf unless the caller knows better: three times 30 effective degrees of freedom."""
 
 MAX_CELLS = 1000
-"""More occupied cells than this are joined to whole octaves first: clustering takes time and memory of their square."""
+"""More occupied cells than this are joined to entire doublings first: clustering takes time and memory of their square.
+"""
 
 
 def dataset_rule(min_rows: int) -> CutRule:
-    """Second tier: data sets half an octave about are one, those more than an octave and a half never are.
+    """Second tier: data sets half a doubling about are one, those more than a doubling and a half never are.
 
     Between the two, "reasonable structure" after Kaufman & Rousseeuw (1990) decides.
     """
@@ -74,7 +75,8 @@ class Digest:
 
     @classmethod
     def of_batches(cls, batches: Iterable[ClusterRows]) -> Self:
-        """Digest of a stream of at least one batch; memory depends on the batch and the cells, not on the stream.
+        """Return the digest of a stream of at least one batch; memory depends on the batch and the cells, not on the
+        stream.
 
         Raises
         ------
@@ -89,7 +91,7 @@ class Digest:
         return whole
 
     def merged(self, other: Self) -> Self:
-        """The digest of both sets of rows, whatever their order."""
+        """Return the digest of both sets of rows, whatever their order."""
         return type(self)(self.cells.merged(other.cells), self.rows.merged(other.rows))
 
 
@@ -100,7 +102,8 @@ class Tiers:
     leaves: tuple[Leaf, ...]
 
     def assign(self, points: FloatArray) -> IntArray:
-        """Index of the nearest leaf of each of n points, (n,), as `tradewind.cluster.nearest_leaf` finds it; no refit.
+        """Return the index of the nearest leaf of each of n points, (n,), as `tradewind.cluster.nearest_leaf` finds it;
+        no refit.
 
         Parameters
         ----------
@@ -118,7 +121,7 @@ class Tiers:
         return result
 
     def rows_of(self, digest: Digest) -> tuple[LeafRows, ...]:
-        """Sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
+        """Return the sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
         leaf_of_cell = self.assign(digest.cells.points())
         return tuple(digest.rows.of_cells(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
 

@@ -45,7 +45,7 @@ class CutRule:
 
 
 def ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
-    """Order in which m weighted points merge, by nearest-neighbour chains; O(m²) time, O(m) memory.
+    """Return the order in which m weighted points merge, by nearest-neighbour chains; O(m²) time, O(m) memory.
 
     Parameters
     ----------
@@ -87,7 +87,9 @@ def ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
 
 
 def labels_at(merges: IntArray, clusters: int) -> IntArray:
-    """Label of each of the m points when the dendrogram is cut into ``clusters``, (m,), numbered by first point."""
+    """Return the label of each of the m points when the dendrogram is cut into ``clusters``, (m,), numbered by first
+    point.
+    """
     m = len(merges) + 1
     parent = np.arange(m)
     for kept, gone in merges[: m - clusters]:
@@ -97,21 +99,23 @@ def labels_at(merges: IntArray, clusters: int) -> IntArray:
 
 
 def centres_of(cells: Cells, labels: IntArray) -> FloatArray:
-    """Weighted centroid of each label, (k, d)."""
+    """Return the weighted centroid of each label, (k, d)."""
     totals = np.bincount(labels, weights=cells.count)
     columns = [np.bincount(labels, weights=cells.count * column) / totals for column in cells.mean.T]
     return np.column_stack(columns)
 
 
 def nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:
-    """Index of the nearest of k centres for each of n points, (n,); ties go to the lower index."""
+    """Return the index of the nearest of k centres for each of n points, (n,); ties go to the lower index."""
     distance = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres])
     nearest: IntArray = distance.argmin(axis=0).astype(np.int64)
     return nearest
 
 
 def row_distances(cells: Cells) -> FloatArray:
-    """Root mean square distance of rows of two cells, √(‖c_i − c_j‖² + v_i + v_j) with variances v, (m, m)."""
+    """Return the root mean square distance of rows of two cells, √(‖c_i − c_j‖² + v_i + v_j) with variances v, (m,
+    m).
+    """
     variance = cells.scatter / cells.count
     squared = np.asarray(variance[:, None] + variance[None, :])
     for column in cells.mean.T:
@@ -120,7 +124,7 @@ def row_distances(cells: Cells) -> FloatArray:
 
 
 def silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float:
-    """Mean silhouette over all rows of m cells; 0 for a single label. O(m² · k).
+    """Return the mean silhouette over all rows of m cells; 0 for a single label. O(m² · k).
 
     Parameters
     ----------
@@ -147,7 +151,7 @@ def silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float
 
 
 def cut(cells: Cells, rule: CutRule) -> FloatArray:
-    """Centres of the best clusters of the cells, (k, d), in ascending order of their coordinates.
+    """Return the centres of the best clusters of the cells, (k, d), in ascending order of their coordinates.
 
     The best silhouette favours the coarsest structure: of pages, images and archives it joins the first two, which are
     near each other only beside the third. So each cluster is cut again by itself while what it falls into stands apart,
@@ -169,7 +173,7 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
 
 
 def _best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clusters: int) -> FloatArray:
-    """Centres of the number of clusters with the highest mean silhouette, the fewer on a tie, (k, d).
+    """Return the centres of the number of clusters with the highest mean silhouette, the fewer on a tie, (k, d).
 
     For each number the dendrogram's centroids are taken, cells go to the nearest one (as new rows will), and centroids
     with too few rows are dropped, the smallest first. All stays one cluster if no silhouette exceeds the minimum,

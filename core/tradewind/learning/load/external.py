@@ -10,7 +10,7 @@ T_unknown  BW − T_act − T_known − δ, not below 0, bit/s
 ℓ          load, share of BW taken by others, 0 … 0.95
 
 T_unknown of a row contains its T_act, so a surface given that row's own residual could read the answer off its input.
-The load of a row is therefore made of its T_known and of T_unknown of rows that had ended before it began.
+The load of a row is therefore made of its T_known and of T_unknown of rows that had ended before it started.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def congestion_bps(
     rtt_s: FloatArray,
     streams: FloatArray,
 ) -> FloatArray:
-    """Capacity lost to congestion and to the start, δ = 8 · (retransmitted + start-up) / duration.
+    """Return the capacity lost to congestion and to the start, δ = 8 · (retransmitted + start-up) / duration.
 
     What was not logged counts as no loss.
     """
@@ -109,7 +109,7 @@ def congestion_bps(
 
 
 def start_up_bytes(rate_bps: FloatArray, rtt_s: FloatArray, streams: FloatArray) -> FloatArray:
-    """Bytes by which new connections fall short of a rate until their windows carry it.
+    """Return the bytes by which new connections fall short of a rate until their windows carry it.
 
     Two round trips pass before the first byte. A stream whose share of the rate needs window W = rate · RTT / (8 ·
     streams) starts with IW and doubles it each round, so in its n = log2(W / IW) rounds it sends about
@@ -145,7 +145,7 @@ def is_upper_bound(
     request_limit_bps: FloatArray,
     moved_bytes: FloatArray,
 ) -> BoolArray:
-    """Where the path may have been idle although the transfer was slow, so that T_unknown is too high.
+    """Return where the path may have been idle although the transfer was slow, so that T_unknown is too high.
 
     Either the host was the limit (the higher of CPU and disk utilisation above 0.85), or the socket windows were,
     8 · streams · buffer / RTT < BW, or the round trips between requests were, or the transfer was so short that its
@@ -169,7 +169,8 @@ def request_limit_bps(
     concurrency: FloatArray,
     pipelining: FloatArray,
 ) -> FloatArray:
-    """Rate that the round trips between requests allow on an idle path, 8·cc·mean / (8·mean/BW + RTT/pp), bit/s.
+    """Return the rate that the round trips between requests allow on an idle path, 8·cc·mean / (8·mean/BW + RTT/pp),
+    bit/s.
 
     All (n,). Settings that were not logged count as 1; NaN where the path is not known.
     """
@@ -187,7 +188,7 @@ def recent_unknown_bps(
     *,
     before_any_bps: float = np.nan,
 ) -> FloatArray:
-    """T_unknown at each moment, such as when a row began: the lowest but one of the last rows that had ended.
+    """T_unknown at each moment, such as when a row started: the lowest but one of the last rows that had ended.
 
     Parameters
     ----------

@@ -36,9 +36,9 @@ class LoadTimeline:
 
     @classmethod
     def of_transfers(cls, start_s: FloatArray, end_s: FloatArray, moved_bytes: FloatArray) -> Self:
-        """Curve of n transfers, each at its mean rate. O(n log n).
+        """Return the curve of n transfers, each at its mean rate. O(n log n).
 
-        The whole of a chunked transfer must be left out where its chunks are given, or its bytes count twice.
+        Leave out the row of a chunked transfer where its chunks are given, or its bytes count twice.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class LoadTimeline:
         return cls(times_s[first], np.add.reduceat(rate_steps, first))
 
     def merged(self, other: Self) -> Self:
-        """The curve of both sets of transfers."""
+        """Return the curve of both sets of transfers."""
         return self._summed(
             np.concatenate([self.times_s, other.times_s]), np.concatenate([self.rate_steps, other.rate_steps])
         )

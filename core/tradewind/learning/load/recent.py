@@ -17,7 +17,7 @@ FREE_PATH = 0.95
 
 
 def recent_residual(residual: Floats, started_s: Floats, at_s: Floats, window: int = WINDOW) -> Floats:
-    """Median residual of the last ``window`` rows that started strictly before each time.
+    """Return the median residual of the last ``window`` rows that started strictly before each time.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def recent_residual(residual: Floats, started_s: Floats, at_s: Floats, window: i
 
 
 def free_residual(recent: Floats) -> float:
-    """The recent residual (n,) of a path without load; 0 if none is known."""
+    """Return the recent residual (n,) of a path without load; 0 if none is known."""
     known = recent[np.isfinite(recent)]
     return float(np.quantile(known, FREE_PATH)) if len(known) else 0.0
 

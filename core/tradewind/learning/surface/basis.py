@@ -60,7 +60,7 @@ class AxisBasis:
 
     @classmethod
     def spanning(cls, name: str, column: int, values: Floats, *, indicator: bool = False) -> Self:
-        """Basis over the range of ``values`` (n,), NaN allowed, at least two distinct."""
+        """Return the basis over the range of ``values`` (n,), NaN allowed, at least two distinct."""
         known = values[np.isfinite(values)]
         shift = 0.0 if indicator or known.min() > 0 else 1.0
         x = known if indicator else np.log2(known + shift)
@@ -90,7 +90,7 @@ class AxisBasis:
         )
 
     def coordinate(self, settings: Floats) -> Floats:
-        """Coordinate (n,) of raw settings (n, k), cut to the range seen."""
+        """Return the coordinate (n,) of raw settings (n, k), cut to the range seen."""
         values = settings[:, self.column]
         missing = ~np.isfinite(values)
         if self.indicator:
@@ -121,7 +121,7 @@ class Design:
 
     @classmethod
     def spanning(cls, names: tuple[str, ...], settings: Floats) -> Self:
-        """Design over the settings (n, k) seen; no axis may vary, then only the intercept is left."""
+        """Return the design over the settings (n, k) seen; no axis may vary, then only the intercept is left."""
         axes = tuple(_varying_axes(names, settings))
         pairs = tuple((j, k, _leading(axes[j], axes[k])) for j, k in combinations(range(len(axes)), 2))
         sizes = [len(axis.centre) - 1 for axis in axes] + [len(kept) for _, _, kept in pairs]
@@ -134,7 +134,7 @@ class Design:
         return np.stack([axis.coordinate(settings) for axis in self.axes], axis=1)
 
     def columns(self, x: Floats) -> Floats:
-        """Design matrix (n, q) at coordinates x (n, axes)."""
+        """Return the design matrix (n, q) at coordinates x (n, axes)."""
         margins = [axis.columns(x[:, j]) for j, axis in enumerate(self.axes)]
         parts = [np.ones((len(x), 1)), *(m[:, :1] for m in margins), *(m[:, 1:] for m in margins)]
         for j, k, kept in self.pairs:
@@ -178,7 +178,7 @@ def _b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
 
 
 def _leading(first: AxisBasis, second: AxisBasis) -> tuple[int, ...]:
-    """Columns of M_j ⊗ M_k of largest prior variance over the grid of both axes."""
+    """Return the columns of M_j ⊗ M_k of largest prior variance over the grid of both axes."""
     one = np.mean(first.columns(first.grid) ** 2, axis=0)
     two = np.mean(second.columns(second.grid) ** 2, axis=0)
     variance = np.outer(one, two).ravel()

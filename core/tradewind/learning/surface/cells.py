@@ -51,16 +51,16 @@ class Cells:
         return len(self.x)
 
     def sum(self, rows: Floats) -> Floats:
-        """Sums (m,) of row values (n,) over the cells."""
+        """Return the sums (m,) of row values (n,) over the cells."""
         total: Floats = np.bincount(self.of_row, weights=rows, minlength=len(self)).astype(np.float64)
         return total
 
     def positions(self, x: Floats) -> Floats:
-        """Places of coordinates (r, axes) on the steps, fractional between two of them."""
+        """Return the places of coordinates (r, axes) on the steps, fractional between two of them."""
         return np.stack([np.interp(x[:, j], grid, np.arange(len(grid))) for j, grid in enumerate(self.steps)], axis=1)
 
     def adjacent(self, axis: int) -> tuple[Index, Index]:
-        """Pairs of cells one step apart on ``axis`` and alike on every other."""
+        """Return the pairs of cells one step apart on ``axis`` and alike on every other."""
         shape = tuple(len(grid) for grid in self.steps)
         code = np.ravel_multi_index(tuple(self.rank.T), shape)
         inner = np.flatnonzero(self.rank[:, axis] + 1 < shape[axis])

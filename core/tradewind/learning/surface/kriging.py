@@ -65,7 +65,7 @@ class ResidualKriging:
     metric: Floats
 
     def predict(self, position: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance (r,) at places (r, axes)."""
+        """Return the mean and variance (r,) at places (r, axes)."""
         return self.predict_from(position, self.neighbours(position, skip=0))
 
     def neighbours(self, position: Floats, *, skip: int) -> Index:
@@ -76,7 +76,7 @@ class ResidualKriging:
         return np.asarray(near, dtype=np.intp)
 
     def predict_from(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
-        """Mean and variance (r,) at places (r, axes) from the cells ``near`` (r, k)."""
+        """Return the mean and variance (r,) at places (r, axes) from the cells ``near`` (r, k)."""
         mean, variance = np.empty(len(position)), np.empty(len(position))
         for start in range(0, len(position), BLOCK):
             part = slice(start, start + BLOCK)
@@ -123,7 +123,7 @@ class Kriged(NamedTuple):
 
 
 def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> Kriged | None:
-    """Kriging of cell residuals, or None if it gains too little.
+    """Return the kriging of cell residuals, or None if it gains too little.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
 
 
 def krige_like(other: ResidualKriging, effects: ResidualKriging) -> Kriged:
-    """Kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
+    """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
     kriging = _with_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
     near = kriging.neighbours(kriging.position, skip=1)
     return Kriged(kriging, *kriging.predict_from(kriging.position, near))
@@ -172,13 +172,15 @@ def _correlation(lagged: Floats, signal: float) -> Floats:
 
 
 def _metric(lagged: Floats, signal: float) -> Floats:
-    """Weights of the steps, rounded so that rounding errors upstream do not choose between neighbours alike."""
+    """Return the weights of the steps, rounded so that rounding errors upstream do not choose between neighbours
+    alike.
+    """
     metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
     return metric
 
 
 def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
-    """Covariance of the residuals of cells one step apart on ``axis``."""
+    """Return the covariance of the residuals of cells one step apart on ``axis``."""
     one, two = cells.adjacent(axis)
     weight = np.minimum(believed[one], believed[two])
     if weight.sum() <= 0:

@@ -24,7 +24,7 @@ class LoadTerm:
 
     @classmethod
     def spanning(cls, load: Floats) -> Self | None:
-        """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
+        """Return the term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
         left = 1.0 - load
         known = left[np.isfinite(left)]
         if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
@@ -36,7 +36,7 @@ class LoadTerm:
         return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
 
     def tabulated(self) -> Floats:
-        """Loads (r,) from the lowest to the highest seen, ascending."""
+        """Return the loads (r,) from the lowest to the highest seen, ascending."""
         grid = self.basis.grid
         loads: Floats = 1.0 - 2.0 ** np.linspace(grid[-1], grid[0], TABULATED_LOADS)
         return loads
@@ -62,7 +62,7 @@ class Plane:
         return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
 
     def alike(self, other: Self) -> bool:
-        """Whether smoothing parameters of one plane mean the same on the other."""
+        """Return whether smoothing parameters of one plane mean the same on the other."""
         mine, theirs = ([axis.name for axis in plane.design.axes] for plane in (self, other))
         return mine == theirs and len(self.blocks) == len(other.blocks)
 

@@ -41,7 +41,7 @@ class MixedFit:
 
 
 def fit_mixed(G: Floats, g: Floats, blocks: tuple[slice, ...], start: Floats, steps: int) -> MixedFit:
-    """Coefficients at REML precisions.
+    """Return the coefficients at REML precisions.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ def fit_mixed(G: Floats, g: Floats, blocks: tuple[slice, ...], start: Floats, st
 
 
 def _stepped(precisions: Floats, beta: Floats, variance: Floats, blocks: tuple[slice, ...]) -> Floats:
-    """One Fellner–Schall step: λ_b ← (k_b − λ_b tr V_bb) / β_b'β_b; a block without effect stays where it is."""
+    """Return the one Fellner–Schall step: λ_b ← (k_b − λ_b tr V_bb) / β_b'β_b; a block without effect stays where it
+    is.
+    """
     better = precisions.copy()
     for b, block in enumerate(blocks):
         size = block.stop - block.start
@@ -81,7 +83,7 @@ def _stepped(precisions: Floats, beta: Floats, variance: Floats, blocks: tuple[s
 
 
 def _solve(G: Floats, g: Floats, blocks: tuple[slice, ...], precisions: Floats) -> tuple[Floats, Floats]:
-    """Coefficients (q,) and V (q, q), of which only the lower triangle is told."""
+    """Return the coefficients (q,) and V (q, q), of which only the lower triangle is told."""
     A = np.array(G, order="F")
     prior = np.full(len(g), FIXED_PRECISION)
     for block, precision in zip(blocks, precisions, strict=True):

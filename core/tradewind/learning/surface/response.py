@@ -96,7 +96,9 @@ class Surface:
         return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
     def load_effect(self, load: Floats) -> Floats:
-        """What L adds to the log mean (r,) under load (r,), against the median load; the same at all settings."""
+        """Return what L adds to the log mean (r,) under load (r,), against the median load; the same at all
+        settings.
+        """
         term = self.plane.load
         if term is None:
             return np.zeros(len(load))
@@ -105,17 +107,17 @@ class Surface:
         return effect
 
     def deviation(self, prediction: SurfacePrediction) -> Floats:
-        """Calibrated deviation (r,) of one new row around the log mean."""
+        """Return the calibrated deviation (r,) of one new row around the log mean."""
         return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
 
     def standardised(self) -> Floats:
-        """Held-out residuals (n,) of the training rows over their calibrated deviations."""
+        """Return the held-out residuals (n,) of the training rows over their calibrated deviations."""
         cells = self.plane.cells
         z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
         return z / self.calibration
 
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
-        """Mean of the raw quantity (r,): the log mean is that of a median."""
+        """Return the mean of the raw quantity (r,): the log mean is that of a median."""
         deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
         raw: Floats = self.smearing * mean_of_lognormal(prediction.log_mean, deviation)
         return raw
@@ -180,7 +182,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
 
 
 def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
-    """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
+    """Return the one pass: REML at the current weights, then noise, weights and τ² from leave-one-out residuals."""
     cells = plane.cells
     solution = _solve(plane, y, state, REML_STEPS)
     surface, rest = solution.surface, solution.rest
@@ -261,7 +263,7 @@ def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
 
 
 def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
-    """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
+    """Return the factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
 
     Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
 
@@ -278,7 +280,8 @@ def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weigh
 
 
 def conformal_factor(z: Floats) -> float:
-    """Factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample corrected.
+    """Return the factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample
+    corrected.
 
     References
     ----------
@@ -289,7 +292,9 @@ def conformal_factor(z: Floats) -> float:
 
 
 def _distinct(x: Floats) -> tuple[Floats, Index]:
-    """Distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted once."""
+    """Return the distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted
+    once.
+    """
     order = np.lexsort(x.T)
     ordered = x[order]
     new = np.ones(len(x), dtype=np.bool_)

@@ -42,7 +42,7 @@ class CellSums:
 
     @classmethod
     def of(cls, cells: Cells, y: Floats, row_precision: Floats) -> Self:
-        """Sums of values (n,) under precisions (n,)."""
+        """Return the sums of values (n,) under precisions (n,)."""
         W = cells.sum(row_precision)
         mean = np.divide(cells.sum(row_precision * y), W, out=np.zeros_like(W), where=W > 0)
         return cls(W, mean, cells.sum((row_precision > 0).astype(np.float64)))
@@ -88,14 +88,14 @@ def leave_one_out(
 
 
 def cell_left_out(sums: CellSums, surface: tuple[Floats, Floats], tau2: float) -> tuple[Floats, Floats]:
-    """Mean and variance (m,) of the surface at each cell as if the cell had not been seen."""
+    """Return the mean and variance (m,) of the surface at each cell as if the cell had not been seen."""
     f, v = surface
     leverage = np.minimum(v * sums.surface_precision(tau2), LARGEST_LEVERAGE)
     return (f - leverage * sums.mean) / (1 - leverage), v / (1 - leverage)
 
 
 def huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index) -> Floats:
-    """Weights (n,) in [0, 1] from leave-one-out residuals, spared where the neighbourhood says the same.
+    """Return the weights (n,) in [0, 1] from leave-one-out residuals, spared where the neighbourhood says the same.
 
     A corner of a surface that the basis has not followed yet has large residuals too. A row is judged by the smaller
     of its residual and its difference from the median residual of the nearest cells: an outlier differs from the

@@ -1,4 +1,4 @@
-"""How far single rows and whole cells lie from the surface: s²(x) within cells, τ² between them."""
+"""How far single rows and entire cells lie from the surface: s²(x) within cells, τ² between them."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -43,7 +43,7 @@ class NoiseModel:
         return variance
 
     def scored(self, cells: Cells, loo: LeaveOneOut, weight: Floats) -> Self:
-        """The model after one Fisher scoring step on the products e_i·d_i, whose expectation is s²."""
+        """Return the model after one Fisher scoring step on the products e_i·d_i, whose expectation is s²."""
         c = cells.of_row
         believed = weight > 0
         product = np.maximum(loo.residual * loo.own_residual, 0.0) * weight
@@ -61,12 +61,13 @@ class NoiseModel:
 
 
 def robust_variance(residual: Floats) -> float:
-    """Variance from the median absolute deviation around 0, consistent for the normal distribution."""
+    """Return the variance from the median absolute deviation around 0, consistent for the normal distribution."""
     return float((1.4826 * np.median(np.abs(residual))) ** 2)
 
 
 def paule_mandel(sums: CellSums, f: Floats, effective: float, start: float) -> float:
-    """Between-cell variance τ² that makes Σ p_c (ȳ_c − f_c)² equal its expectation, m − effective degrees of freedom.
+    """Return the between-cell variance τ² that makes Σ p_c (ȳ_c − f_c)² equal its expectation, m − effective degrees of
+    freedom.
 
     Parameters
     ----------

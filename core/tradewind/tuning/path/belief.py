@@ -1,4 +1,4 @@
-"""How far the path at present differs from its table: Kalman filters on log-gains.
+"""How far the path currently differs from its table: Kalman filters on log-gains.
 
 Notation
 --------
@@ -6,7 +6,7 @@ T̂_k(x)  what the table of chunk k expects at setting x, bit/s
 T_k     = T̂_k(x) · exp(g + d_k)
 g       log-gain of the path, shared by all chunks: load, time of day, an optimistic table
 d_k     what chunk k differs beyond that; 0 for a transfer of one chunk
-h       log-gain of the hosts' power on the agreement's energy basis, likewise
+h       log-gain of the hosts' power on the SLA's energy basis, likewise
 
 Each is a random walk seen through noise: prior variance + q a tick, then v = y − mean, S = variance + r,
 mean += variance/S · v, variance ·= r/S. The noise r is learned from the innovations themselves.
@@ -23,12 +23,12 @@ DRIFT = 0.02
 """sd of a gain's walk within a tick."""
 
 FIRST_NOISE = 0.08
-"""sd of ln throughput between ticks of 5 s before anything is known: TCP in steady state shows 5 to 10 %."""
+"""sd of ln throughput between ticks of 5 s before it is learned: TCP in steady state shows 5 to 10 %."""
 
 MIN_NOISE = 0.03
 _NOISE_MEMORY = 0.9
 _OUTLIER_SD = 3.0
-"""An innovation counts towards the noise up to this many sd, so that a change of the path does not pass for noise."""
+"""An innovation counts towards the noise up to this many sd, so that a changed path is not mistaken for noise."""
 
 CHUNK_PRIOR_SD = 0.3
 """Spread of d_k: chunks share the path, so that they differ less than the table's own sd."""
@@ -37,7 +37,7 @@ POWER_PRIOR_SD = 0.3
 
 
 class Measurement(NamedTuple):
-    """What one tick showed of a log-gain, and how much of it may be noise (variance)."""
+    """A log-gain that one tick showed, and the variance of its noise."""
 
     value: float
     noise_variance: float
@@ -54,17 +54,17 @@ class Gain(NamedTuple):
         return math.sqrt(self.variance)
 
     def update(self, value: float, noise_variance: float) -> "Gain":
-        """Posterior after one tick that showed the gain ``value``."""
+        """Return the posterior after one tick that showed the gain ``value``."""
         prior = self.variance + DRIFT**2
         share = prior / (prior + noise_variance)
         return Gain(self.mean + share * (value - self.mean), (1 - share) * prior)
 
     def standardise(self, value: float, noise_variance: float) -> float:
-        """Innovation of ``value`` in standard deviations, before it is learned."""
+        """Return the innovation of ``value`` in standard deviations, before it is learned."""
         return (value - self.mean) / math.sqrt(self.variance + DRIFT**2 + noise_variance)
 
     def reopen(self, sd: float) -> "Gain":
-        """The same mean, known no better than ``sd``: after a change."""
+        """Return the same mean, with an sd of at least ``sd``: after a change."""
         return Gain(self.mean, max(self.variance, sd**2))
 
 
@@ -82,7 +82,7 @@ class Belief:
     ticks: int = 0
 
     def surprise(self, log_ratio: float, extra_variance: float) -> float:
-        """Standardised innovation of ln(measured / expected by the table) of the whole transfer."""
+        """Return the standardised innovation of ln(measured / expected by the table) of the entire transfer."""
         return self.path.standardise(log_ratio, self.noise + extra_variance)
 
     def update(
@@ -92,7 +92,7 @@ class Belief:
         extra_variance: float,
         power: "Measurement | None" = None,
     ) -> Self:
-        """After a tick with ln(measured / table) of the whole and of each chunk, and of ``power`` if it was metered.
+        """Return the belief after a tick with ln(measured / table) of the transfer and of each chunk, and its power.
 
         ``extra_variance`` widens a tick that is known to be poor, such as one with slow start in it.
         """
@@ -116,14 +116,14 @@ class Belief:
         )
 
     def widen(self, sd: float) -> Self:
-        """After a change of settings: the table may be wrong by ``sd`` from one to the other."""
+        """Return the belief after a change of settings: the table may be wrong by ``sd`` from one to the other."""
         return replace(self, path=Gain(self.path.mean, self.path.variance + sd**2))
 
     def reopen(self, sd: float) -> Self:
-        """After a change of the path: what was learned of it counts for little, its noise stays."""
+        """Return the belief after a change of the path: what was learned counts for little, the noise stays."""
         return replace(self, path=self.path.reopen(sd), ticks=0)
 
 
 def build_prior_belief(table_log_sd: float) -> Belief:
-    """Before the first byte: the table as it is, as sure as it says."""
+    """Return the belief before the first byte: the table, as certain as it states."""
     return Belief(path=Gain(0.0, table_log_sd**2))

@@ -11,13 +11,13 @@ SLACK = 0.5
 THRESHOLD = 5.0
 
 SOON_TICKS = 6
-"""A change found again within so many ticks is no change of the path: its table does not describe it."""
+"""A change found again within so many ticks means that the table does not describe the path."""
 
 REPEATEDLY = 2
-"""So many changes soon after one another, and the table is no longer believed (algorithms §6: |z| > 3 repeatedly)."""
+"""After so many changes in close succession the table is no longer trusted (algorithms §6: |z| > 3 repeatedly)."""
 
 _HIGHEST_Z = 6.0
-"""One tick can tell a large change at once, but its size counts no further."""
+"""One tick may reveal a large change, but its size counts only up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ChangeDetector:
     repeats: int = 0
 
     def update(self, z: float) -> Self:
-        """After one more standardised innovation."""
+        """Return the sums after one more standardised innovation."""
         bounded = max(-_HIGHEST_Z, min(z, _HIGHEST_Z))
         return type(self)(
             up=max(0.0, self.up + bounded - SLACK),
@@ -41,7 +41,7 @@ class ChangeDetector:
 
     @property
     def direction(self) -> int:
-        """+1 where the path has become faster, −1 slower, 0 where nothing has changed."""
+        """Return +1 where the path has become faster, −1 where slower, 0 where nothing has changed."""
         if max(self.up, self.down) <= THRESHOLD:
             return 0
         return 1 if self.up > self.down else -1
@@ -51,6 +51,6 @@ class ChangeDetector:
         return self.repeats >= REPEATEDLY
 
     def restart(self) -> Self:
-        """After a change has been told: the sums begin anew."""
+        """Return the detector after a reported change: the sums start at 0."""
         soon = self.repeats > 0 and self.ticks <= SOON_TICKS
         return type(self)(repeats=self.repeats + 1 if soon else 1)

@@ -42,38 +42,39 @@ SEGMENT_BYTES = 1448
 """Payload of a full packet with time stamps."""
 
 LOST_TOGETHER = 3.0
-"""Segments that go at once when a queue overflows: a burst, of which a window loses several."""
+"""Segments that are lost together when a queue overflows: several of one window."""
 
 SURE_Z = 1.64
-"""Excess of a tick's losses over what is tolerated, in standard deviations: luck once in 20 ticks."""
+"""Excess of a tick's losses over the tolerated share, in standard deviations: by chance once in 20 ticks."""
 
 PATIENCE = 16
-"""Ticks in a row with a signal that one stream waits before it is cut, n streams ⌈16 / n⌉: from 16 on at once."""
+"""Ticks in a row with a signal before one stream is cut; n streams wait ⌈16 / n⌉, so from 16 on they are cut at once.
+"""
 
 FEW_STREAMS = 8
-"""Below it a table that tells fewer to be enough tells noise."""
+"""A table that calls fewer streams sufficient shows noise."""
 
 DEAD_BAND = 0.25
 """Share of the expected delay that is ignored; delays jitter."""
 
 DEAD_BAND_S = 0.005
-"""Least dead band, s: below it delay is the scheduler of a host, not a queue."""
+"""Least dead band, s: below it the delay comes from a host's scheduler, not from a queue."""
 
 MIN_EXPECTED_DELAY_S = 0.05
 """Least expectation, s: access links buffer some 50 ms however short the path."""
 
 MIN_BYTES_FOR_LOSS = 200_000
-"""Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
+"""Below so many bytes sent within the tick a loss share says nothing (a download sends only requests)."""
 
 DELAY_NOT_REDUCED = 0.9
 LOSS_NOT_REDUCED = 0.8
-"""Shares left after a cut from which on it was in vain."""
+"""If more than this share is left after a cut, the cut was in vain."""
 
 ACCEPTED_MARGIN = 1.5
-"""Loss accepted as the path's own may grow by half before it is a signal again."""
+"""Loss that was accepted as the path's own may grow by half before it is a signal again."""
 
 ROOM_SHARE = 0.25
-"""A queue below this share of what is expected leaves room: the pipe is not full."""
+"""A queue below this share of the expected one leaves room: the pipe is not full."""
 
 
 class Signal(StrEnum):
@@ -84,7 +85,7 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamLimit:
-    """Memory of the fairness control: what congestion permits, and what its cuts have shown.
+    """State of the fairness control: what congestion permits, and what its cuts have shown.
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
     cut; regained, the limit is lift. ``before_last`` : those at the last cut, or at the first of those in vain.
@@ -108,17 +109,17 @@ class StreamLimit:
     in_vain: int = 0
 
     def count_sign(self, signal: Signal) -> Self:
-        """After one more tick."""
+        """Return the state after one more tick with this signal."""
         if signal is not Signal.QUIET:
             return replace(self, signs=self.signs + 1)
         return replace(self, signs=0) if self.signs else self
 
     def needs_another_sign(self, streams: int) -> bool:
-        """Whether the signal must come again before so many streams are cut."""
+        """Return whether the signal must come again before so many streams are cut."""
         return self.signs < math.ceil(PATIENCE / streams)
 
     def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
-        """Whether the last cut was for the same signal and has not eased it; 0 stands for unknown."""
+        """Return whether the last cut was for the same signal and has not reduced it; 0 stands for unknown."""
         if signal is Signal.LOSS:
             return self.cut_loss > 0 and loss > LOSS_NOT_REDUCED * self.cut_loss
         return self.cut_delay_s > 0 and delay_s > DELAY_NOT_REDUCED * self.cut_delay_s
@@ -126,7 +127,7 @@ class StreamLimit:
     def cut(
         self, signal: Signal, streams: int, *, delay_s: float, loss: float, throughput_bps: float, elapsed_s: float
     ) -> Self:
-        """Give up streams: × 0.7 of those in force, rounded up, but one at least; one is kept."""
+        """Reduce the streams to 0.7 of the current ones, rounded up, by at least one; one stays."""
         again = self.was_in_vain(signal, delay_s=delay_s, loss=loss)
         return replace(
             self,
@@ -142,11 +143,11 @@ class StreamLimit:
         )
 
     def limit_to(self, streams: int) -> Self:
-        """No more than these: others would only suffer from more."""
+        """Limit the streams to these: more would only hurt other transfers."""
         return self if self.streams is None else replace(self, streams=min(self.streams, streams))
 
     def take_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
-        """What was cut in vain undone, the first cut with its limit; the signal of now counts as the path's own."""
+        """Undo cuts that were in vain, the first one with its limit; accept the present signal as the path's own."""
         accepted = (
             replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
         )
@@ -155,13 +156,13 @@ class StreamLimit:
         return accepted.raise_to(self.before_last, elapsed_s)
 
     def regain_after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
-        """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
+        """Permit one more stream after each quiet dwell; lift the limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
         return self.lift() if self.streams >= self.before else self.raise_to(self.streams + 1, elapsed_s)
 
     def raise_to(self, streams: int, elapsed_s: float) -> Self:
-        """With more streams: what comes next is judged afresh."""
+        """Return a higher limit; the signals that follow are judged from scratch."""
         return replace(
             self,
             streams=streams,
@@ -174,20 +175,20 @@ class StreamLimit:
         )
 
     def lift(self) -> Self:
-        """Without a limit: what made it necessary is gone."""
+        """Return the state without a limit: its cause is gone."""
         return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
 
 
 def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
-    """Q_e: a usual buffer's depth, or history's 90th percentile at this number of streams, the highest over chunks."""
+    """Return Q_e: the depth of a usual buffer, or history's 90th percentile at this number of streams, the highest."""
     told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
     return max(*told, min_rtt_s, MIN_EXPECTED_DELAY_S)
 
 
 def _at(delays_s: Mapping[int, float], streams: int) -> float:
-    """Linear between the logged stream counts, the nearest beyond them; never less than fewer streams have shown.
+    """Interpolate linearly between the logged stream counts; never return less than fewer streams have shown.
 
-    A queue that few streams fill is filled by many too: where the log says less of them it has seen less of them.
+    A queue that few streams fill is filled by many, too: a lower value in the log means that fewer rows saw it.
     """
     counts = sorted(delays_s)
     delays_s = dict(zip(counts, accumulate((delays_s[count] for count in counts), max), strict=True))
@@ -205,26 +206,26 @@ def dead_band_s(expected_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What was lost of the ``sent_bytes`` of a tick."""
+    """The share lost of the ``sent_bytes`` of a tick."""
 
     share: float
     sent_bytes: float
 
     def surely_exceeds(self, tolerated: float) -> bool:
-        """Whether such a share is no luck of the tick where ``tolerated`` is the truth."""
+        """Return whether such a share is more than chance where ``tolerated`` is the true share."""
         luck = math.sqrt(LOST_TOGETHER * tolerated * SEGMENT_BYTES / self.sent_bytes)
         return self.share > tolerated + SURE_Z * luck
 
 
 def tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
-    """L_0, with what has turned out to be the path's own."""
+    """Return L_0, including loss that was accepted as the path's own."""
     return max(MIN_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
 
 
 def classify_signal(
     *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
 ) -> Signal:
-    """What the path says; loss is the graver signal (001 §IV-B) and comes first."""
+    """Return the path's signal; loss is graver (001 §IV-B) and comes first."""
     if loss is not None and loss.surely_exceeds(tolerated_loss):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
@@ -234,5 +235,5 @@ def classify_signal(
 
 
 def has_room(delay_s: float | None, expected_s: float) -> bool:
-    """Whether more streams can carry more: the queue is short, or nobody can tell."""
+    """Return whether more streams can carry more: the queue is short or unknown."""
     return delay_s is None or delay_s <= max(DEAD_BAND_S, ROOM_SHARE * expected_s)

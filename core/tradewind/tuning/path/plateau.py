@@ -1,4 +1,4 @@
-"""Is a transfer alone at a full pipe? Its rate does not vary then, behind a queue that stands.
+"""Whether a transfer is alone at a full pipe: its rate is then constant, behind a standing queue.
 
 TCP that does not fill its path, or shares it, shows 5 to 10 % from tick to tick (`belief.FIRST_NOISE`): of 137 ticks of
 two to four equal transfers at one bottleneck none was the third in a row of the same rate. More streams carry no more
@@ -11,7 +11,7 @@ from typing import Self
 from tradewind.tuning.path.congestion import DEAD_BAND_S
 
 STEADY = 0.01
-"""Rates of ticks that differ by no more than this are the same."""
+"""Rates of ticks that differ by no more are equal."""
 
 SURE_TICKS = 3
 
@@ -24,7 +24,7 @@ class Plateau:
     ticks: int = 0
 
     def update(self, throughput_bps: float, queueing_delay_s: float | None) -> Self:
-        """After one more tick."""
+        """Return the state after one more tick."""
         if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
             return type(self)()
         if not self.ticks or abs(throughput_bps / self.mean_bps - 1) > STEADY:

@@ -17,8 +17,8 @@ Algorithm 1 in print compares, once a check::
                  params ← get_precomputed_results(…, SLA)
 
 4. The last line runs always and overwrites what fairness_control has decided.
-5. Power, W, is compared with an energy agreement, J; here the agreement is the number that power is compared with.
-6. The else belongs to the comparison with the agreement by its place, so that a kept agreement is tightened for ever.
+5. Power, W, is compared with an energy SLA, J; here the SLA is the number that power is compared with.
+6. The else belongs to the comparison with the SLA by its place, so that a kept SLA is tightened for ever.
 
 What ≪ means is not said: less than half here.
 """
@@ -34,7 +34,7 @@ from tradewind.tuning.sample import TickSample
 
 MUCH_LESS = 0.5
 TIGHTENING = 0.05
-"""Share by which opportunistic_increase and _decrease move the agreement; the paper gives none."""
+"""Share by which opportunistic_increase and _decrease move the SLA; the paper gives none."""
 
 
 class Constraint(StrEnum):
@@ -73,7 +73,7 @@ def back_off_control(
 class Algorithms12:
     """Algorithm 1 with Algorithm 2 for fairness_control.
 
-    ``precomputed`` : get_precomputed_results, the setting for an agreement. ``sla`` : W or bit/s by ``constraint``.
+    ``precomputed`` : get_precomputed_results, the setting for an SLA. ``sla`` : W or bit/s by ``constraint``.
     """
 
     plan: ChunkPlan

@@ -39,7 +39,7 @@ class SLAEE:
         return now, self._plan(chunks_left(self.chunks, sample) or self.chunks, now.channels)
 
     def _plan(self, chunks: tuple[Chunk, ...], channels: int) -> Plan:
-        """One channel for each chunk, all others to the smallest files that can take them."""
+        """Return the one channel for each chunk, all others to the smallest files that can take them."""
         spare = max(channels - len(chunks), 0)
         plan = []
         for chunk, rule in zip(chunks, min_energy(chunks, self.path, len(chunks)), strict=True):

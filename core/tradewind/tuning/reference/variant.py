@@ -18,16 +18,16 @@ class Variant(Protocol[StateT]):
     """One algorithm with its settings; ``StateT`` is all it remembers."""
 
     def begin(self) -> tuple[StateT, Plan]:
-        """State and plan before the first byte."""
+        """Return the state and plan before the first byte."""
         ...
 
     def step(self, state: StateT, sample: TickSample) -> tuple[StateT, Plan]:
-        """State and plan after one tick."""
+        """Return the state and plan after one tick."""
         ...
 
 
 def chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...]:
-    """The chunks that still have bytes, with as many files as those are likely to be; all where none is told."""
+    """Return the chunks that still have bytes, with as many files as those are likely to be; all where none is told."""
     if not sample.chunks:
         return tuple(chunks)
     remaining = {progress.kind: progress.remaining_bytes for progress in sample.chunks}
@@ -40,7 +40,7 @@ def chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...
 
 
 def measured_power_w(sample: TickSample) -> float:
-    """Power of the tick.
+    """Return the power of the tick.
 
     Raises
     ------

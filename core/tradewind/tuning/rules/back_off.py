@@ -1,4 +1,4 @@
-"""What is done about congestion: give up streams and stand by it, or take back a cut that was in vain."""
+"""The response to congestion: give up streams and keep them given up, or undo a cut that was in vain."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from tradewind.units import format_count
 
 
 def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
-    """Give up streams, or take back what was given up in vain; nothing else is decided then. ``None`` when quiet."""
+    """Give up streams, or restore what was given up in vain; then no other rule decides. ``None`` when quiet."""
     if seen.is_longer and seen.signal is Signal.QUIET:
         reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
         return _restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
@@ -32,17 +32,17 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     is_vain = limit.was_in_vain(signal, delay_s=delay_s, loss=loss) and _is_the_paths_own(signal, state, seen)
     if seen.signal is Signal.QUIET and not is_vain:
         return None
-    here, what = seen.requested, _told(signal, seen)
+    here, what = seen.requested, _describe_signal(signal, seen)
     if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
         kept = limit.take_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
-        if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
+        if seen.has_room:  # the earlier cuts were for a path that has changed since
             kept = kept.lift()
-        what = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
+        what = f"{what}, and fewer streams have not reduced it: this transfer does not cause it"
         return _restored(replace(state, limit=kept), seen, limit.before_last, what)
     if limit.needs_another_sign(seen.streams):
-        if seen.has_room:  # so it may be the path's own: a search on a radio goes on
+        if seen.has_room:  # it may be the path's own loss: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
     rate_bps, elapsed_s = seen.throughput_bps, seen.elapsed_s
@@ -62,11 +62,11 @@ def _is_pending(state: TuningState, seen: Observation) -> bool:
 
 
 def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> bool:
-    """Whether a signal that the last cut has not eased is not of any transfer's making.
+    """Return whether a signal that the last cut has not reduced is caused by no transfer.
 
-    Behind a full queue loss is congestion, though rivals may take what a cut leaves, so that it goes on; who is alone
-    there loses nothing by further cuts. With a short one it is not. In between one cut is no proof: CUBIC's queue is
-    not full at every tick's end.
+    Behind a full queue loss is congestion: rivals may take what a cut leaves, and a transfer that is alone loses
+    nothing by further cuts. With a short queue loss is the path's own. In between one cut is no proof, since CUBIC's
+    queue is not full at every tick's end.
     """
     if signal is Signal.DELAY or seen.has_room:
         return True
@@ -82,9 +82,9 @@ def _restored(state: TuningState, seen: Observation, streams: int, reason: str) 
 
 
 def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
-    """After a cut: where nothing is agreed, no more streams than are enough for speed: the rest would only crowd.
+    """Return the state after a cut; without bounds no more streams than suffice for speed.
 
-    Not on a path that loses more by itself than the table's did: each stream carries less there.
+    This does not apply to a path that loses more by itself than the table's path: each stream carries less there.
     """
     search = state.search
     if search is not None:
@@ -95,7 +95,7 @@ def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -
     return replace(state, limit=state.limit.limit_to(max(enough, FEW_STREAMS)))
 
 
-def _told(signal: Signal, seen: Observation) -> str:
+def _describe_signal(signal: Signal, seen: Observation) -> str:
     if signal is Signal.LOSS:
         return f"{100 * (seen.loss or 0.0):.2g} % of the bytes were sent again"
     delay_s = seen.sample.queueing_delay_s or 0.0

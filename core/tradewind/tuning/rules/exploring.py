@@ -1,4 +1,4 @@
-"""Tuning without a table that can be believed: the search of `gradient`, one try a tick, spread over the chunks."""
+"""Tuning without a trusted table: the search of `gradient`, one try a tick, spread over the chunks."""
 
 import math
 from dataclasses import replace
@@ -16,35 +16,35 @@ from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps, format_count
 
 MAX_STREAMS = 128
-"""Streams that are tried where no cap says less: twice the concurrency of the largest lattice."""
+"""Most streams that are tried without a cap: twice the concurrency of the largest lattice."""
 
 MAX_WAITS = 2
-"""Ticks that a mover may take to follow, before what it does is taken for its answer."""
+"""Ticks that a mover may take to follow, before its rate counts as the result."""
 
 LONG_SLOW_START = 0.3
-"""Share of a tick: where slow start takes longer, a try lasts two ticks and the first is not judged."""
+"""Share of a tick: if slow start takes longer, a try lasts two ticks and the first is not judged."""
 
 POLITE_STREAMS = 16
-"""Streams up to which a transfer may grow on a pipe that is full: what the usual tools open without asking."""
+"""Streams up to which a transfer may grow on a full pipe: the default of the usual tools."""
 
 STALE = 0.25
-"""Utility by which the best found may differ when it is seen again, three times a tick's noise.
+"""Change of the best try's utility, three times a tick's noise, beyond which the path has changed since.
 
-Beyond it the path has changed since, and what was found then can neither be reached nor beaten.
+The old best can then neither be reached nor beaten.
 """
 
 SURE_TICKS = 2
-"""Ticks at the best found after which change detection knows what to expect of it, and finds a change of the path."""
+"""Ticks at the best try after which change detection has its expectation and can find a change."""
 
 AGAIN_TICKS = 12
-"""Ticks a settled search rests before it tries again to do with less."""
+"""Ticks that a settled search rests before it tries fewer streams again."""
 
 COMFORT = 1.15
-"""So far above its floor a transfer may try fewer streams."""
+"""A transfer this far above its floor may try fewer streams."""
 
 
 def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal:
-    """The next try, or the best of them once the search has settled."""
+    """Propose the next try, or the best one once the search has settled."""
     assert state.search is not None
     search = state.search
     if search.settled:
@@ -60,10 +60,10 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
 def begin_search(
     basis: Basis, state: TuningState, seen: Observation, goal: Goal, *, doublings: float, trusted: bool
 ) -> Proposal:
-    """Look around from the streams in force; ``trusted`` says that this tick measures them as they are now."""
+    """Search from the current streams; ``trusted`` says that this tick measures the present path."""
     search = start_search(seen.streams, doublings)
     if not trusted:
-        return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} anew")
+        return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} again")
     return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
 
 
@@ -113,10 +113,10 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
         doublings = 1.0 if goal.floor_bps is not None else -FINEST_STEP_DOUBLINGS
         if doublings < 0 or not seen.is_full:
             again = begin_search(basis, state, seen, goal, doublings=doublings, trusted=True)
-            return again._replace(kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
+            return again._replace(kind=DecisionKind.SLA_BELOW, reason=f"SLA missed: {again.reason}")
     if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
         again = begin_search(basis, state, seen, goal, doublings=-FINEST_STEP_DOUBLINGS, trusted=True)
-        return again._replace(kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
+        return again._replace(kind=DecisionKind.SLA_ABOVE, reason=f"above the SLA: {again.reason}")
     reason = f"{format_count(seen.streams, 'stream')} at {format_bps(rate)}: the best found"
     return _stay(state, seen, search.wait(), reason, DecisionKind.HOLD)
 
@@ -128,7 +128,7 @@ def _stay(
 
 
 def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
-    """Of this tick, with what its new connections lost to slow start added back."""
+    """Return the utility of this tick, with what its new connections lost to slow start added back."""
     grown = max(seen.streams - search.best_streams, 0) / seen.streams
     return utility(
         goal,
@@ -141,9 +141,10 @@ def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> flo
 
 
 def scale_streams(basis: Basis, seen: Observation, streams: int, limits: SettingLimits) -> tuple[Parameters, ...]:
-    """The plan with its streams brought to ``streams``, split as they are now.
+    """Scale the plan to ``streams``, split as it is now.
 
-    By concurrency while files last; where all have a channel, fewer by parallelism: one would lie there half done.
+    Concurrency changes first while files last. Where all files have a channel, parallelism is reduced first: a file
+    without a channel would stay half done.
     """
     now = seen.requested
     fewer = streams < _streams_requested(seen)
@@ -161,7 +162,7 @@ def scale_streams(basis: Basis, seen: Observation, streams: int, limits: Setting
 
 
 def restore_streams(seen: Observation, streams: int) -> tuple[Parameters, ...]:
-    """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
+    """Return the plan with ``streams`` again; concurrency regains what the last cut has taken."""
     now = seen.requested
     files = tuple(chunk.files_left for chunk in seen.active)
     budgets = split_streams([streams * each.streams for each in now], streams)
@@ -180,5 +181,5 @@ def _highest(limits: SettingLimits) -> int:
 
 
 def doublings_to_regain(expected_bps: float, measured_bps: float) -> float:
-    """First step of a search after a change: as many octaves as the streams' rate fell by, 1 … 2."""
+    """Return the first step of a search after a change: the doublings that the streams' rate fell by, 1 … 2."""
     return max(1.0, min(math.log2(expected_bps / measured_bps), 2.0)) if measured_bps > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Tuning by the table: the best setting under what was learned of the path, reached in steps it can be trusted for."""
+"""Tuning by the table: go to the best setting by the belief, in steps within the trust region."""
 
 import math
 from dataclasses import replace
@@ -18,16 +18,16 @@ from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
 MISMATCH = 0.15
-"""Log-gain of the path above which its best setting need not be the table's."""
+"""Log-gain of the path above which the table's best setting may no longer be the best."""
 
 SURE_TICKS = 3
 
 
 def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
-    """Go to the best setting if it pays, else stay; search where the agreement needs more than the table knows."""
+    """Go to the best setting if that is worthwhile, else stay; search where the SLA needs more than the table has."""
     limits = limits_of(basis, state, seen)
     if _rests(state, forecaster, goal, limits):
-        return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
+        return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting is worthwhile yet")
     chosen = choose_best(forecaster, goal, limits)
     here = seen.requested
     if _adds_to_a_full_pipe(state, goal, chosen):
@@ -50,28 +50,30 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
 
 
 def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
-    """Whether speed is expected of more streams though nothing is left to gain.
+    """Return whether the choice adds streams to a pipe that is full already.
 
-    Of several chunks one may still end the whole sooner by more streams.
+    Of several chunks one may still finish the transfer sooner by more streams.
     """
     more = chosen.outlook.streams > chosen.present.streams
     return more and goal == FASTEST and len(chosen.settings) == 1 and state.plateau.is_sure
 
 
 def _falls_short(seen: Observation, goal: Goal, chosen: SettingChoice) -> bool:
-    """Whether more is needed than the table knows of, where the path may have it."""
+    """Return whether the goal needs more than the table has, and the path may carry it."""
     if goal.floor_bps is None or chosen.present.throughput_bps >= goal.floor_bps:
         return False
     return seen.has_room and not seen.is_at_ceiling
 
 
 def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> bool:
-    """Whether the last search still answers; not while streams given up for others come back one by one."""
+    """Return whether the last search is still valid; not while streams given up for other transfers return one by
+    one.
+    """
     return state.rest is not None and state.limit.streams is None and state.rest.holds(forecaster, goal, limits)
 
 
 def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
-    """Look around where speed is all, and the path carries what the table does not know of."""
+    """Search where only speed counts and the path carries more than the table expects."""
     if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
     more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
@@ -80,7 +82,7 @@ def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal:
 
 
 def _regains(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
-    """Whether streams given up for others come back: one by one, each gains less than the hysteresis asks for."""
+    """Return whether streams given up for others return: one by one each gains less than the hysteresis demands."""
     present, outlook = chosen.present, chosen.outlook
     return (
         state.limit.streams is not None
@@ -91,7 +93,7 @@ def _regains(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
 
 
 def _leaves_room(state: TuningState, seen: Observation) -> bool:
-    """Whether the path is surely another one than the table's, and its queue shows that more would fit in."""
+    """Return whether the path surely differs from the table's, and its queue has room for more."""
     if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
         return False
     gain = state.belief.path

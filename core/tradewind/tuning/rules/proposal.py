@@ -1,4 +1,4 @@
-"""What one rule of the controller asks for, before it is cut to the limits and told."""
+"""What one rule of the controller proposes, before it is cut to the limits."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Proposal(NamedTuple):
 
 
 def dwell_s(seen: Observation) -> float:
-    """Least time between two changes, and between a change and what is concluded from it."""
+    """Return the least time between two changes, and between a change and conclusions from it, s."""
     return max(DWELL_S, DWELL_ROUND_TRIPS * seen.rtt_s)
 
 
@@ -39,7 +39,7 @@ def limits_of(basis: Basis, state: TuningState, seen: Observation) -> SettingLim
 
 
 def build_plan(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
-    """Plan of the active chunks; where the last chunk of the basis is not among them, the last that is has no end."""
+    """Return the plan of the active chunks; the last one has no upper end."""
     plans = [
         ChunkPlan(chunk.basis.kind, chunk.basis.plan.max_file_bytes, parameters)
         for chunk, parameters in zip(active, settings, strict=True)
@@ -50,5 +50,5 @@ def build_plan(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[P
 
 
 def format_settings(settings: Sequence[Parameters]) -> str:
-    """Settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
+    """Format settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
     return " + ".join([f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings]) + " streams"

@@ -1,4 +1,4 @@
-"""Channels of chunks that are done, and streams that are slow, dealt anew."""
+"""Redistribution of the channels of finished chunks, and closing of slow streams."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,11 @@ SLOW_SHARE = 0.25
 
 
 def redeal_streams(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]:
-    """Settings in force, with channels added up to ``streams`` in all: each to the chunk with most bytes a channel.
+    """Return the current settings with channels added, up to ``streams`` in total.
 
-    A chunk takes no more channels than it has files (Promc; 002 §4.2 deals again when a sub-group is done).
+    Each channel goes to the chunk with most bytes a channel.
+
+        A chunk takes no more channels than it has files (Promc; 002 §4.2 deals again when a sub-group is done).
     """
     channels = [min(chunk.parameters.concurrency or 1, chunk.files_left) for chunk in chunks]
     widths = [chunk.parameters.parallelism or 1 for chunk in chunks]
@@ -34,7 +36,7 @@ def redeal_streams(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Paramet
 def widen_chunks(
     chunks: Sequence[ActiveChunk], settings: Sequence[Parameters], streams: int, *, caps: Caps, least_s: float
 ) -> tuple[Parameters, ...]:
-    """Settings with up to ``streams`` streams in all: where no file waits for a channel, its files get more streams.
+    """Return the settings with up to ``streams`` streams: where no file waits for a channel, files get more streams.
 
     Each time one stream more to every file of the chunk with most bytes a stream. ``least_s`` : how long a chunk has to
     last still for it.
@@ -55,7 +57,7 @@ def widen_chunks(
 
 
 def drop_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
-    """Settings in force, one stream a file fewer where streams run far below those of the other chunks.
+    """Return the current settings with one stream a file fewer where streams are far slower than in other chunks.
 
     Channels stay: a chunk of small files is slow by its nature, and would only be the last to end.
     """
