@@ -51,7 +51,7 @@ def killed_on_the_way(home: Path, source: str, destination: str, begun: Callable
         process.communicate()
 
 
-def test_a_download_that_was_killed_shows_nothing_and_the_next_one_is_whole(server: Server, tmp_path: Path) -> None:
+def test_killed_download_leaves_no_file_and_next_run_completes_it(server: Server, tmp_path: Path) -> None:
     target, home = tmp_path / "down" / "large", tmp_path / "home"
     target.parent.mkdir()
     with run_slow_path(server.port, SLOW_BYTES_PER_S) as url:
@@ -63,9 +63,7 @@ def test_a_download_that_was_killed_shows_nothing_and_the_next_one_is_whole(serv
     assert leftovers(target.parent) == []
 
 
-def test_an_upload_that_was_killed_shows_nothing_and_the_next_one_is_whole(
-    server: Server, root: Path, tmp_path: Path
-) -> None:
+def test_killed_upload_leaves_no_file_and_next_run_completes_it(server: Server, root: Path, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(DIGITS)
     source, home, folder = str(tmp_path / "large"), tmp_path / "home", root / "up"
     folder.mkdir()
@@ -125,7 +123,7 @@ class Damage:
         return bytes(changed)
 
 
-def test_a_download_that_came_damaged_is_fetched_anew(server: Server, tmp_path: Path) -> None:
+def test_damaged_download_is_fetched_again(server: Server, tmp_path: Path) -> None:
     damage = Damage(1)
     with meddling(server, damage) as url:
         report = copied(f"{url}large", str(tmp_path / "large"), "gzip:1")
@@ -183,7 +181,7 @@ def test_an_answer_that_breaks_off_is_no_fault_of_the_source(tmp_path: Path) -> 
     assert (report.files_done, answers) == (1, [])
 
 
-def test_a_codec_that_the_receiver_alone_lacks_is_told_before_a_byte(
+def test_codec_missing_at_receiver_is_reported_before_the_first_byte(
     server: Server, root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "large").write_bytes(DIGITS)
@@ -195,7 +193,7 @@ def test_a_codec_that_the_receiver_alone_lacks_is_told_before_a_byte(
     assert not [each for each in root.iterdir() if "lacking" in each.name]
 
 
-def test_auto_goes_on_without_a_service_that_is_away(server: Server, root: Path, tmp_path: Path) -> None:
+def test_auto_continues_while_service_is_unreachable(server: Server, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "data"
     source.mkdir()
     (source / "large").write_bytes(DIGITS)

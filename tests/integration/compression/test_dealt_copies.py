@@ -92,9 +92,7 @@ def assert_dealt(done: Outcome, records: dict[str, Any]) -> None:
     assert done.document["ratio"] > 1.5
 
 
-def test_an_upload_packs_what_packs_and_sends_the_rest_by_the_engine(
-    server: Server, root: Path, tmp_path: Path
-) -> None:
+def test_upload_packs_compressible_files_and_sends_others_by_engine(server: Server, root: Path, tmp_path: Path) -> None:
     folder = fill(tmp_path / "data")
     done, records = copied(tmp_path, *SLOWER, str(folder), f"{server.url}up/")
     assert_dealt(done, records)
@@ -114,9 +112,7 @@ def test_a_path_that_is_all_taken_or_endlessly_long_is_one_too(
     assert_same(root / "data", tmp_path / "down")
 
 
-def test_a_download_asks_the_server_what_packs_and_adds_to_the_history(
-    server: Server, root: Path, tmp_path: Path
-) -> None:
+def test_download_requests_samples_from_server_and_extends_history(server: Server, root: Path, tmp_path: Path) -> None:
     done, records = copied(tmp_path, *SLOWER, f"{server.url}data/", str(tmp_path / "down"))
     assert_dealt(done, records)
     assert_same(root / "data", tmp_path / "down")
@@ -127,7 +123,7 @@ def test_a_download_asks_the_server_what_packs_and_adds_to_the_history(
     assert all(each["speeds"]["ratio"] > 2 and each["kind"] == "table" for each in seen)
 
 
-def test_on_a_path_faster_than_every_codec_all_goes_by_the_engine(server: Server, tmp_path: Path) -> None:
+def test_engine_sends_all_files_on_path_faster_than_every_codec(server: Server, tmp_path: Path) -> None:
     fast = ("--bandwidth", "200Gbps", "--rtt", "0.1ms")
     done, records = copied(tmp_path, *fast, f"{server.url}data/", str(tmp_path / "down"))
     assert set(records) == {"tradewind"}
@@ -135,7 +131,7 @@ def test_on_a_path_faster_than_every_codec_all_goes_by_the_engine(server: Server
     assert "as they are, by the engine: no codec is expected to be faster" in done.err
 
 
-def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenants_own_history(
+def test_one_service_answer_has_setting_and_codec_advice_from_tenant_history(
     server: Server, root: Path, tmp_path: Path, api: str, tenant: Tenant
 ) -> None:
     folder = fill(tmp_path / "data")
@@ -161,7 +157,7 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
 
 
 @pytest.mark.parametrize(("directives", "packs"), [("gzip on; gzip_types *;", True), ("", False)])
-def test_of_a_web_server_what_it_packs_by_itself_comes_packed_and_all_else_by_the_engine(
+def test_files_encoded_by_web_server_come_packed_and_others_by_engine(
     tmp_path: Path, directives: str, packs: bool
 ) -> None:
     served = fill(tmp_path / "data")

@@ -70,7 +70,7 @@ def test_answers_that_go_on_end_a_probe_of_the_way_there() -> None:
     assert asked_of_an_endless_server(ask) < MOST_TAKEN
 
 
-def test_what_a_receiver_says_of_itself_is_read_within_bounds() -> None:
+def test_receiver_description_is_read_within_bounds() -> None:
     def ask(url: str) -> None:
         parsed, options = Url.parse(url), EngineOptions()
         with (

@@ -76,9 +76,7 @@ def test_many_files_go_over_as_many_connections_as_are_open_at_once(
     assert {file.read_bytes() for file in target.iterdir()} == {PLAIN}
 
 
-def test_a_connection_is_taken_again_until_the_other_end_may_close_it(
-    server: Server, opened: list[tuple[str, int]]
-) -> None:
+def test_idle_connection_is_reused_until_server_may_close_it(server: Server, opened: list[tuple[str, int]]) -> None:
     clock = Clock()
     url = Url.parse(f"{server.url}0.txt")
     with closing(ConnectionPool(clock.now_s)) as connections:
@@ -88,7 +86,7 @@ def test_a_connection_is_taken_again_until_the_other_end_may_close_it(
             assert len(opened) == expected
 
 
-def test_what_was_not_read_to_its_end_is_asked_nothing_more(server: Server, opened: list[tuple[str, int]]) -> None:
+def test_connection_with_unread_answer_is_not_reused(server: Server, opened: list[tuple[str, int]]) -> None:
     url = Url.parse(f"{server.url}0.txt")
     with closing(ConnectionPool()) as connections:
         ask(connections, url, "GET", all_of_it=False)
@@ -108,7 +106,7 @@ def answer_once(listening: socket.socket, times: int, *, closes: bool) -> None:
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_a_kept_connection_that_is_closed_is_replaced(opened: list[tuple[str, int]], closes: bool) -> None:
+def test_closed_idle_connection_is_replaced(opened: list[tuple[str, int]], closes: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, closing(ConnectionPool()) as connections:
         url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
         with ThreadPoolExecutor(1) as pool:
@@ -124,7 +122,7 @@ def drop_one(listening: socket.socket) -> None:
     listening.accept()[0].close()
 
 
-def test_what_was_lost_on_a_new_connection_is_not_asked_again(opened: list[tuple[str, int]]) -> None:
+def test_request_lost_on_new_connection_is_not_repeated(opened: list[tuple[str, int]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, closing(ConnectionPool()) as connections:
         url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
         with ThreadPoolExecutor(1) as pool:
@@ -167,7 +165,7 @@ def test_files_that_come_as_they_are_come_over_one_connection(tmp_path: Path, op
 
 
 @pytest.mark.parametrize("upload", [True, False])
-def test_a_file_goes_over_the_connection_that_was_asked_over(
+def test_file_uses_connection_of_its_query(
     server: Server, tmp_path: Path, opened: list[tuple[str, int]], upload: bool
 ) -> None:
     (tmp_path / "a.txt").write_bytes(PLAIN)

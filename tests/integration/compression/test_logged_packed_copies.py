@@ -62,7 +62,7 @@ def test_an_option_that_a_packed_copy_cannot_honour_is_refused_by_name(tmp_path:
     assert option[0] in done.err
 
 
-def test_what_codecs_made_of_files_waits_for_the_service_like_logs(server: Server, tmp_path: Path) -> None:
+def test_codec_observations_wait_for_service_like_logs(server: Server, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_bytes(PLAIN)
     spool = tmp_path / "spool"
     env = environment(tmp_path, TRADEWIND_SPOOL=str(spool))
@@ -103,7 +103,7 @@ def kept_observations(spool: Path, settings: Sequence[str]) -> Logbook:
 REFUSED = {"errors": [{"field": "observations.1.level", "reason": "is not known here"}]}
 
 
-def test_an_observation_that_the_service_refuses_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_refused_observation_does_not_lose_others(tmp_path: Path) -> None:
     logbook = kept_observations(tmp_path, ["gzip:1", "zstd:19", "xz:6"])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         service.faults.append((422, {}, REFUSED))
@@ -138,7 +138,7 @@ def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: P
         assert len(service.observations) == 1
 
 
-def test_a_damaged_file_of_observations_is_given_up_and_told(tmp_path: Path) -> None:
+def test_damaged_observation_file_is_dropped_and_reported(tmp_path: Path) -> None:
     logbook = kept_observations(tmp_path, ["gzip:1"])
     (path,) = logbook.observations.waiting()
     path.write_bytes(path.read_bytes()[:-10])
@@ -149,7 +149,7 @@ def test_a_damaged_file_of_observations_is_given_up_and_told(tmp_path: Path) -> 
     assert logbook.observations.waiting() == ()
 
 
-def test_of_a_file_fetched_by_hand_the_server_tells_what_packed_it(server: Server, tmp_path: Path) -> None:
+def test_server_reports_sample_of_file_fetched_with_fixed_codec(server: Server, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     env = environment(tmp_path, TRADEWIND_SPOOL=str(spool))
     done = run("copy", "--compress", "zstd:1", f"{server.url}a.csv", str(tmp_path / "c.csv"), env=env)

@@ -62,7 +62,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("wish", ["auto", *sorted(f"{codec}:1" for codec in codecs.available_codecs())])
-def test_a_file_comes_and_goes_packed_and_is_the_same(server: Server, root: Path, tmp_path: Path, wish: str) -> None:
+def test_packed_upload_and_download_preserve_file(server: Server, root: Path, tmp_path: Path, wish: str) -> None:
     down = copied(f"{server.url}a.csv", str(tmp_path / "b.csv"), wish)
     assert down.succeeded, down.failures
     assert (tmp_path / "b.csv").read_bytes() == PLAIN
@@ -75,14 +75,14 @@ def test_a_file_comes_and_goes_packed_and_is_the_same(server: Server, root: Path
     assert leftovers(tmp_path) == []
 
 
-def test_what_does_not_pack_is_sent_raw(server: Server, tmp_path: Path) -> None:
+def test_incompressible_file_is_sent_raw(server: Server, tmp_path: Path) -> None:
     report = copied(f"{server.url}random", str(tmp_path / "random"), "auto", line_bps=4e6)
     assert report.succeeded
     assert set(report.used) == {None}
     assert report.packed_bytes < 1.01 * report.plain_bytes
 
 
-def test_a_codec_that_this_host_lacks_is_told_before_a_byte(
+def test_codec_missing_on_this_host_is_reported_before_the_first_byte(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "c.csv").write_bytes(PLAIN)
@@ -123,7 +123,7 @@ def test_a_stream_that_claims_absurd_sizes_is_refused(server: Server, root: Path
     assert not (root / "e.csv").exists()
 
 
-def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, root: Path, tmp_path: Path) -> None:
+def test_next_upload_uses_no_bytes_of_damaged_one(server: Server, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "big.csv"
     source.write_bytes(PLAIN * 8)
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
@@ -158,7 +158,7 @@ def packed_upload(plain: bytes, end: bytes | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", [b"", encode_failure("it changed while it was packed")], ids=["cut", "given up"])
-def test_nothing_of_a_refused_upload_is_kept_or_counted(tmp_path: Path, end: bytes) -> None:
+def test_refused_upload_stores_and_counts_nothing(tmp_path: Path, end: bytes) -> None:
     refused, sound = packed_upload(b"A" * 100_000, end), packed_upload(b"B" * 100_000, None)
     with serving(tmp_path, writable=True, limits=ServerLimits(quota_bytes=150_000)) as server:
 
@@ -186,7 +186,7 @@ def test_files_of_no_bytes_go_both_ways(server: Server, root: Path, tmp_path: Pa
     assert (down.failures, (tmp_path / "back").read_bytes()) == ([], b"")
 
 
-def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
+def test_file_changed_while_packed_is_reported_and_not_published(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "growing.csv"
@@ -205,7 +205,7 @@ def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
 
 
 @pytest.mark.parametrize("changes", [1, 1000])
-def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_show(
+def test_file_changed_during_packed_download_is_complete_or_absent(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: int
 ) -> None:
     source, sent, left = root / f"changing-{changes}.csv", PackedFile._send_block, [changes]
@@ -290,7 +290,7 @@ class Cutting:
         self._listening.close()
 
 
-def test_a_download_that_is_cut_goes_on_and_ends_whole(server: Server, root: Path, tmp_path: Path) -> None:
+def test_interrupted_download_resumes_and_completes(server: Server, root: Path, tmp_path: Path) -> None:
     cutting = Cutting(server, times=1, after_bytes=150_000)
     try:
         engine = EngineOptions(durable=False)

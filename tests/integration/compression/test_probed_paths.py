@@ -52,7 +52,7 @@ def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root
     assert sorted(root.iterdir()) == before
 
 
-def test_the_way_to_a_server_is_found_by_uploads_that_are_not_kept(server: Server, root: Path) -> None:
+def test_path_is_probed_by_uploads_that_are_not_stored(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(4e6, 0.1, 64 * KIB, 256 * KIB, MIB)
     probed, codecs = probe_upload_line(server.url, lambda: next(ticks))
@@ -73,7 +73,7 @@ def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_ti
     ("name", "reason"),
     [("tiny", "27 bytes, a probe needs 32768; name a larger file"), ("missing", "is not there .404.")],
 )
-def test_what_cannot_be_probed_is_told_with_the_way_out(server: Server, name: str, reason: str) -> None:
+def test_failed_probe_is_reported_with_advice(server: Server, name: str, reason: str) -> None:
     with pytest.raises(CopyFailed, match=f"{reason}.*--bandwidth"):
         probe_download_line(f"{server.url}{name}")
 
@@ -94,7 +94,7 @@ def test_a_way_is_named_once(tmp_path: Path) -> None:
     assert "--to, --from or --bandwidth" in told.err
 
 
-def test_a_path_that_costs_more_than_can_be_asked_about_is_refused_by_name(tmp_path: Path) -> None:
+def test_path_with_excessive_setup_time_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"to be")
     way = ("--bandwidth", "1Mbps", "--setup")
     told = run("compress-advise", str(tmp_path / "file"), *way, "2h", env=environment(tmp_path))
@@ -103,7 +103,7 @@ def test_a_path_that_costs_more_than_can_be_asked_about_is_refused_by_name(tmp_p
     assert run("compress-advise", str(tmp_path / "file"), *way, "1h", env=environment(tmp_path)).code == 0
 
 
-def test_what_a_probe_finds_out_is_not_told_to_it(tmp_path: Path) -> None:
+def test_bandwidth_option_excludes_probe(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"to be")
     way = ("--to", "http://127.0.0.1:9/", "--setup", "1s")
     told = run("compress-advise", str(tmp_path / "file"), *way, env=environment(tmp_path))

@@ -51,7 +51,7 @@ def opened_in(folder: Path, descriptor: Path) -> bool:
         return False
 
 
-def test_a_download_that_was_stopped_goes_on_in_the_next_run(server: Server, tmp_path: Path) -> None:
+def test_stopped_download_resumes_in_next_run(server: Server, tmp_path: Path) -> None:
     listing = listed(server, "large", tmp_path / "large")
     first = PackedCopy(listing, PackingMode.parse("gzip:1"), OPTIONS, on_moved=lambda *_: first.stop())
     stopped = first.run()
@@ -72,7 +72,7 @@ def stopped_at_once(listing: Listing, wish: str = "gzip:1") -> int:
     return copy.run().moved_bytes
 
 
-def test_what_has_come_is_kept_by_a_server_that_has_no_turn_to_pack(root: Path, server: Server, tmp_path: Path) -> None:
+def test_received_bytes_are_kept_while_server_has_no_packing_slot(root: Path, server: Server, tmp_path: Path) -> None:
     packed_bytes = stopped_at_once(listed(server, "large", tmp_path / "large"))
     with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         listing = listed(busy, "large", tmp_path / "large")
@@ -86,7 +86,7 @@ def test_what_has_come_is_kept_by_a_server_that_has_no_turn_to_pack(root: Path, 
     assert leftovers(tmp_path) == []
 
 
-def test_what_came_as_it_is_goes_on_packed(root: Path, server: Server, tmp_path: Path) -> None:
+def test_unpacked_partial_download_resumes_packed(root: Path, server: Server, tmp_path: Path) -> None:
     with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         plain_bytes = stopped_at_once(listed(busy, "large", tmp_path / "large"))
     again = copy_packed(listed(server, "large", tmp_path / "large"), PackingMode.parse("gzip:1"), OPTIONS)
@@ -95,7 +95,7 @@ def test_what_came_as_it_is_goes_on_packed(root: Path, server: Server, tmp_path:
     assert (tmp_path / "large").read_bytes() == DIGITS
 
 
-def test_what_has_come_of_another_version_is_not_kept(root: Path, tmp_path: Path) -> None:
+def test_bytes_of_another_version_are_discarded(root: Path, tmp_path: Path) -> None:
     (root / "changed").write_bytes(DIGITS)
     with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         listing = listed(busy, "changed", tmp_path / "changed")
@@ -106,7 +106,7 @@ def test_what_has_come_of_another_version_is_not_kept(root: Path, tmp_path: Path
     assert (tmp_path / "changed").read_bytes() == DIGITS[::-1]
 
 
-def test_a_disk_that_is_full_ends_the_whole_copy_and_leaves_nothing_open(
+def test_full_disk_stops_copy_and_leaves_no_open_file(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> int:

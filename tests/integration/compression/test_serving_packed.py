@@ -66,7 +66,7 @@ def looked_at(server: Server, **fields: str) -> Answer:
         return wire.receive(bodiless=True)
 
 
-def test_who_tells_its_codecs_and_path_is_told_what_the_best_of_them_make_of_a_sample(idle: Server) -> None:
+def test_client_with_codecs_and_path_gets_trials_of_best_settings(idle: Server) -> None:
     answer = looked_at(idle, **LOOK, Tradewind_Line="1000000")
     tried = parse_speeds(answer.headers["tradewind-tried"])
     assert {setting.codec for setting in tried} <= {Codec.GZIP, Codec.XZ, Codec.ZSTD}
@@ -86,7 +86,7 @@ def test_a_path_of_no_possible_rate_is_refused(idle: Server, line: str) -> None:
     assert looked_at(idle, **LOOK, Tradewind_Line=line).status == 400
 
 
-def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None:
+def test_closing_packed_stream_does_not_wait_for_blocks(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))

@@ -42,7 +42,7 @@ def test_bytes_of_both_directions_wait_for_their_rate(origin, tmp_path):
     assert min(down_s, up_s) >= least_s
 
 
-def test_what_is_sent_at_once_does_not_pass_while_the_handshake_lasts(origin):
+def test_early_data_does_not_pass_before_handshake(origin):
     sent = bytes(50_000)
     with run_slow_path(origin.port, 1e6) as url:
         _, took_s = taken(f"{url}up", sent)

@@ -99,7 +99,7 @@ OF_TWO_MEMBERS = gzip.compress(PLAIN[:90_000]) + gzip.compress(PLAIN[90_000:])
 
 @pytest.mark.parametrize("told", [True, False], ids=["size known", "size unknown"])
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_what_a_server_packs_on_the_way_is_undone(tmp_path: Path, coding: str, told: bool) -> None:
+def test_web_coding_is_decoded(tmp_path: Path, coding: str, told: bool) -> None:
     packed = PACKED if coding == "gzip" else zstandard.compress(PLAIN)
     with Web(PLAIN, {coding: packed}, told=told).running() as web:
         report = fetched(web, tmp_path / "data.csv")
@@ -110,7 +110,7 @@ def test_what_a_server_packs_on_the_way_is_undone(tmp_path: Path, coding: str, t
 
 @pytest.mark.parametrize("told", [True, False], ids=["size known", "size unknown"])
 @pytest.mark.parametrize("stored", [PACKED, OF_TWO_MEMBERS], ids=["one member", "two members"])
-def test_what_is_stored_packed_comes_as_it_is_stored(tmp_path: Path, stored: bytes, told: bool) -> None:
+def test_stored_compressed_file_is_kept_compressed(tmp_path: Path, stored: bytes, told: bool) -> None:
     with Web(stored, {}, stored_as="gzip", told=told).running() as web:
         report = fetched(web, tmp_path / "data.csv.gz")
         assert web.asked.count("GET") <= 2
@@ -122,7 +122,7 @@ def test_what_is_stored_packed_comes_as_it_is_stored(tmp_path: Path, stored: byt
 @pytest.mark.parametrize(
     "packed", [PACKED[:-20], OF_TWO_MEMBERS, gzip.compress(PLAIN[1:])], ids=["cut", "two", "other"]
 )
-def test_a_coding_that_does_not_give_the_file_is_asked_for_once(tmp_path: Path, packed: bytes) -> None:
+def test_coding_that_does_not_yield_file_is_requested_once(tmp_path: Path, packed: bytes) -> None:
     with Web(PLAIN, {"gzip": packed}).running() as web:
         report = fetched(web, tmp_path / "data.csv")
         assert [each for each in web.asked if each.startswith("GET")] == ["GET gzip", "GET"]
@@ -153,7 +153,7 @@ NOISE = random.Random(1).randbytes(700_000)
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("plain", [b"", b"a", PLAIN, NOISE, NOISE[:STEP_BYTES] + bytes(STEP_BYTES)])
 @pytest.mark.parametrize("piece_bytes", [1, 1000, 262_144])
-def test_a_stream_is_undone_in_whatever_pieces_it_comes(coding: str, plain: bytes, piece_bytes: int) -> None:
+def test_stream_is_decoded_for_any_piece_sizes(coding: str, plain: bytes, piece_bytes: int) -> None:
     packed = packed_as(coding, plain[: 2000 if piece_bytes == 1 else None])
 
     def pieces(until: int) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ def test_a_file_that_is_known_to_be_empty_has_no_bytes(tmp_path: Path, framed):
     assert (tmp_path / "file").read_bytes() == b""
 
 
-def test_a_body_is_due_in_full_once_an_answer_has_told_its_size(tmp_path: Path):
+def test_full_body_is_required_once_size_is_known(tmp_path: Path):
     short = until_close(SHORT)
 
     async def answer(asked, writer):
@@ -105,7 +105,7 @@ def test_a_body_is_due_in_full_once_an_answer_has_told_its_size(tmp_path: Path):
 
 
 @pytest.mark.parametrize("known", [None, len(CONTENT)])
-def test_a_part_that_ends_early_is_no_whole_part(tmp_path: Path, known: int | None):
+def test_truncated_part_is_not_complete(tmp_path: Path, known: int | None):
     reason, _ = reason_of_failure(part_until_close(CONTENT, cut=len(CONTENT)), tmp_path, size=known)
     assert reason.startswith("the body ended after")
 
@@ -146,7 +146,7 @@ def test_a_packed_form_of_the_file_is_not_the_file(tmp_path: Path):
     assert reason == f"the server sends {len(CONTENT)} bytes as {len(SHORT)} of gzip only; try --compress auto"
 
 
-def test_a_file_that_is_stored_packed_is_copied_as_it_is(tmp_path: Path):
+def test_stored_compressed_file_is_copied_unchanged(tmp_path: Path):
     async def answer(asked, writer):
         writer.write(head("200 OK", asked, Content_Length=len(SHORT), Content_Encoding="gzip") + SHORT)
 

@@ -56,12 +56,12 @@ ASKED = pytest.mark.parametrize(("asked", "got"), [("reno", "reno"), ("of_no_ker
 
 
 @ASKED
-def test_connections_send_by_what_was_asked_for_or_by_the_systems(asked, got):
+def test_connections_use_requested_congestion_control_or_system_default(asked, got):
     assert asyncio.run(chosen(asked)) == (got or systems())
 
 
 @ASKED
-def test_an_upload_is_logged_with_what_it_was_sent_by_and_a_download_without(asked, got, tmp_path):
+def test_upload_record_has_congestion_control_and_download_has_none(asked, got, tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     (tmp_path / "here" / "file").write_bytes(b"content")
@@ -73,7 +73,7 @@ def test_an_upload_is_logged_with_what_it_was_sent_by_and_a_download_without(ask
     assert {each.parameters.congestion_control for each in fetched.records} == {None}
 
 
-def test_a_copy_tells_that_the_kernel_refuses_and_goes_on(tmp_path):
+def test_copy_reports_refused_congestion_control_and_continues(tmp_path):
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "file").write_bytes(b"content")
     with serving(tmp_path / "served") as server:

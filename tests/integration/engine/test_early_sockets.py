@@ -16,7 +16,7 @@ CONTENT = b"0123456789" * 10
 NAMES = [f"f{number}" for number in range(12)]
 
 
-def test_a_transfer_goes_on_with_them_and_opens_only_what_it_lacks(tmp_path: Path):
+def test_transfer_uses_early_sockets_and_opens_only_missing_ones(tmp_path: Path):
     assert opened(tmp_path, early=4, concurrency=6) == (6, 6)
 
 

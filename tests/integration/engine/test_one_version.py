@@ -118,7 +118,7 @@ def test_a_part_of_another_address_is_fetched_again(tmp_path: Path):
     copies(served(CONTENT, ETag='"one"'), tmp_path, CONTENT, size=len(CONTENT))
 
 
-def test_a_whole_file_that_is_answered_by_parts_alone_is_given_up(tmp_path: Path):
+def test_full_request_answered_by_parts_only_fails(tmp_path: Path):
     async def answer(asked, writer):
         where = f"bytes 0-99/{len(CONTENT)}"
         writer.write(head("206 Partial Content", asked, Content_Length=100, Content_Range=where) + CONTENT[:100])

@@ -194,7 +194,7 @@ def test_one_broken_file_fails_and_slows_no_others(tmp_path: Path):
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
-def test_retry_after_holds_the_whole_origin(tmp_path: Path, form: str):
+def test_retry_after_pauses_entire_origin(tmp_path: Path, form: str):
     later = format_datetime(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=1), usegmt=True)
     now = format_datetime(datetime(2026, 1, 1, tzinfo=UTC), usegmt=True)
     fields: dict[str, object] = {"Retry_After": "1"} if form == "seconds" else {"Retry_After": later, "Date": now}
@@ -263,7 +263,7 @@ def test_the_next_run_begins_within_the_limit(tmp_path: Path):
 ORIGIN = Origin("https", "data.example", 443)
 
 
-def test_what_is_remembered_ages(tmp_path: Path):
+def test_remembered_limits_expire(tmp_path: Path):
     now_s = 1_000_000.0
     book = OriginBook(tmp_path / "origins.json", lambda: now_s)
     book.write({ORIGIN: PermittedConnections(3, now_s)}, NO_CREDENTIALS)

@@ -81,7 +81,7 @@ def test_files_that_are_missing_are_the_ones_that_fail(tmp_path: Path, policy: P
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == server.files
 
 
-def test_a_server_that_keeps_the_order_gets_the_whole_pipeline(tmp_path: Path):
+def test_server_that_keeps_order_gets_full_pipeline(tmp_path: Path):
     server = BatchServer(EQUAL, in_order)
     assert copy_all(server, tmp_path, pipelines=1, pipelining=8).files_done == len(EQUAL)
     assert server.largest_batch == 8

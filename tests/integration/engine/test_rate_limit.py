@@ -143,7 +143,7 @@ def test_being_held_back_is_not_taken_for_silence_of_the_server(tmp_path: Path):
 
 
 @pytest.mark.parametrize("block_bytes", [16_384, 262_144])
-def test_uploads_share_a_limit_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int):
+def test_uploads_share_rate_limit_equally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int):
     """Nobody takes the parts of others again and again, however little it sends at once."""
     moved: dict[RateLimited, int] = {}
     halves: list[dict[RateLimited, int]] = []

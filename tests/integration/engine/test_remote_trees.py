@@ -150,7 +150,7 @@ def test_a_web_page_without_an_extension_is_a_file(tmp_path: Path):
     assert copied(found, tmp_path) == ["about"]
 
 
-def test_a_listed_size_is_that_of_the_file_where_it_was_asked_for(tmp_path: Path):
+def test_probed_size_replaces_listed_size(tmp_path: Path):
     found, _ = look_up({"/": page('<a href="a">a</a>'), "/a": page("12345", "application/octet-stream")}, tmp_path)
     assert [job.size_bytes for job in found.jobs] == [5]
 
@@ -169,13 +169,13 @@ def test_a_folder_that_hid_as_a_file_fails_and_says_so(tmp_path: Path):
 
 
 @pytest.mark.parametrize("answer", ['["a.bin"]', '[{"name": "a.bin", "kind": "f"}]', "{", '{"error": "none"}'])
-def test_json_of_an_unknown_form_gives_way_to_the_page_for_people(tmp_path: Path, answer: str):
+def test_unknown_json_index_falls_back_to_html_page(tmp_path: Path, answer: str):
     found, asked = look_up({"/": by_accept(answer, SIZED)}, tmp_path)
     assert copied(found, tmp_path) == ["a.bin"]
     assert asked == ["/", "/"]
 
 
-def test_a_server_that_has_no_json_is_asked_for_html(tmp_path: Path):
+def test_html_is_requested_from_server_without_json(tmp_path: Path):
     async def answer(asked, writer) -> Awaitable[bool | None] | None:
         chosen = status("406 Not Acceptable", 0) if "json" in asked.headers.get("accept", "") else page(SIZED)
         return await chosen(asked, writer)

@@ -54,7 +54,7 @@ async def break_off(server: RoughServer, folder: Path) -> None:
         await task
 
 
-def test_a_cancelled_transfer_goes_on_where_it_was(tmp_path: Path):
+def test_cancelled_transfer_resumes(tmp_path: Path):
     async def story() -> TransferResult:
         async with RoughServer({"/file": paced(CONTENT)}) as server:
             await break_off(server, tmp_path)
@@ -144,7 +144,7 @@ def test_complete_files_stay_and_changed_ones_are_fetched(web_server: WebServer,
     assert digests(tmp_path) == digests(content / "small")
 
 
-def test_a_full_disk_stops_everything_and_keeps_what_was_received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_full_disk_stops_transfer_and_keeps_received_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     written_bytes = 0
 
     def pwrite(fd: int, data: memoryview, position: int) -> int:

@@ -80,7 +80,7 @@ class Withholding(asyncio.Protocol):
         self.answered += count
 
 
-def test_as_many_requests_are_in_flight_as_pipelining_says_once_the_server_has_proved_it(tmp_path: Path):
+def test_pipelining_depth_is_used_once_server_has_proved_it(tmp_path: Path):
     async def story() -> None:
         connections: list[Withholding] = []
         loop = asyncio.get_running_loop()

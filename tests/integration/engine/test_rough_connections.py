@@ -12,7 +12,7 @@ from tests.integration.engine.transfers import QUICK, digests, jobs_for, options
 from tradewind_agent.engine import RetryPolicy, TransferEngine, TransferResult
 
 
-def test_a_silent_server_is_left_after_the_idle_timeout_and_asked_again(tmp_path: Path):
+def test_silent_server_is_retried_after_idle_timeout(tmp_path: Path):
     _, server = copies(silent(1, plain(SMALL)), tmp_path, SMALL, idle_timeout_s=0.2)
     assert len(server.asked) == 2
 
@@ -92,7 +92,7 @@ def test_a_short_outage_fails_no_file(tmp_path: Path):
     assert asyncio.run(story()).failures == ()
 
 
-def test_a_server_that_forgets_pipelined_requests_is_asked_one_by_one(tmp_path: Path):
+def test_server_that_drops_pipelined_requests_gets_one_at_a_time(tmp_path: Path):
     async def forgetful(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers the first request of whatever has arrived and throws the rest away."""
         try:

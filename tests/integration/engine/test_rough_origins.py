@@ -58,7 +58,7 @@ def test_an_error_that_stays_fails_this_file_alone(tmp_path: Path, line: str, re
     assert sum(asked.path == "/file" for asked in server.asked) == requests
 
 
-def test_a_refused_range_falls_back_to_the_whole_file(tmp_path: Path):
+def test_refused_range_falls_back_to_full_file(tmp_path: Path):
     whole = plain(CONTENT)
     refused = status("416 Range Not Satisfiable", 10**6)
 

@@ -14,11 +14,11 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
 
 
-def test_a_file_that_shrank_since_it_was_listed_is_fetched_as_it_is_now(tmp_path: Path):
+def test_file_shrunk_since_listing_is_fetched_in_current_size(tmp_path: Path):
     copies(plain(SMALL), tmp_path, SMALL, size=len(CONTENT))
 
 
-def test_a_file_that_grew_since_it_was_listed_is_fetched_as_it_is_now(tmp_path: Path):
+def test_file_grown_since_listing_is_fetched_in_current_size(tmp_path: Path):
     copies(plain(CONTENT), tmp_path, CONTENT, size=len(SMALL))
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_fails_half_way_can_be_resumed(tmp_path: Path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": CONTENT}
 
 
-def test_the_sum_that_a_server_offers_is_checked_when_asked_for(tmp_path: Path):
+def test_server_digest_is_checked_with_checksum_option(tmp_path: Path):
     digest = b64encode(sha256(CONTENT).digest()).decode()
 
     async def answer(asked, writer):

@@ -25,9 +25,7 @@ def page(body: str, kind: str = "text/html"):
     return answer
 
 
-def test_a_json_index_proves_what_is_here_already_without_a_request(
-    content: Path, tmp_path: Path, world_readable: Path
-):
+def test_json_index_proves_local_file_without_request(content: Path, tmp_path: Path, world_readable: Path):
     work = world_readable / "json"
     work.mkdir()
     with nginx(content, work, server="autoindex_format json;") as server:
@@ -85,7 +83,7 @@ def against(answers, story):
         (redirect("/"), "more than 10 redirects"),
     ],
 )
-def test_a_folder_that_cannot_be_listed_is_told_in_one_line(tmp_path: Path, answer, reason: str):
+def test_unlistable_folder_is_reported_in_one_line(tmp_path: Path, answer, reason: str):
     with pytest.raises(UnusableSource, match=reason):
         against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
 
@@ -131,12 +129,12 @@ def test_an_index_may_come_packed(tmp_path: Path):
         (packed(b"any", "br"), "its index is packed as br"),
     ],
 )
-def test_an_index_that_cannot_be_unpacked_is_told_in_one_line(tmp_path: Path, answer, reason: str):
+def test_corrupt_compressed_index_is_reported_in_one_line(tmp_path: Path, answer, reason: str):
     with pytest.raises(UnusableSource, match=reason):
         against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
 
 
-def test_a_listing_tells_of_the_connections_that_it_was_asked_over(content: Path, tmp_path: Path, world_readable: Path):
+def test_listing_reports_its_connections(content: Path, tmp_path: Path, world_readable: Path):
     work = world_readable / "seen"
     work.mkdir()
     seen = []

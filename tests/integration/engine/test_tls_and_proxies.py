@@ -72,9 +72,7 @@ def test_only_insecure_accepts_any_certificate(https_server: WebServer, tmp_path
     assert transfer(jobs, plan(1), tls=tls_context(insecure=True)).succeeded
 
 
-def test_https_goes_through_a_tunnel(
-    https_server: WebServer, certificates: Certificates, content: Path, tmp_path: Path
-):
+def test_https_uses_connect_tunnel(https_server: WebServer, certificates: Certificates, content: Path, tmp_path: Path):
     async def story() -> HttpProxy:
         async with HttpProxy() as proxy:
             chosen = options(
@@ -91,7 +89,7 @@ def test_https_goes_through_a_tunnel(
     assert proxy.authorizations == {"Basic bWU6cHc="}
 
 
-def test_http_is_asked_of_the_proxy_by_absolute_uri(tmp_path: Path):
+def test_http_through_proxy_uses_absolute_uri(tmp_path: Path):
     async def story() -> tuple[HttpProxy, str]:
         async with HttpProxy() as proxy, RoughServer({"/file": plain(SMALL)}) as server:
             chosen = options(proxies=Proxies.from_environment({"http_proxy": f"http://me:pw@{proxy.address}"}))
@@ -130,7 +128,7 @@ def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):
     assert asyncio.run(story()) == ["Basic YW5uOnNlY3JldA==", "Basic Ym9iOnB3"]
 
 
-def test_a_token_goes_to_its_server_alone(tmp_path: Path):
+def test_token_is_sent_only_to_its_server(tmp_path: Path):
     async def story() -> tuple[set[str | None], set[str | None]]:
         there = RoughServer({"/there": plain(SMALL)})
         async with there, RoughServer({"/file": redirect(f"{there.url}/there")}) as here:

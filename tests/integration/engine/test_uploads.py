@@ -89,7 +89,7 @@ def test_one_file_may_get_another_name(source: Path, tmp_path: Path):
     assert (tmp_path / "served/deep/other name").read_bytes() == CONTENT
 
 
-def test_an_upload_cut_off_goes_on_with_what_the_receiver_lacks(source: Path, tmp_path: Path):
+def test_interrupted_upload_resumes_with_missing_ranges(source: Path, tmp_path: Path):
     source.write_bytes(4 * CONTENT)
 
     async def story() -> TransferResult:
@@ -138,7 +138,7 @@ def test_a_finished_upload_is_not_sent_again(source: Path, tmp_path: Path):
     assert asyncio.run(story()).files_skipped == 1
 
 
-def test_a_server_without_parts_gets_whole_files(content: Path, tmp_path: Path, world_readable: Path):
+def test_server_without_parts_gets_full_files(content: Path, tmp_path: Path, world_readable: Path):
     work = world_readable / "dav"
     (work / "served").mkdir(parents=True)
     dav = "dav_methods PUT; create_full_put_path on; client_max_body_size 0;"
@@ -161,7 +161,7 @@ def test_a_receiver_that_may_not_be_written_fails_in_one_line(source: Path, tmp_
     assert failure.reason.endswith("start serve-files with --writable")
 
 
-def test_a_passing_error_is_outwaited_and_one_that_stays_is_told(source: Path):
+def test_temporary_error_is_retried_and_permanent_error_reported(source: Path):
     async def stored(asked, writer):
         writer.write(head("201 Created", asked, Content_Length=0))
 

@@ -35,7 +35,7 @@ def impostor(folder, name, script):
     return os.pathsep.join([str(folder), os.environ["PATH"]])
 
 
-def test_an_unknown_tool_is_wrong_usage_and_the_list_is_told(user):
+def test_unknown_tool_is_usage_error_with_list_of_tools(user):
     ended = run("wrap", *WAN, "--", "ftp", "host", env=user)
     assert ended.code == 2
     assert all(name in ended.error for name in ("rclone", "aria2c", "curl", "globus-url-copy", "scp", "sftp", "rsync"))
@@ -47,7 +47,7 @@ def test_a_command_line_that_moves_nothing_is_wrong_usage(user, words):
     assert (ended.code, words[0] in ended.error) == (2, True)
 
 
-def test_a_missing_tool_is_told_with_its_package(user, tmp_path):
+def test_missing_tool_is_reported_with_its_package(user, tmp_path):
     ended = run("wrap", *WAN, "--", "aria2c", "http://host/file", env=user | {"PATH": str(tmp_path)})
     assert ended.code == 1
     assert "apt install aria2" in ended.error
@@ -60,7 +60,7 @@ def test_a_tool_that_is_too_old_is_not_run(user, tmp_path):
     assert "version 1.40; 1.53 or newer is needed" in ended.error
 
 
-def test_a_program_that_only_has_the_name_is_told(user, tmp_path):
+def test_wrong_program_of_same_name_is_reported(user, tmp_path):
     path = impostor(tmp_path / "bin", "curl", 'print("I am no such thing")')
     ended = run("wrap", *WAN, "--", "curl", "http://host/file", env=user | {"PATH": path})
     assert (ended.code, "does not tell its version" in ended.error) == (1, True)
@@ -113,7 +113,7 @@ else:
 
 
 @pytest.mark.parametrize(("tool", "script"), [("curl", CURL_NONSENSE), ("aria2c", ARIA2_NONSENSE)])
-def test_a_tool_that_tells_nonsense_of_its_progress_goes_on_to_its_end(drive, tmp_path, monkeypatch, tool, script):
+def test_tool_with_invalid_progress_output_runs_to_its_end(drive, tmp_path, monkeypatch, tool, script):
     monkeypatch.setenv("PATH", impostor(tmp_path / "bin", tool, script))
     report = drive.run(drive.prepare(tool, "http://127.0.0.1:9/none", service=recommending(2)))
     assert (report.exit_code, report.records) == (0, ())
@@ -134,7 +134,7 @@ def test_a_killed_tool_is_a_failed_transfer_and_a_signals_exit_code(drive, slow,
 
 
 @pytest.mark.parametrize("tool", ["rclone", "curl", "globus-url-copy"])
-def test_whichever_tool_is_killed_its_end_is_told_in_one_line(drive, slow, grid, tmp_path, tool):
+def test_killed_tool_is_reported_in_one_line(drive, slow, grid, tmp_path, tool):
     huge = tmp_path / "huge"
     with huge.open("wb") as file:
         file.truncate(1 << 33)  # sparse: it lasts until it is killed
@@ -165,7 +165,7 @@ IMPOSTORS = {
 
 @pytest.mark.parametrize("what", IMPOSTORS)
 @pytest.mark.parametrize("mover", [each for each in list_movers() if each.is_tuned], ids=lambda mover: mover.name)
-def test_a_tool_that_cannot_be_used_is_told_in_one_line(tmp_path, mover, what):
+def test_unusable_tool_is_reported_in_one_line(tmp_path, mover, what):
     script, told = IMPOSTORS[what]
     folder = str(tmp_path / "none") if script is None else impostor(tmp_path / "bin", mover.programs[0], script)
     with pytest.raises(ToolUnusable) as unusable:

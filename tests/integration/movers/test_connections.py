@@ -24,7 +24,7 @@ def line(tool, slow, tmp_path):
 
 
 @pytest.mark.parametrize("tool", ["aria2c", "curl", "rclone"])
-def test_the_controller_is_told_what_the_tools_connections_see(drive, slow, tmp_path, tool):
+def test_controller_gets_path_samples_of_tool_connections(drive, slow, tmp_path, tool):
     service = sharing(3)
     run_with(service, drive, line(tool, slow, tmp_path), copy=HERE)
     beats = service.sent("heartbeats")
@@ -44,7 +44,7 @@ def test_through_a_proxy_the_connections_say_nothing_of_the_path(drive, slow, tm
     assert not any(beat.get("min_rtt_s") for beat in service.sent("heartbeats"))
 
 
-def test_where_it_is_not_permitted_it_is_said_and_the_tool_runs_on(drive, slow, tmp_path, monkeypatch):
+def test_forbidden_connection_watch_is_reported_and_tool_continues(drive, slow, tmp_path, monkeypatch):
     def refused():
         raise PermissionError(1, os.strerror(1))
 

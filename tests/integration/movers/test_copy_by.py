@@ -25,7 +25,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("mover", ["rclone", "aria2", "curl", "tradewind"])
-def test_a_folder_is_copied_whole(user, slow, files, tmp_path, mover):
+def test_folder_is_copied_completely(user, slow, files, tmp_path, mover):
     ended = run("copy", *WAN, "--json", "--mover", mover, f"{slow.url}fast/", str(tmp_path / "to"), env=user)
     assert ended.code == 0, ended.err
     assert contents(tmp_path / "to") == contents(files)
@@ -114,7 +114,7 @@ def test_a_name_that_would_add_a_line_to_a_tools_list_is_refused(user, tmp_path,
     assert not (tmp_path / ".profile").exists()
 
 
-def test_aria2_is_told_no_name_that_it_would_trim(user, tmp_path):
+def test_name_that_aria2_would_trim_is_refused(user, tmp_path):
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / " a").write_bytes(b"x")
     with serving(tmp_path / "from") as server:

@@ -68,7 +68,7 @@ def test_curl_runs_with_the_recommended_transfers(drive, slow, tmp_path, capfd):
     assert "size_download" not in shown  # our report is not
 
 
-def test_curl_that_was_told_to_be_silent_is(drive, slow, tmp_path, capfd):
+def test_silent_curl_stays_silent(drive, slow, tmp_path, capfd):
     line = ("curl", "-s", "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-9]")
     report, seen = drive.watched(drive.prepare(*line, service=recommending(4)), slow.port)
     assert follows(seen.arguments, "-Z", "--parallel-max", "4")
@@ -147,7 +147,7 @@ def test_a_variable_of_rclone_is_the_users_word_too(drive, slow, tmp_path, monke
     assert "--transfers" not in prepared.first_command().words
 
 
-def test_the_service_is_asked_for_the_tool_and_the_files_it_would_move(drive, slow, tmp_path):
+def test_recommendation_request_names_tool_and_its_files(drive, slow, tmp_path):
     service = recommending(2)
     drive.prepare("curl", "-O", "-O", f"{slow.url}f00", f"{slow.url}f01", service=service)
     asked = json.loads(service.requests[0].content)
@@ -172,7 +172,7 @@ def test_without_a_service_the_rules_decide(drive, slow, tmp_path):
     assert "--transfers" in prepared.first_command().words
 
 
-def test_what_a_tool_cannot_express_is_said(drive, slow, grid, tmp_path):
+def test_inexpressible_parameters_are_reported(drive, slow, grid, tmp_path):
     service = recommending(2, parallelism=20, pipelining=8)
     said = {
         line[0]: " ".join(drive.prepare(*line, service=service).not_expressible)

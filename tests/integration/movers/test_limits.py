@@ -106,7 +106,7 @@ def test_a_rate_is_kept_by_the_tools_own_option(limited, slow, tmp_path, tool, w
     assert report.records[0].parameters.nic_bps == RATE_BPS
 
 
-def test_each_request_of_a_curl_is_told_the_rate(limited, slow, tmp_path):
+def test_each_request_of_curl_gets_the_rate(limited, slow, tmp_path):
     first, second = (("-s", "-o", str(tmp_path / name), f"{slow.url}{name}") for name in ("f00", "f01"))
     report = limited(Limits(nic_bps=RATE_BPS), "curl", *first, "--next", *second)
     words = report.commands[0].words
@@ -124,7 +124,7 @@ def test_a_baseline_keeps_a_rate_by_its_own_option_too(limited, tmp_path, tool, 
     assert (report.exit_code, (tmp_path / "to").stat().st_size) == (0, 1000)
 
 
-def test_a_rate_of_the_users_own_stands_and_it_is_said(limited, slow, tmp_path, monkeypatch):
+def test_rate_set_by_user_wins_and_is_reported(limited, slow, tmp_path, monkeypatch):
     monkeypatch.setenv("RCLONE_BWLIMIT", "10M")
     report = limited(Limits(nic_bps=RATE_BPS), *lines(slow, tmp_path)["rclone"])
     assert "--bwlimit" not in report.commands[0].words
@@ -170,7 +170,7 @@ def test_what_an_agent_that_was_killed_has_limited_is_free_at_the_next_start(slo
         tool.kill()
 
 
-def test_a_tool_whose_agent_ends_before_it_is_limited_never_begins(tmp_path):
+def test_tool_never_starts_if_agent_exits_before_limits_are_set(tmp_path):
     gate, opener = os.pipe()
     words = (*_make_gated_words(gate), "touch", str(tmp_path / "begun"))
     with subprocess.Popen(words, pass_fds=(gate,)) as waiting:

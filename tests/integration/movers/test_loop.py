@@ -127,13 +127,13 @@ def test_a_tool_that_cannot_change_is_not_sampled(drive, slow, tmp_path):
     assert report.exit_code == 0
 
 
-def test_who_wants_no_tuning_gets_none(drive, slow, tmp_path):
+def test_tuning_can_be_switched_off(drive, slow, tmp_path):
     line = ("aria2c", "-q", "-d", tmp_path, f"{slow.url}f00")
     prepared = drive.prepare(*line, service=recommending(2), copy=replace(TICKING, tune=False))
     assert run_wrap(prepared).timeline == ()
 
 
-def test_a_tool_of_unknown_files_claims_no_share_and_it_is_said(drive, tmp_path):
+def test_tool_with_unknown_files_claims_no_share_and_reports_it(drive, tmp_path):
     service = sharing(2)
     report = run_with(service, drive, ("curl", "-s", "-o", tmp_path / "x", "http://127.0.0.1:9/none"))
     assert any("sizes are unknown" in note and "no share" in note for note in report.notes)
@@ -168,7 +168,7 @@ def test_rclone_is_split_so_that_a_cut_can_reach_it(drive, slow, tmp_path):
     assert [command.words[command.words.index("--transfers") + 1] for command in report.commands] == ["4", "1"]
 
 
-def test_the_tools_own_flags_win_over_the_share_and_it_is_said(drive, slow, tmp_path):
+def test_tool_flags_win_over_share_and_are_reported(drive, slow, tmp_path):
     said = []
     line = ("aria2c", "-j6", *aria2(slow, tmp_path)[1:])
     report = run_with(sharing(2), drive, line, say=said.append)

@@ -84,7 +84,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_curl_is_started_anew_with_more_files_at_once(drive, throttled, sources, tmp_path):
+def test_curl_is_restarted_with_more_simultaneous_files(drive, throttled, sources, tmp_path):
     run = Run(drive, curl(throttled, tmp_path / "to"), throttled.port)
     (restart,) = run.report.restarts
     assert (restart.before.concurrency, restart.after.concurrency) == (2, 10)
@@ -99,7 +99,7 @@ def test_curl_is_started_anew_with_more_files_at_once(drive, throttled, sources,
     assert run.report.document()["restarts"][0]["gain_s"] > run.report.document()["restarts"][0]["cost_s"]
 
 
-def test_what_curl_failed_at_is_counted_once_and_what_it_did_is_not_done_again(drive, throttled, tmp_path):
+def test_curl_failures_count_once_and_done_files_are_not_repeated(drive, throttled, tmp_path):
     line = curl(throttled, tmp_path / "to", "--fail", f"{throttled.url}missing")
     run = Run(drive, line, throttled.port)
     assert len(run.report.restarts) == 1
@@ -170,7 +170,7 @@ def same_files(folder, other):
     return all((folder / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-def test_globus_url_copy_is_started_anew_with_more_files_at_once(drive, grid, large, tmp_path):
+def test_globus_url_copy_is_restarted_with_more_simultaneous_files(drive, grid, large, tmp_path):
     slow = ("-bs", "4096")  # with its usual blocks the whole may be over before it is looked at twice
     line = ("globus-url-copy", *slow, "-cd", "-r", f"{grid.url(large)}/", f"file://{tmp_path}/to/")
     service = Widening(recommending(2, mean_bps=1e9).answers)

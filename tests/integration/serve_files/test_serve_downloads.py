@@ -39,13 +39,13 @@ def server(root: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_a_file_arrives_whole(server: Server, root: Path, name: str):
+def test_file_arrives_completely(server: Server, root: Path, name: str):
     answer = ask(server.port, "GET", f"/{name}")
     assert answer.status == 200
     assert sha256(answer.body) == sha256((root / name).read_bytes())
 
 
-def test_head_tells_what_get_would_without_a_body(server: Server):
+def test_head_has_fields_of_get_without_body(server: Server):
     with Wire(server.port) as wire:
         head = wire.ask("HEAD", "/large.bin")
         got = wire.ask("GET", "/large.bin")
@@ -88,7 +88,7 @@ def test_a_range_beyond_the_file_is_416_with_its_size(server: Server, asked: str
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "bytes=9-2", "lines=1-2", "bytes=-", "bytes=a-b", "0-5"])
-def test_several_ranges_or_no_byte_range_give_the_whole_file(server: Server, asked: str):
+def test_several_ranges_or_no_byte_range_give_full_file(server: Server, asked: str):
     answer = ask(server.port, "GET", "/small.bin", Range=asked)
     assert (answer.status, len(answer.body)) == (200, 5000)
 
@@ -187,7 +187,7 @@ def test_the_html_index_reads_like_nginx(server: Server):
         assert ask(server.port, "GET", f"/sub/{href}").status == 200
 
 
-def test_the_json_index_tells_size_time_and_tag(server: Server):
+def test_json_index_has_size_time_and_etag(server: Server):
     entries = ask(server.port, "GET", "/", Accept="application/json").json["entries"]
     assert [entry["name"] for entry in entries] == ["sub", "empty", "large.bin", "small.bin"]
     assert entries[0]["type"] == "directory"
@@ -252,7 +252,7 @@ def test_a_file_that_shrinks_under_way_is_cut_short_not_padded(server: Server, r
     assert received < 64_000_000
 
 
-def test_a_client_that_goes_away_does_not_disturb_others(server: Server, root: Path):
+def test_disconnecting_client_does_not_disturb_others(server: Server, root: Path):
     (root / "huge").write_bytes(bytes(64_000_000))
     with Wire(server.port) as other:
         for _ in range(5):
@@ -282,7 +282,7 @@ def digest_of(content: bytes) -> str:
 
 @pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-9"}])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_the_sum_of_the_file_is_told_to_who_wants_it(server: Server, root: Path, method: str, fields: dict[str, str]):
+def test_digest_is_sent_when_requested(server: Server, root: Path, method: str, fields: dict[str, str]):
     digest = digest_of((root / "large.bin").read_bytes())
     with Wire(server.port) as wire:
         assert wire.ask(method, "/large.bin", **WANTED, **fields).headers["repr-digest"] == digest

@@ -46,7 +46,7 @@ def report(server: Server, transfer_id: UUID) -> ServerEnergyReport:
     return ServerEnergyReport.model_validate_json(answer.body)
 
 
-def test_a_server_that_meters_says_what_with(server: Server):
+def test_metering_server_names_its_meter(server: Server):
     meter = ServerMeter.model_validate_json(ask(server.port, "GET", TRANSFERS_PATH).body)
     assert (meter.method, meter.quality) == ("cpu_model", "calibrated")
 
@@ -92,7 +92,7 @@ def test_two_transfers_at_once_share_the_host(server: Server):
     assert sum(told.total_j for told in reports) < WATTS * took_s
 
 
-def test_a_transfer_is_asked_for_by_whoever_may_read_the_folder_and_knows_its_id(root: Path):
+def test_energy_report_needs_read_access_and_transfer_id(root: Path):
     transfer_id = uuid4()
     with serving(root, meter=constant_meter(), bearer_token="t0k3n") as server:
         path = energy_path(transfer_id)

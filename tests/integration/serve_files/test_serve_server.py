@@ -89,7 +89,7 @@ def test_an_upgrade_is_ignored(port: int):
     assert (answer.status, len(answer.body)) == (200, 1000)
 
 
-def test_connections_beyond_the_limit_are_told_so(root: Path):
+def test_connections_beyond_limit_get_503(root: Path):
     with (
         serving(root, limits=ServerLimits(max_connections=2)) as server,
         Wire(server.port) as one,
@@ -122,7 +122,7 @@ def test_a_client_that_stops_reading_is_dropped(root: Path):
             wire.receive()
 
 
-def test_the_token_is_asked_of_every_request(root: Path):
+def test_every_request_needs_the_token(root: Path):
     with serving(root, bearer_token="s3cret") as server:
         refused = ask(server.port, "GET", "/small")
         assert (refused.status, refused.headers["www-authenticate"]) == (
@@ -153,7 +153,7 @@ def test_tls_serves_the_same_files(root: Path, tmp_path_factory: pytest.TempPath
             assert b"HTTP/1.1" not in plain.recv(1000)
 
 
-def test_counters_and_observer_tell_what_was_done(root: Path):
+def test_counters_and_observer_report_requests(root: Path):
     seen: list[AccessEntry] = []
     with serving(root, observer=seen.append) as server:
         with Wire(server.port) as wire:

@@ -82,7 +82,7 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
     assert subprocess.run(client.command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True).returncode
 
 
-def test_logs_of_which_no_model_is_good_enough_are_told(stand, tmp_path, world_readable):
+def test_logs_without_good_model_are_reported(stand, tmp_path, world_readable):
     bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
     logs = [log_of_lessons(tmp_path / "lessons.ndjson", rate_of=erratic)]
     with run_learned_service(bed, bed.clients[0], logs, folder=world_readable, port=8080) as service:

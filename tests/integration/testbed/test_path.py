@@ -62,7 +62,7 @@ def test_several_streams_come_near_the_rate(stand):
         eventually(lambda: max((bps for _, bps in read_report(report)), default=0.0) >= 0.6 * PATH.rate_bps)
 
 
-def test_losses_come_as_often_as_asked_for(stand):
+def test_losses_have_requested_rate(stand):
     bed = stand(PathSpec(rate_bps=400e6, rtt_s=0.002, loss_rate=0.02), seed=5)
     with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=8)):
         eventually(lambda: bed.counters().down.forwarded > 5_000)
@@ -150,7 +150,7 @@ def test_a_server_that_cannot_start_says_why(stand, tmp_path):
         pass
 
 
-def test_a_program_that_fails_is_told(stand):
+def test_failing_program_is_reported(stand):
     bed = stand(PATH)
     with pytest.raises(subprocess.CalledProcessError):
         bed.run(bed.clients[0], ["false"])

@@ -110,7 +110,7 @@ def test_the_rate_of_a_path_that_is_up_follows_a_record(tmp_path):
 
 
 @pytest.mark.parametrize(("row", "told"), [("3", "records 1 to 2, got 3"), ("0", "records 1 to 2, got 0")])
-def test_a_record_that_is_not_there_is_told_in_one_line(tmp_path, row, told):
+def test_missing_record_is_reported_in_one_line(tmp_path, row, told):
     (tmp_path / "records.csv").write_text("t1,t2\n1,1\n2,1\n")
     for file, reason in (("records.csv", told), ("none.csv", "cannot be read: No such file")):
         done = subprocess.run(
@@ -120,7 +120,7 @@ def test_a_record_that_is_not_there_is_told_in_one_line(tmp_path, row, told):
         assert reason in done.stderr
 
 
-def test_an_account_without_permission_is_told_in_one_line():
+def test_missing_permission_is_reported_in_one_line():
     script = "import os, sys; from benchmarks.testbed.__main__ import main; os.seteuid(65534); sys.exit(main(['down']))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -77,7 +77,7 @@ def test_what_keeps_processors_awake_gives_way_and_ends_with_the_benchmark(tmp_p
     eventually(lambda: not any(map(psutil.pid_exists, loops)))
 
 
-def test_the_link_tells_how_late_each_packet_left(stand):
+def test_link_reports_delay_of_each_packet(stand):
     bed = stand(PathSpec(rate_bps=20e6, rtt_s=0.02))
     with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=2)):
         eventually(lambda: bed.counters().down.forwarded > 500)
@@ -104,7 +104,7 @@ def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
     assert find_disturbance(late, quiet, rtt_s=9.0, ahead=True) is None
 
 
-def test_what_a_run_had_of_the_processors_is_told_from_what_others_had():
+def test_processor_time_of_run_is_separated_from_that_of_others():
     shared = ProcessorWatch(psutil.Process())
     with subprocess.Popen([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
         os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)

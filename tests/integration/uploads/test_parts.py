@@ -75,7 +75,7 @@ def test_two_uploads_of_one_name_do_not_mix(server: Server, root: Path):
     assert (root / "in" / "file").read_bytes() == other
 
 
-def test_head_tells_what_is_there(server: Server):
+def test_head_reports_received_ranges(server: Server):
     with Wire(server.port) as wire:
         assert wire.ask("HEAD", "/in/file", Tradewind_Upload="u1").status == 404
         send_part(wire, PARTS[0])
@@ -98,7 +98,7 @@ def test_a_part_that_breaks_off_keeps_what_arrived(server: Server):
     assert received == "0-2345677"
 
 
-def test_the_digest_of_the_whole_is_checked_before_the_rename(server: Server, root: Path):
+def test_digest_of_full_file_is_checked_before_rename(server: Server, root: Path):
     wrong, right = sha256(b"else"), sha256(CONTENT)
     with Wire(server.port) as wire:
         assert send_part(wire, PARTS[0], Tradewind_Sha256=wrong).status == 202

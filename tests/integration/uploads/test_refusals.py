@@ -170,7 +170,7 @@ def test_more_than_the_file_system_holds_is_507_before_a_byte_is_sent(server: Se
         assert wire.receive().status == 507
 
 
-def test_a_file_system_that_refuses_a_write_is_told_and_nothing_stays(root: Path):
+def test_refused_write_is_reported_and_nothing_remains(root: Path):
     with server_process(root, "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))") as (port, _):
         assert ask(port, "PUT", "/f", CONTENT[:3_000_000]).status == 413
         assert ask(port, "PUT", "/g", CONTENT[:1_000_000]).status == 201

@@ -11,7 +11,7 @@ from tradewind_agent.serve import Server
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000, 5_300_000])
-def test_a_whole_file_is_stored_and_comes_back(server: Server, root: Path, size: int):
+def test_full_file_is_stored_and_returned(server: Server, root: Path, size: int):
     with Wire(server.port) as wire:
         answer = wire.ask("PUT", "/a/b/c.bin", CONTENT[:size])
         assert (answer.status, answer.json["complete"]) == (201, True)
@@ -32,7 +32,7 @@ def test_a_chunked_body_is_stored(server: Server, root: Path):
     assert sha256((root / "c").read_bytes()) == sha256(CONTENT)
 
 
-def test_a_client_that_asks_to_continue_is_told_so_only_when_the_body_is_wanted(server: Server, root: Path):
+def test_100_continue_is_sent_only_when_body_is_needed(server: Server, root: Path):
     head = "PUT {} HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
     with Wire(server.port) as wire:
         wire.socket.sendall(head.format("/e").encode())
@@ -67,7 +67,7 @@ def test_a_file_is_replaced_at_once_or_not_at_all(server: Server, root: Path):
     assert ask(server.port, "GET", "/f").body == b"new"
 
 
-def test_a_wrong_digest_of_a_whole_file_stores_nothing(server: Server, root: Path):
+def test_wrong_digest_of_full_file_stores_nothing(server: Server, root: Path):
     assert ask(server.port, "PUT", "/f", b"data", Tradewind_Sha256=sha256(b"else")).status == 422
     assert files_in(root) == set()
     assert ask(server.port, "PUT", "/f", b"data", Tradewind_Sha256=sha256(b"data").upper()).status == 201

@@ -43,7 +43,7 @@ def test_raw_is_advised_where_every_codec_is_slower_than_the_path() -> None:
     assert "as it is" in advice.rationale
 
 
-def test_a_sample_that_hardly_packs_is_sent_as_it_is() -> None:
+def test_barely_compressible_sample_is_sent_raw() -> None:
     advice = advise(question(4, case=case(probe=Speeds(1.01, 4e8, 1e9))), HISTORY)
     assert advice.incompressible
     assert advice.best.mode is Mode.RAW
@@ -92,7 +92,7 @@ def test_what_a_packed_transfer_costs_first_counts_against_it_alone() -> None:
     assert advise(question(100, packing_setup_s=10.0), HISTORY).best.setting is None
 
 
-def test_least_energy_is_told_in_joules() -> None:
+def test_least_energy_is_reported_in_joules() -> None:
     frugal = question(4, objective=Objective.MIN_ENERGY)
     assert "J above idle, sent raw" in advise(frugal, HISTORY).rationale
     costly = question(4, objective=Objective.MIN_ENERGY, cpu_w=1e5)

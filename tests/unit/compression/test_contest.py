@@ -153,14 +153,14 @@ def test_of_several_levels_the_mean_tells_and_never_all(levels):
     assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.65821, rel=1e-5)
 
 
-def test_what_was_tried_itself_is_told_by_nothing_else(levels):
+def test_own_trial_overrides_other_estimates(levels):
     own = [tried(ZSTD[5], 3.2)]
     assert levels.expected(ZSTD[5], CASE, own + [tried(each, 4.0) for each in ZSTD[:5]]) == levels.expected(
         ZSTD[5], CASE, own
     )
 
 
-def test_the_same_sample_told_often_counts_once(levels):
+def test_repeated_sample_counts_once(levels):
     assert levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)] * 64).log_sd == pytest.approx(
         levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)]).log_sd
     )

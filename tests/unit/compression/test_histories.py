@@ -28,7 +28,7 @@ class Stored:
         return ()
 
 
-def test_a_history_that_changes_while_it_is_read_is_told_but_not_kept() -> None:
+def test_history_changed_while_read_is_returned_but_not_cached() -> None:
     stored, tenant_id = Stored(), uuid4()
     histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
     stored.meanwhile = lambda: histories.forget(tenant_id)
@@ -42,7 +42,7 @@ def test_a_history_that_changes_while_it_is_read_is_told_but_not_kept() -> None:
     assert histories.held(tenant_id) is not None, "what others upload is no change of it"
 
 
-def test_a_history_is_kept_for_a_while_and_until_it_changes() -> None:
+def test_history_is_cached_until_it_expires_or_changes() -> None:
     stored, tenant_id = Stored(), uuid4()
     histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
     histories.load(tenant_id)

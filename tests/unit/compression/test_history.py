@@ -60,7 +60,7 @@ def test_an_observation_counts_by_how_much_of_its_key_the_case_shares() -> None:
     assert history.expected(ZSTD, other_machine).log_sd == pytest.approx([math.sqrt(0.0009 + 0.1225 / 1.5)] * 3)
 
 
-def test_an_estimate_forgets_what_is_old() -> None:
+def test_estimate_forgets_old_observations() -> None:
     estimate = Estimate()
     for x in [0.0] * 50 + [1.0] * 20:
         estimate = estimate.update((x, x, x))
@@ -81,5 +81,5 @@ def test_an_estimate_forgets_what_is_old() -> None:
         ("12", 1),
     ],
 )
-def test_cores_are_told_by_the_third_of_three_parts(cpu_class: str, cores: int) -> None:
+def test_core_count_is_third_part_of_cpu_class(cpu_class: str, cores: int) -> None:
     assert case(cpu_class=cpu_class).cores == cores

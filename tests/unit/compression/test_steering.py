@@ -90,9 +90,7 @@ def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any
         return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.pieces()))]
 
 
-def test_the_time_of_a_codec_is_told_with_the_sums_that_each_end_takes_of_a_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_codec_time_includes_sums_of_each_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
 
     def slower(work: Callable[..., Any], takes_s: float) -> Callable[..., Any]:
@@ -122,9 +120,7 @@ def test_the_time_of_a_codec_is_told_with_the_sums_that_each_end_takes_of_a_bloc
     assert unpacker.unpack_s == 8
 
 
-def test_a_sample_is_taken_behind_all_blocks_and_told_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_sample_is_taken_after_all_blocks_and_sent_at_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
     def noting(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -235,7 +231,7 @@ def test_a_setting_that_makes_blocks_no_smaller_is_left(tmp_path: Path) -> None:
     assert file.steering.ratio_exponent < 0.2
 
 
-def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -> None:
+def test_steering_starts_with_expectations_of_service(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"to be or not to be " * 10_000)
     sample = sample_file(source)

@@ -56,7 +56,7 @@ def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: Fil
     assert try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=slow)
 
 
-def test_history_decides_what_is_ahead(sample: FileSample) -> None:
+def test_history_decides_the_order(sample: FileSample) -> None:
     tried = try_worthwhile_settings(sample, GIGABYTE, 1e6, CODECS, history=known(sample, compress_bps=1e10))
     assert CodecSetting(Codec.ZSTD, 19) in tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.ZSTD}
@@ -89,7 +89,7 @@ def beginnings() -> list[float]:
     return [0.0] * (SAMPLE_BLOCKS - 1)
 
 
-def test_the_longer_a_file_takes_the_more_of_it_is_looked_at(uneven: Path) -> None:
+def test_longer_transfer_gets_larger_sample(uneven: Path) -> None:
     data = uneven.read_bytes()
     whole = len(data) / len(pack(data, PROBE))
     found = [sample_file(uneven, line_bps, places=beginnings).probe.ratio for line_bps in (1e12, 1e7, 1e5)]
@@ -97,7 +97,7 @@ def test_the_longer_a_file_takes_the_more_of_it_is_looked_at(uneven: Path) -> No
     assert abs(found[1] / whole - 1) < 0.1 < abs(found[0] / whole - 1)
 
 
-def test_what_a_setting_makes_of_a_sample_is_told_of_all_that_was_looked_at(uneven: Path) -> None:
+def test_ratio_of_sample_is_extrapolated_to_all_probed_bytes(uneven: Path) -> None:
     setting, data = CodecSetting(Codec.ZSTD, 3), uneven.read_bytes()
     whole = len(data) / len(pack(data, setting))
     of_blocks, of_all = (

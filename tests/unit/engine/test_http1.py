@@ -41,7 +41,7 @@ ANSWERS = [(200, b"hello"), (304, b""), (206, b"abcde"), (204, b""), (200, b""),
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_pipelined_answers_are_told_apart_however_the_bytes_are_cut(seed: int):
+def test_pipelined_answers_are_separated_for_any_piece_sizes(seed: int):
     rng = random.Random(seed)
     sink = Recorder()
     reader = ResponseReader(sink)

@@ -173,6 +173,6 @@ def test_pipes_and_devices_that_nginx_lists_are_left_out():
 @pytest.mark.parametrize(
     "row", ['{"name": "a"}', '{"name": "a", "type": "door"}', '"a"', '{"name": 3, "is_dir": true}']
 )
-def test_json_that_does_not_tell_files_from_folders_is_no_index(row: str):
+def test_json_without_file_types_is_no_index(row: str):
     with pytest.raises(UnusableSource, match="unknown form"):
         parse_index(URL, "application/json", f"[{row}]".encode())

@@ -54,7 +54,7 @@ def test_only_links_to_direct_children_are_entries(href: str, names: list[str]):
     assert [entry.name for entry in html(f'<a href="{href}">link</a>')] == names
 
 
-def test_nginx_pages_tell_exact_sizes():
+def test_nginx_pages_have_exact_sizes():
     assert html(NGINX) == [
         ListingEntry(name="sub", is_folder=True),
         ListingEntry(name="a b.bin", is_folder=False, size_bytes=1048576),
@@ -97,7 +97,7 @@ def test_rows_of_nginx_cannot_name_what_is_outside():
         html(rows_of_nginx('<a href="%2e%2e">..</a>                21-Nov-2026 03:58                  12'))
 
 
-def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
+def test_apache_pages_have_rounded_sizes_and_other_links():
     assert html(APACHE) == [
         ListingEntry(
             name="x.iso",

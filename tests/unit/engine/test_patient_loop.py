@@ -45,14 +45,14 @@ def test_two_looks_are_its_patience_apart(selector, clock):
     assert clock.slept_s == [pytest.approx(0.001)]
 
 
-def test_after_a_long_turn_it_looks_at_once(selector, clock):
+def test_selector_polls_immediately_after_long_iteration(selector, clock):
     selector.select(AGES_S)
     clock.now_s += 0.005
     selector.select(AGES_S)
     assert clock.slept_s == []
 
 
-def test_with_work_that_is_ready_it_does_not_wait(selector, clock):
+def test_selector_does_not_wait_with_ready_work(selector, clock):
     selector.select(AGES_S)
     selector.select(0)
     assert clock.slept_s == []
@@ -77,14 +77,14 @@ def test_where_more_came_than_a_turn_could_take_the_next_one_is_at_once(selector
 @pytest.mark.parametrize(
     ("rtt_s", "patience_s"), [(None, 0.0), (0.0, 0.0), (0.02, 0.001), (0.06, 0.003), (5.0, MAX_PATIENCE_S)]
 )
-def test_it_waits_a_twentieth_of_the_round_trip_and_never_long(rtt_s, patience_s):
+def test_selector_waits_a_twentieth_of_round_trip_within_bound(rtt_s, patience_s):
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
         loop = runner.get_loop()
         loop.adapt_to(rtt_s)
         assert loop.patience_s == pytest.approx(patience_s)
 
 
-def test_what_comes_in_small_pieces_is_received_in_few_turns():
+def test_small_pieces_are_received_in_few_iterations():
     pieces = 60
 
     async def received() -> tuple[int, bytes]:

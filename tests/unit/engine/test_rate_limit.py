@@ -99,7 +99,7 @@ def test_no_window_of_time_holds_more_than_the_rate_and_one_burst(rate, connecti
             assert total <= rate * (at_s - start_s) + slack
 
 
-def test_a_rate_is_used_in_full_by_those_who_want_it_even_where_timers_are_late():
+def test_full_rate_is_used_even_with_late_timers():
     loop, _, greedy = begin(1e6, 4)
     loop.turn_to(10.0, late(0.04))
     assert sum(each.total_bytes for each in greedy) >= 0.98 * 10 * 1e6
@@ -107,7 +107,7 @@ def test_a_rate_is_used_in_full_by_those_who_want_it_even_where_timers_are_late(
 
 @pytest.mark.parametrize("block_bytes", [4_096, 16_384, 65_536, 262_144])
 @pytest.mark.parametrize(("rate", "connections"), [(100_000.0, 2), (200_000.0, 10), (1.5e6, 3), (1e7, 3), (5e7, 3)])
-def test_connections_share_alike(rate: float, connections: int, block_bytes: int):
+def test_connections_share_rate_equally(rate: float, connections: int, block_bytes: int):
     loop, _, greedy = begin(rate, connections, block_bytes)
     loop.turn_to(10.0, late(0.005))
     shares = [each.total_bytes for each in greedy]
@@ -128,7 +128,7 @@ def test_a_part_that_is_not_used_is_the_next_ones():
 
 
 @pytest.mark.parametrize(("rate", "connections"), [(2_000.0, 40), (1e6, 20), (1e7, 64)])
-def test_nobody_goes_on_for_crumbs_where_one_can_have_more(rate: float, connections: int):
+def test_connections_resume_only_for_worthwhile_parts(rate: float, connections: int):
     loop, _, greedy = begin(rate, connections)
     loop.turn_to(10.0, late())
     moved = [nbytes for each in greedy for at_s, nbytes in each.moved if at_s > 2 * BURST_S]
@@ -136,7 +136,7 @@ def test_nobody_goes_on_for_crumbs_where_one_can_have_more(rate: float, connecti
     assert min(moved) >= min(PART_BYTES, a_round_bytes) - 1
 
 
-def test_who_had_its_part_waits_though_there_is_more_for_others():
+def test_connection_waits_after_using_its_part():
     loop = TurnedLoop()
     limit = RateLimit(1e6, loop)
     first, second = Counting(), Counting()
@@ -187,7 +187,7 @@ class Counting:
         self.woken += 1
 
 
-def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
+def test_lifting_limit_resumes_waiting_connections_at_once():
     loop = TurnedLoop()
     limit, waiting, gone = RateLimit(10.0, loop), Counting(), Counting()
     limit.count_moved(waiting, 1000)

@@ -37,7 +37,7 @@ def test_with_less_than_a_packet_a_round_trip_no_more_is_lost_than_overtaken():
     assert loss.lost_packets == 3
 
 
-def test_what_the_kernel_does_not_tell_counts_for_nothing():
+def test_missing_kernel_values_count_as_zero():
     loss = ReceiverLoss(opened_s=0.0)
     loss.seen(TcpInfo(receive_rtt_s=RTT_S), 1.0)
     assert loss.lost_bytes(TcpInfo()) == 0

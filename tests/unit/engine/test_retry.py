@@ -17,7 +17,7 @@ def test_waits_double_up_to_the_longest_and_are_spread():
         assert len(set(waits)) == 50
 
 
-def test_the_server_is_heeded_within_the_bound():
+def test_retry_after_is_followed_within_bound():
     assert POLICY.wait_s(1, random.Random(1), 3.0) == 3.0
     assert POLICY.wait_s(1, random.Random(1), 3600.0) == 10.0
 

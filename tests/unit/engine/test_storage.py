@@ -30,7 +30,7 @@ def test_a_file_gets_its_name_only_when_published(tmp_path: Path):
     assert [path.name for path in destination.parent.iterdir()] == ["file"]
 
 
-def test_the_journal_tells_the_next_run(tmp_path: Path):
+def test_journal_lets_next_run_resume(tmp_path: Path):
     destination = tmp_path / "file"
     part = PartFile(destination)
     part.write(0, b"0123456789")

@@ -5,7 +5,7 @@ from tradewind_agent.engine.http.tcp_info import TcpInfo, decode_tcp_info, read_
 from tradewind_agent.engine.path_sample import PathSampler
 
 
-def test_a_live_connection_tells_its_round_trip_and_bytes():
+def test_live_connection_has_round_trip_and_bytes():
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         peer, _ = server.accept()
         with peer:
@@ -20,7 +20,7 @@ def test_a_live_connection_tells_its_round_trip_and_bytes():
     assert heard.received_bytes in (1000, 1001)  # the kernel counts the SYN on some versions
 
 
-def test_an_older_kernel_tells_less():
+def test_older_kernel_has_fewer_values():
     answer = bytearray(104)
     struct.pack_into("=I", answer, 68, 2500)
     assert decode_tcp_info(bytes(answer)) == TcpInfo(rtt_s=0.0025)
@@ -33,7 +33,7 @@ def test_what_has_no_sample_is_unknown():
     assert decode_tcp_info(b"") == TcpInfo()
 
 
-def test_a_closed_socket_tells_nothing():
+def test_closed_socket_has_no_values():
     connection = socket.socket()
     connection.close()
     assert read_tcp_info(connection) == TcpInfo()

@@ -4,7 +4,7 @@ from tradewind_agent.engine.origin.traits import OriginTraits
 MIB = 1 << 20
 
 
-def test_a_fresh_server_is_trusted_with_the_whole_window():
+def test_new_server_gets_full_window():
     assert OriginTraits().window(8, answered=0) == 8
     assert OriginTraits().window(0, answered=0) == 1
 

@@ -54,7 +54,7 @@ def test_words_are_options_values_or_places(help_text, words, options, places):
     assert parsed.places == places
 
 
-def test_a_single_dash_may_begin_a_whole_word():
+def test_single_dash_may_start_long_option():
     parsed = parse(["-cc", "4", "-p", "2", "-pp", "a", "b"], Grammar(valued=frozenset({"cc", "p"}), single_dash=True))
     assert (parsed.options, parsed.places) == ({"cc": ("4",), "p": ("2",), "pp": ("",)}, ("a", "b"))
 

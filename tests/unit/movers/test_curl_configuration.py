@@ -36,7 +36,7 @@ def reporting(*words, **environment):
     return [word.partition("%{stderr}")[0] + "+" if "%{json}" in word else word for word in said]
 
 
-def test_what_the_configuration_sets_is_the_users_word(home):
+def test_configuration_counts_as_user_setting(home):
     said = options("x", HOME=str(home))
     assert said["parallel-max"] == ("2",)
     assert said["header"] == ('A: "b"\tc',)
@@ -44,7 +44,7 @@ def test_what_the_configuration_sets_is_the_users_word(home):
     assert "parallel" in said
 
 
-def test_what_stands_later_wins(home, tmp_path):
+def test_last_option_wins(home, tmp_path):
     (tmp_path / "k").write_text("parallel-max = 4\n")
     said = options("--parallel-max", "3", "-K", str(tmp_path / "k"), HOME=str(home))
     assert said["parallel-max"] == ("2", "3", "4")

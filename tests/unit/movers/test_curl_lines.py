@@ -54,7 +54,7 @@ def test_globs_and_names_of_the_users_own():
         (("-O", "-O", r"http://x/\[1", "http://x/b"), "plain list"),
     ],
 )
-def test_what_is_more_than_a_list_is_left_as_it_is(words, refusal):
+def test_command_line_that_is_no_plain_list_stays_unchanged(words, refusal):
     found = listed(*words)
     assert (found.pairs, found.words) == ((), words)
     assert refusal in found.refusal

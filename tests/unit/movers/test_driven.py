@@ -55,7 +55,7 @@ def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
     assert (tool.snapshot().remaining_bytes, tool.snapshot().remaining_files) == (0, 0)
 
 
-def test_a_plan_counts_as_in_force_only_when_the_tool_runs_with_it():
+def test_plan_becomes_current_when_tool_runs_with_it():
     tool, run = driven(), Tool(Parameters(concurrency=3))
     tool.note_started(run)
     tool.retune(plan(4, 2))

@@ -123,7 +123,7 @@ def test_statistics_are_ours_and_messages_the_users(tmp_path):
     assert len(told) == 1
 
 
-def test_who_wants_statistics_sees_them_as_often_as_asked(tmp_path):
+def test_user_sees_statistics_in_requested_interval(tmp_path):
     told = []
     (tmp_path / "log").write_text("".join(stats(second, 10) for second in range(1, 8)))
     log = RcloneLog(tmp_path / "log", told.append, as_json=True, stats_every_s=3.0)
@@ -168,7 +168,7 @@ class Refusing:
         ("changeOption", Parameters(concurrency=16, parallelism=1)),
     ],
 )
-def test_only_what_aria2_has_taken_is_in_force(refused, taken, tmp_path):
+def test_only_settings_accepted_by_aria2_are_current(refused, taken, tmp_path):
     task = SimpleNamespace(addresses=("http://host/one",))
     run = Aria2Run(task, RunSettings(parameters=Parameters(concurrency=4, parallelism=1)), tmp_path)
     run._rpc = Refusing(refused)
@@ -201,7 +201,7 @@ def test_tools_are_known_by_the_name_of_their_program():
             find_mover(wrong)
 
 
-def test_messages_that_a_file_does_not_take_go_to_standard_error_and_the_transfer_goes_on(tmp_path, capfd):
+def test_messages_go_to_standard_error_if_log_file_is_unwritable(tmp_path, capfd):
     kept = tmp_path / "folder" / "rclone.log"
     echo = Echo(str(kept))
     echo(b"one\n")

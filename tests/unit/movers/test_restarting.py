@@ -50,7 +50,7 @@ def test_half_the_time_is_worth_two_seconds():
     ],
     ids=["no faster", "slower", "much is lost", "boundary near", "slow to start", "just started", "end near", "unseen"],
 )
-def test_what_costs_more_than_it_gains_is_left_alone(change):
+def test_restart_that_costs_more_than_it_gains_is_rejected(change):
     assert not is_restart_worthwhile(replace(HUNDRED_SECONDS, **change))
 
 
@@ -61,7 +61,7 @@ def test_a_gain_within_the_hysteresis_is_no_gain():
 
 
 @given(now=RATES, then=RATES, left=BYTES, part=BYTES, lost=BYTES, since=st.floats(0, 1e4))
-def test_it_never_pays_to_lose_time(now, then, left, part, lost, since):
+def test_restart_never_pays_if_it_loses_time(now, then, left, part, lost, since):
     case = replace(
         HUNDRED_SECONDS,
         now_bps=now,

@@ -121,7 +121,7 @@ def test_connections_of_others_are_left_out(kernel, tool):
     assert (path.rtt_s, path.sent_bytes, open_) == (None, 0, 0)
 
 
-def test_a_look_that_fails_tells_nothing_and_the_next_one_goes_on(kernel, tool):
+def test_failed_poll_is_ignored_and_next_one_works(kernel, tool):
     def refuse():
         raise PermissionError
 
@@ -130,7 +130,7 @@ def test_a_look_that_fails_tells_nothing_and_the_next_one_goes_on(kernel, tool):
     assert tool.sample()[1] == 0
 
 
-def test_looks_that_cost_much_become_rarer(kernel, tool, pair):
+def test_expensive_polls_become_rarer(kernel, tool, pair):
     inode = os.fstat(pair[1].fileno()).st_ino
     kernel.look_costs_s = 0.1  # 5 s may pass until the next one, by the share that looks may cost
     seen = []

@@ -9,7 +9,7 @@ from tradewind_agent.serve.energy_shares import EnergyInterval, TransferAccount,
 SECOND = EnergyInterval(duration_s=1.0, energy_j=100.0, cpu_s=0.4)
 
 
-def test_the_only_transfer_has_all_of_it_while_it_moves_and_while_it_waits():
+def test_only_transfer_gets_all_energy():
     account = TransferAccount(moved_bytes=10)
     share_out(SECOND, [account], TransferAccount())
     share_out(SECOND, [account], TransferAccount())
@@ -30,7 +30,7 @@ def test_transfers_share_by_the_bytes_of_this_very_interval():
     assert not late.was_alone
 
 
-def test_where_nothing_moves_the_host_waits_for_all_alike():
+def test_idle_energy_is_shared_equally():
     one, other = TransferAccount(), TransferAccount()
     share_out(SECOND, [one, other], TransferAccount())
     assert one.energy_j == other.energy_j == 50.0
@@ -45,7 +45,7 @@ def test_what_clients_without_a_name_move_is_not_charged_to_transfers():
     assert account.energy_j == 175.0
 
 
-def test_an_index_page_beside_a_transfer_does_not_make_its_energy_a_guess():
+def test_index_page_during_transfer_does_not_make_energy_assumed():
     account = TransferAccount(moved_bytes=1_000_000)
     share_out(SECOND, [account], TransferAccount(moved_bytes=2000))
     assert account.was_alone

@@ -70,7 +70,7 @@ def run(
     asyncio.run(main())
 
 
-def test_what_a_running_transfer_has_taken_is_reported_and_goes_on_being_counted():
+def test_running_transfer_is_reported_and_still_counted():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         account = meters.begin(str(A))
         account.moved_bytes += 1000
@@ -86,7 +86,7 @@ def test_what_a_running_transfer_has_taken_is_reported_and_goes_on_being_counted
     run(story)
 
 
-def test_a_transfer_alone_is_told_what_the_host_took():
+def test_sole_transfer_gets_energy_of_host():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         account = meters.begin(str(A))
         account.moved_bytes += 1000
@@ -116,7 +116,7 @@ def test_two_transfers_share_idle_and_dynamic_power_by_their_bytes_and_call_that
     run(story)
 
 
-def test_what_others_moved_before_the_transfer_came_is_none_of_its_business():
+def test_earlier_traffic_is_not_charged_to_transfer():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         nameless = meters.begin(None)
         nameless.moved_bytes += 10**9

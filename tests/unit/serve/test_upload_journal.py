@@ -87,7 +87,7 @@ def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
             assert held in ([], [[0, 99]], [[0, 199]])
 
 
-def test_writing_anew_keeps_what_is_known(journal: Journal, path: Path):
+def test_rewritten_journal_keeps_known_ranges(journal: Journal, path: Path):
     for first in range(0, 1000, 2):
         journal.note_written(first, first)
     journal.rewrite(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")

@@ -1,5 +1,5 @@
-"""Files packed on their way: what this host can pack with, samples, streams of blocks, transfers beside the engine.
+"""Compression in transit: codecs of this host, samples of files, packed streams, and copies with ``--compress``.
 
-Reading order: `codecs`, `sampling`, `frames` (what is on the wire), `packing` and `unpacking` (blocks in threads),
-`upload` and `download`, `copying` (what ``tradewind copy --compress`` does).
+Begin with `codecs`, `sampling`, `frames` (the wire format), `packing` and `unpacking`, then `packed.split_copy`.
+Import from the modules: the package itself exports nothing.
 """

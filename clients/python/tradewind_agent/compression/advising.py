@@ -70,7 +70,7 @@ def make_advice_request(
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> AdviceRequest:
-    """Return what is asked of a sampled file."""
+    """Return the request for advice on a sampled file."""
     return AdviceRequest(
         file_bytes=sample.file_bytes,
         bandwidth_bps=line.rate_bps,
@@ -87,7 +87,7 @@ def make_advice_request(
 
 
 def to_wire_samples(measured: Mapping[CodecSetting, Speeds]) -> tuple[WireSampled, ...]:
-    """Return what settings measured of a sample, as it is told."""
+    """Return the measurements of a sample in wire form."""
     return tuple(
         WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.from_domain(speeds))
         for setting, speeds in measured.items()
@@ -107,7 +107,7 @@ def request_advice(request: AdviceRequest, client: "Client | None") -> tuple[Adv
 
 def advise_locally(request: AdviceRequest) -> AdviceAnswer:
     """Return the advice without a service."""
-    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- for who needs it
+    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- loaded when needed
 
     advice = advise(request.to_query(typical_probe(request.kind)), load_packaged_history())
     source = "a sample of the file and the packaged measurements"

@@ -42,7 +42,7 @@ def available_codecs() -> frozenset[Codec]:
 
 
 def common_codecs(names: str) -> frozenset[Codec]:
-    """Return those of this host that the other end has told, with commas between them.
+    """Return the codecs of this host that the other end lists, separated by commas.
 
     Unknown names are passed over.
     """

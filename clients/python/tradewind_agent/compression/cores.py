@@ -1,4 +1,4 @@
-"""Cores that packing may use, and files that it goes on with at once."""
+"""Cores that packing may use, and the number of simultaneous packed files."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Files that are much alike, and a look at one of each sort: what packing would make of it, and where."""
+"""Classes of similar files, and a probe of one file of each: what packing makes of it, at which end."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,10 +31,10 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError
 
 MOST_CLASSES = 8
-"""Sorts of files that are looked at, the largest: the others go as they are."""
+"""Largest number of classes that are probed; files of smaller classes are sent unpacked."""
 
 LOCAL_SAMPLES_PER_CLASS = 3
-"""Files of a sort that are sampled where they are at hand; the one in the middle speaks for all."""
+"""Local files of a class that are sampled; the median one stands for all."""
 
 _PROBES_AT_ONCE = 4
 _OK = 200
@@ -91,7 +91,7 @@ def probe_classes(
     connections: ConnectionPool,
     line_bps: float | None = None,
 ) -> Sequence[ClassProbe | None]:
-    """Return each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
+    """Probe each class in turn; ``None`` where its files cannot be packed or probed.
 
     Of what is wrong the transfer itself will tell. ``line_bps`` : that the path has free, where that is known.
     """
@@ -136,7 +136,7 @@ def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) ->
 def _probe_at_server(
     files: FileClass, listing: Listing, options: EngineOptions, connections: ConnectionPool, line_bps: float | None
 ) -> ClassProbe | None:
-    """One file that is at a server, which is asked what a sample of it tells, and to try what may be the best."""
+    """Probe one file of a server: request a sample of it, and trials of the most promising settings."""
     position = SystemRandom().choice(files.positions)
     job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
     assert isinstance(job, DownloadJob)

@@ -1,4 +1,4 @@
-"""A packed file on the wire: blocks, each packed by itself, then an end that tells the whole.
+"""A packed file on the wire: blocks, each packed by itself, then an end with the digest of the file.
 
 A block's head is 18 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
 plain, microseconds that it took one core; then the packed bytes. The end is a head of codec 255 with no plain bytes,
@@ -28,7 +28,7 @@ _MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to sum and pack it."""
+    """A block. ``setting`` : ``None`` if it is not packed; ``pack_s`` : time of one core to sum and pack it."""
 
     setting: CodecSetting | None
     plain_bytes: int
@@ -49,7 +49,7 @@ def encode_end(sha256: bytes, note: str = "") -> bytes:
 
 
 def encode_failure(reason: str) -> bytes:
-    """Return what a sender ends with that cannot go on."""
+    """Return the end of a stream whose sender cannot continue."""
     encoded = reason.encode()[:_MOST_REASON_BYTES]
     return _HEAD.pack(_FAILED, 0, 0, len(encoded), 0, 0) + encoded
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def observe_codecs(
     work: PackingTotals, sample: FileSample, transfer_id: UUID, name: str, *, fetched: bytes = b""
 ) -> "Sequence[WireObservation]":
-    """Return what each setting made of the blocks that it was tried on; none where too little was packed to tell.
+    """Return what each setting made of the blocks that it was tried on; none where too little was packed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a packed copy is asked for, and what came of one file."""
+"""Options of packing, and the outcome of one file."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedOutcome:
-    """What came of one file.
+    """The outcome of one file.
 
     ``work`` : what packing came to. ``wire_bytes``, ``fetched`` : received, and its beginning, of a download.
     ``sample`` : that the end which packed has taken, of this file or of another of its sort.
@@ -40,7 +40,7 @@ class PackedOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingOptions:
-    """How a file is packed, and what is known of the path.
+    """Options of packing one file, with what is known of the path.
 
     ``advised`` : for files of its sort, where that was asked before. ``at_once`` : packed files that share path, cores
     and ``pool``; ``line_bps`` : of all together.
@@ -80,6 +80,6 @@ class PackingOptions:
         )
 
     def known_sample(self, file_bytes: int) -> FileSample | None:
-        """That of another file of the same sort: each takes some time of a processor."""
+        """Return the sample of another file of the same class, which saves the time of a new one."""
         known = None if self.advised is None else self.advised.sample
         return None if known is None else replace(known, file_bytes=file_bytes)

@@ -1,6 +1,6 @@
-"""A file as a packed stream: blocks are read, packed on all cores while earlier ones are sent, and steered on the way.
+"""A file as a packed stream: blocks are packed on all cores while earlier ones are sent; the codec may change.
 
-Who sends asks for one piece after the other; how long it takes to come back says what the path carries.
+The sender takes one piece after the other; the time until it returns shows the rate of the path.
 """
 
 import math
@@ -26,11 +26,11 @@ from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
 OBSERVED_FROM_BYTES = 64 * KIB
-"""Less says little of a codec."""
+"""Fewer bytes say little about a codec."""
 
 LOOK_SHARE = 64
 LEAST_LOOK_BYTES = 16 * KIB
-"""Of a block that goes as it is, so much is packed to look: a hundredth of the time that all of it would take."""
+"""Part of an unpacked block that is packed as a probe: a hundredth of the time of the full block."""
 
 SHORTEST_S = 1e-6
 LEAST_SEEN_S = 0.02
@@ -216,7 +216,7 @@ class PackedFile:
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
     def _read(self, on_block: Callable[[bytes], None]) -> Iterator[tuple[bytes, float]]:
-        """Yield each block, told, and what telling took, s."""
+        """Yield each block after ``on_block``, with the time that this took, s."""
         file_bytes, offset = self._status.st_size, self._first
         while offset < file_bytes:
             requested_bytes = min(self._block_bytes(), file_bytes - offset)
@@ -267,7 +267,7 @@ class PackedFile:
         return _PackedBlock(block, setting, len(plain) / len(packed), took_s)
 
     def _probe_raw_block(self, raw: Block) -> _PackedBlock:
-        """Return a block that goes as it is, a little from its middle packed to see whether it should."""
+        """Return an unpacked block, with a probe from its middle packed to see whether packing would pay."""
         trial = self.steering.trial if self._adapt else None
         if trial is None:
             return _PackedBlock(raw)

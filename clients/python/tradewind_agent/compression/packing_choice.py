@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
 
 ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 2, Direction.DOWNLOAD: 1}
-"""What each packed file costs beside its bytes: whether it is there already, and itself. Each connection costs one
+"""Round trips of each packed file: the query whether it is there, and the file itself. Each connection costs one
 more; they are kept, and one is open already."""
 
 
@@ -124,7 +124,7 @@ def choose_packing(
 def _add_trials(
     files: FileClass, looked: ClassProbe, options: CopyOptions, history: "History | None"
 ) -> tuple[FileClass, ClassProbe]:
-    """With what a sample that was taken here tells of the settings that may be the best; a server has tried them."""
+    """Add trials of the most promising settings on a local sample; a server has made its own."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
     stated_bps = _stated_bps(options)
@@ -152,7 +152,7 @@ def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client |
 
 
 class _AdvisingClient:
-    """A client that asks for advice on sorts of files with the recommendation, and keeps what it is told of them."""
+    """A client that requests advice on classes of files with the recommendation, and stores the advice."""
 
     def __init__(
         self, client: "Client | None", listing: Listing, sampled: Sequence[tuple[FileClass, ClassProbe]]
@@ -200,7 +200,7 @@ def _compute_capacity_bps(path: Path, connections: int) -> float:
 def _advise_locally(
     prepared: PreparedCopy, asking: _AdvisingClient, history: "History | None"
 ) -> Sequence[AdviceAnswer]:
-    """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
+    """Return advice without a service: by the packaged measurements and what the rules expect of the engine."""
     rate_bps = _get_expected_bps(prepared) or DEFAULT_LINE_BPS
     found = []
     for asked in asking.about(prepared.path):
@@ -234,7 +234,7 @@ def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOpti
 def _count_rationales(
     sampled: Sequence[tuple[FileClass, ClassProbe]], answers: Sequence[AdviceAnswer]
 ) -> Mapping[str, int]:
-    """Return why files go as they are, and how many for each reason."""
+    """Count the unpacked files by the reason."""
     files: Counter[str] = Counter()
     for (each, _), answer in zip(sampled, answers, strict=True):
         if answer.best.codec is None:

@@ -21,7 +21,7 @@ AUTO = "auto"
 RAW = "raw"
 LARGEST_SPEED = 1e15
 MAX_EXPECTATIONS = 12
-"""Expectations that a server is told of a download: others are not tried."""
+"""Largest number of expectations that a download sends to a server: other settings are not tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class PackingMode:
 
     @classmethod
     def raw(cls) -> Self:
-        """Return the blocks as they are: to compare."""
+        """Return the mode without packing, for comparisons."""
         return cls(None, is_raw=True)
 
     @property

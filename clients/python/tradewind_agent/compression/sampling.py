@@ -35,10 +35,10 @@ BEGINNING_BYTES = 128 * KIB
 """Of a file that was fetched, by which this end's speed of unpacking is judged."""
 
 LOOK_SHARE = 0.02
-"""Of the time that a file takes as it is, for which more of it is looked at than is tried."""
+"""Share of the time of the unpacked file that is spent on probing more of it than settings are tried on."""
 
 PIECE_BYTES, MOST_PIECES = 128 * KIB, 128
-"""Of what is looked at beside, and how many."""
+"""Size and largest number of additional probed pieces."""
 
 REPEATS = 2
 """The quicker of so many: other work of the machine only ever slows."""
@@ -48,7 +48,7 @@ _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSample:
-    """What a few blocks tell of a file, and of the machine that has looked at them.
+    """Measurements of a few blocks of a file, and the class of the machine that took them.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class FileSample:
 
     @classmethod
     def parse(cls, text: str, file_bytes: int) -> "FileSample | None":
-        """One that the other end has told; ``None`` where that makes no sense."""
+        """Parse the sample of the other end; ``None`` where it is invalid."""
         try:
             machine, kind, *values = text.split(";")
             entropy, ratio, compress_bps, decompress_bps = map(float, values)
@@ -184,7 +184,7 @@ def measure_setting(
 
 
 def _compute_sums(plain: bytes) -> None:
-    """As `PackedFile` and `Unpacker` do with each block and the whole."""
+    """Compute the sums that `PackedFile` and `Unpacker` take of each block and of the file."""
     crc32(plain)
     sha256(plain)
 

@@ -24,7 +24,7 @@ class Compression:
         return self._calls.call("POST", "/v1/compression/advise", TypeAdapter(AdviceAnswer), body=request)
 
     def recommend(self, request: FullRecommendRequest) -> FullRecommendResponse:
-        """As `Client.recommend`, with advice on codecs where it is asked for."""
+        """As `Client.recommend`, with advice on codecs where it is requested."""
         return self._calls.call("POST", "/v1/recommend", TypeAdapter(FullRecommendResponse), body=request)
 
     def add_observations(self, observations: NewObservations) -> ObservationsReceipt:

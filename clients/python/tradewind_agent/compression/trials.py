@@ -46,14 +46,14 @@ def try_worthwhile_settings(
     history: "History | None" = None,
     clock_s: Clock = time.perf_counter,
 ) -> Mapping[CodecSetting, Speeds]:
-    """Return what the settings that may be the best for files alike make of a sample of them, where that is soon done.
+    """Try the most promising settings on a sample of similar files, within `TRIAL_SHARE` of their time.
 
     Parameters
     ----------
     total_bytes : of all these files. ``line_bps`` : what their path is thought to carry. ``codecs`` : of both ends.
     history : that tells which may be the best, in place of the packaged measurements.
     """
-    from tradewind.compression.prior import load_packaged_history  # noqa: PLC0415 -- for who needs it
+    from tradewind.compression.prior import load_packaged_history  # noqa: PLC0415 -- loaded when needed
 
     known = history or load_packaged_history()
     case = make_case(sample)

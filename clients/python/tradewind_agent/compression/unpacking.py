@@ -19,7 +19,7 @@ class Unpacker:
         self.unpack_s = 0.0
 
     def feed(self, data: bytes) -> Sequence[Block]:
-        """Return the blocks that are complete with ``data``, each to be given to `plain` in turn.
+        """Return the blocks that are complete with ``data``, each to be passed to `plain` in turn.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Unpacker:
 
     @property
     def note(self) -> str:
-        """Return what the sender tells of the file, once the stream is over."""
+        """Return the sender's note on the file, once the stream is finished."""
         return self._reader.note
 
     def end(self) -> str:

@@ -19,23 +19,23 @@ LINE_HEADER = "Tradewind-Line"
 """Rate of the path in bit/s, as far as the client knows it."""
 
 EXPECTED_HEADER = "Tradewind-Expected"
-"""What each codec is expected to make of a download, the one to begin with first; see `planning.told_expectations`."""
+"""Expected ratio and speeds of each codec for a download, the first one first; see `planning.format_expectations`."""
 
 AT_ONCE_HEADER = "Tradewind-At-Once"
 """Packed downloads of one client that share the path and this host's cores; the rate of the path is of all together."""
 
 PACKED_AT_ONCE = 4
-"""Downloads that a server packs at once unless it is told otherwise; others are sent as they are."""
+"""Default number of downloads that a server packs at once; others are sent unpacked."""
 
 FROM_HEADER = "Tradewind-From"
 """First plain byte wanted of a packed download; goes with If-Match."""
 
 SAMPLE_HEADER = "Tradewind-Sample"
-"""What a sample tells of a file that may be downloaded, see `tradewind_agent.compression.sampling.Sample.told`."""
+"""A sample of a file that may be downloaded, see `tradewind_agent.compression.sampling.FileSample.format`."""
 
 TRIED_HEADER = "Tradewind-Tried"
-"""What the settings that may be the best make of that sample, as `planning.told_speeds` has it, for who has told its
-codecs."""
+"""Trials of the most promising settings on that sample, as `planning.format_speeds` encodes them, for a client that
+lists its codecs."""
 
 SIZE_HEADER = "Tradewind-Size"
-"""Plain bytes of the whole file that a packed download is of."""
+"""Plain bytes of the full file of a packed download."""

@@ -1,11 +1,11 @@
-"""What an address says, as far as it can be understood; what is wrong with one its tool tells better."""
+"""Addresses, parsed as far as possible; the tool itself reports errors in them."""
 
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 
 class Address(NamedTuple):
-    """Parts of an address; ``host`` and ``port`` are ``None`` where it tells none, or makes no sense."""
+    """Parts of an address; ``host`` and ``port`` are ``None`` where it has none, or is invalid."""
 
     scheme: str
     host: str | None

@@ -1,4 +1,4 @@
-"""scp, sftp and rsync: measured, not tuned. They run as they are written; what they moved is compared with others."""
+"""scp, sftp and rsync: measured, not tuned. They run unchanged; their results are compared with other tools'."""
 
 import glob
 import re
@@ -39,7 +39,7 @@ _REMOTE = re.compile(r"(?:[^/:]*@)?(?:\[([^\]/]+)\]|([^/:\[]+))(::?)")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A tool that is run and metered as it is."""
+    """A tool that is run unchanged and metered."""
 
     name: str
     package: str
@@ -122,7 +122,7 @@ class BaselineRun:
         """Its process is of no use here."""
 
     def poll(self) -> None:
-        """It is not asked anything while it runs."""
+        """Do nothing: it is not queried while it runs."""
 
     def note_finished(self, code: int, /) -> int:
         self._code = code

@@ -1,4 +1,4 @@
-"""A tool's command line taken apart by what the tool's own help says of its options."""
+"""The parser of a tool's command line, by the options that the tool's own help lists."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class ParsedWords:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A program, what it is asked, and the environment it is asked in."""
+    """A program, its arguments and its environment."""
 
     program: str
     arguments: tuple[str, ...]

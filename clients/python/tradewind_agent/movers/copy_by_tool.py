@@ -1,6 +1,6 @@
-"""A copy done by someone else's tool: the same sources and destination, as that tool's command line.
+"""A copy by another tool: the same sources and destination, as that tool's command line.
 
-The files are listed by us, as for our own engine, and handed over as a list of each tool's own kind.
+The agent lists the files, as for its own engine, and hands them over as a list in the tool's format.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepa
 from tradewind_agent.service.client import Client
 
 MAX_SHOWN_OMISSIONS = 10
-"""Things left out that are named one by one."""
+"""Omissions that are named one by one."""
 
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
@@ -106,14 +106,14 @@ def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:
 
 
 def _require_listable(destination: Path, name: str) -> None:
-    """Lists of files have a name a line; aria2's options trim theirs. Servers choose names, and one could add a line.
+    """Refuse names that a list of files cannot hold: it has a name a line, and aria2 trims names.
 
     Raises
     ------
     InvalidValue
     """
-    told = (str(destination.parent), destination.name) if name == "aria2" else ()
-    if any(each < " " for each in str(destination)) or any(each != each.strip() for each in told):
+    trimmed = (str(destination.parent), destination.name) if name == "aria2" else ()
+    if any(each < " " for each in str(destination)) or any(each != each.strip() for each in trimmed):
         raise InvalidValue("--mover", f"{name} cannot be told of {str(destination)!r}; such names are for {MOVER}")
 
 
@@ -151,8 +151,8 @@ def _make_globus_line(installed: InstalledTool, places: Sequence[str], environme
         address = parse_address(place)
         scheme = address.scheme if "://" in place else "file"
         if scheme not in _BY_GLOBUS:
-            told = ", ".join(f"{each}://" for each in _BY_GLOBUS)
-            raise InvalidValue("--mover", f"globus-url-copy is driven between {told} and local paths; got {place}")
+            schemes = ", ".join(f"{each}://" for each in _BY_GLOBUS)
+            raise InvalidValue("--mover", f"globus-url-copy is driven between {schemes} and local paths; got {place}")
         if scheme != "file" and address.host is None:
             raise InvalidValue("--mover", f"globus-url-copy is told no host, or no possible port, by {place}")
     source, destination = (place if "://" in place else Path(place).absolute().as_uri() for place in places)

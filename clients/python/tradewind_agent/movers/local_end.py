@@ -1,4 +1,4 @@
-"""What a tool that does not tell has written here: files at the local end that changed since it was started."""
+"""Bytes written by a tool that does not report them: local files that changed since its start."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def _count_allocated_bytes(seen: os.stat_result) -> int:
 
 
 class LocalEnd:
-    """Files at and below a path; looks cost one stat a file."""
+    """Files at and below a path; each read costs one stat a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What every mover is to the agent: a tool that can be recognised, asked, started, watched and sometimes retuned."""
+"""The port of movers: a tool that can be recognised, queried, started, watched and sometimes retuned."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """``bytes_moved`` so far; ``files_left`` that are not over yet, ``None`` where the tool does not tell."""
+    """``bytes_moved`` so far; ``files_left`` not finished yet, ``None`` where the tool does not say."""
 
     bytes_moved: int
     files_left: int | None
@@ -55,7 +55,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool's own output says it has done."""
+    """The result that a tool's own output states."""
 
     bytes_moved: int
     files_done: int
@@ -64,10 +64,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What a run is to be set to.
+    """The settings of a run.
 
     ``parameters`` : the recommendation for all files together, with what the user set in its place.
-    ``fixed`` : of these what the user set; no retuning changes it.
+    ``fixed`` : those that the user set; retuning does not change them.
     ``expected_bps`` : predicted rate, where there is one.
     ``rate_bps`` : of the network, kept by the tool's own option where it has one.
     ``round_s`` : how long one run of the tool should take where the work is split so that settings can change between
@@ -116,7 +116,7 @@ class ToolRun(Protocol):
         """Return whether all is moved, or has failed, though the tool has not ended yet."""
 
     def poll(self) -> None:
-        """Look at what the tool says; called some times a second while it runs, and after it has ended."""
+        """Read the tool's output; called several times a second while it runs, and after its end."""
 
     def note_finished(self, code: int, /) -> int:
         """Return the last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
@@ -128,11 +128,11 @@ class ToolRun(Protocol):
         """Go on with other settings; false where nothing changes or the tool cannot."""
 
     def result(self) -> ToolResult | None:
-        """Return what came of it; ``None`` where the tool does not tell."""
+        """Return the result; ``None`` where the tool does not say."""
 
 
 class ToolTask(Protocol):
-    """What one command line asks of its tool."""
+    """The task of one command line."""
 
     @property
     def line(self) -> CommandLine: ...
@@ -175,10 +175,10 @@ class ToolTask(Protocol):
 
 
 class Mover(Protocol):
-    """A tool of other people.
+    """A transfer tool that the agent can wrap.
 
     ``name`` : as logs and the service know it; ``programs`` : names of its program, the packaged one first.
-    ``package`` : Debian's, for who lacks it; ``oldest`` : version from which its options are there.
+    ``package`` : Debian's package; ``oldest`` : version from which its options are there.
     ``is_tuned`` : whether it is set by recommendations, or only measured.
     """
 
@@ -202,7 +202,7 @@ class Mover(Protocol):
         """Return the arguments under which the program prints its version; none where it prints none."""
 
     def task(self, line: CommandLine) -> ToolTask:
-        """Return what a command line asks of the tool.
+        """Return the task of a command line.
 
         Raises
         ------

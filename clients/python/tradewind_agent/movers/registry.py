@@ -1,4 +1,4 @@
-"""Which tools there are, which one a command line is for, and whether it is installed and new enough."""
+"""The registry of tools: which one a command line runs, and whether it is installed and new enough."""
 
 import os
 import re
@@ -21,7 +21,7 @@ _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)")
 
 @dataclass(frozen=True, slots=True)
 class InstalledTool:
-    """A tool as it is on this host; ``version`` is ``None`` where it does not tell."""
+    """A tool as it is on this host; ``version`` is ``None`` where it prints none."""
 
     mover: Mover
     program: str

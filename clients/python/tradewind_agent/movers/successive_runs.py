@@ -32,11 +32,11 @@ _SAMPLES_PER_TICK = 5
 
 
 class SuccessiveRuns(ABC):
-    """What is left, what the tool is at, and when it is started anew; how it is told is each tool's own.
+    """The remaining files, the current part and its restarts; each tool adds its own command line.
 
     Parameters
     ----------
-    sizes_bytes : of the files, by position; none where the command line is run once as it is.
+    sizes_bytes : of the files, by position; none where the command line is run once, unchanged.
     default_concurrency : files at once of the tool by itself.
     """
 
@@ -67,7 +67,7 @@ class SuccessiveRuns(ABC):
         self._samples: deque[tuple[float, int]] = deque()
         self._changing = RLock()
 
-    # What each tool tells in its own way.
+    # Implemented by each tool.
 
     @abstractmethod
     def _moved(self) -> int:
@@ -196,7 +196,7 @@ class SuccessiveRuns(ABC):
         )
 
     def _rate_bps(self) -> float | None:
-        """Return what was moved a second over the last two ticks of this run; ``None`` before two looks at it."""
+        """Return the rate over the last two ticks of this run; ``None`` before two samples."""
         if len(self._samples) < 2:
             return None
         (from_s, from_bytes), (to_s, to_bytes) = self._samples[0], self._samples[-1]

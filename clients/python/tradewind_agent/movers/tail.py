@@ -1,10 +1,10 @@
-"""Reading on in a file that a tool writes, as far as it has got."""
+"""Incremental reads of a file that a tool is writing."""
 
 from pathlib import Path
 
 
 class Tail:
-    """New bytes of a file since the last look; a file that is not there yet is empty."""
+    """The new bytes of a file since the last read; a file that is not there yet is empty."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -23,7 +23,7 @@ class Tail:
 
 
 class LineTail:
-    """New complete lines of a file since the last look."""
+    """The new complete lines of a file since the last read."""
 
     def __init__(self, path: Path) -> None:
         self._tail = Tail(path)

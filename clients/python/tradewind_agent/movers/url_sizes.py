@@ -21,7 +21,7 @@ _PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ftp": 21, "gsiftp": 2811
 
 
 def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workload | None:
-    """Return what http(s) addresses hold; ``None`` where one is something else, or no server tells any size."""
+    """Return what http(s) addresses hold; ``None`` where one is something else, or no server states any size."""
     options = EngineOptions(
         proxies=Proxies.from_environment(environment),
         credentials=Credentials.from_netrc(Path(environment.get("NETRC") or Path.home() / ".netrc")),

@@ -1,6 +1,7 @@
-"""Receiver and origin of files over HTTP/1.1: what ``tradewind serve-files`` runs.
+"""The file server of ``tradewind serve-files``: downloads with ranges, folder indexes, uploads in resumable parts.
 
-Downloads with ranges and validators, folder indexes, and uploads that are whole or in resumable parts.
+Begin with `server`, then `connection` → `application` → `downloads` and `uploads`.
+Import what ``__all__`` names.
 """
 
 from tradewind_agent.serve.counters import Counters

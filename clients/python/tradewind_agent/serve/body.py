@@ -22,7 +22,7 @@ class RequestBody:
     ----------
     declared_bytes : Content-Length, or None when chunked.
     pause, resume : stop and continue reading from the socket.
-    invite : sends "100 Continue"; called once, on the first read, when the client asked for it.
+    invite : sends "100 Continue"; called once, on the first read, when the client expects it.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RequestBody:
 
     @property
     def awaits_invitation(self) -> bool:
-        """Return whether the client holds the body back until told to continue."""
+        """Return whether the client holds the body back until the server says "100 Continue"."""
         return self._invite is not None and self.received_bytes == 0 and not self.is_complete
 
     @property

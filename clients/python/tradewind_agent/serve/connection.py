@@ -110,7 +110,7 @@ class ServerConnection(asyncio.Protocol):
         self._is_eof = True
         self._cut_off_body("the client stopped sending")
         self._wake.set()
-        return self._options.tls is None  # over plain TCP what was asked can still be answered
+        return self._options.tls is None  # over plain TCP, requests already received can still be answered
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_gone = True

@@ -1,4 +1,4 @@
-"""Whose a host's energy is while several transfers are served: shared out by the bytes that each has moved.
+"""Shares of a host's energy while several transfers are served, by the bytes that each has moved.
 
 Shares are of an interval in which the same transfers are there from its begin to its end; a byte costs the same for all
 of them. Shorter intervals would tell no more: a large file goes out in pieces of megabytes.
@@ -34,7 +34,7 @@ class TransferAccount:
     moved_bytes : of bodies, sent and received; ``settled_bytes`` of them are in intervals shared out already.
     open_requests : being answered now.
     active_s : when a request last began or ended.
-    over : its report was asked for; another request would open it again.
+    is_over : its report was requested; another request opens it again.
     energy_j, base_s, cpu_s : its part. ``base_s`` is the time in which the host's base power was its own: half the time
         for one of two equal transfers.
     duration_s, host_j : how long it was there, and what the host took in that time.

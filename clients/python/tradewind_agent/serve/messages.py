@@ -27,7 +27,7 @@ class ReceivedRequest:
 
 @dataclass(slots=True)
 class FileSpan:
-    """``count`` bytes of an open file from ``offset`` on; whoever has the response closes it."""
+    """``count`` bytes of an open file from ``offset`` on; the owner of the response closes it."""
 
     descriptor: int
     offset: int
@@ -41,7 +41,7 @@ class FileSpan:
 
 @dataclass(slots=True)
 class PackedSpan:
-    """An open file, packed piece by piece as it is sent, so that nobody knows its length before.
+    """An open file, packed piece by piece as it is sent, so that its length is unknown in advance.
 
     ``on_close`` : called once, when nothing more is packed. ``sent_bytes`` : of the pieces that have gone.
     """
@@ -52,7 +52,7 @@ class PackedSpan:
     sent_bytes: int = 0
 
     def close(self) -> None:
-        """Waits for nothing: blocks that are being packed belong to threads that go on without it."""
+        """Close without waiting: threads that still pack blocks finish by themselves."""
         if self.descriptor >= 0:
             self.pieces.close()
             os.close(self.descriptor)

@@ -1,4 +1,4 @@
-"""What a served folder is started with: limits, TLS and who may do what."""
+"""Options of a server: limits, TLS and permissions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class ServerLimits:
     idle_timeout_s : between requests of a connection.
     stall_timeout_s : without any progress of a body in either direction.
     sync_every_bytes : of an upload in parts, between syncs to disk: what a crash of the machine may cost at most.
-    part_expiry_s : an unfinished upload untouched for so long may be swept away.
+    part_expiry_s : age of an untouched unfinished upload after which it may be removed.
     """
 
     max_connections: int = 1024
@@ -53,7 +53,7 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One answered request, as an access log tells it."""
+    """One answered request, as an access log has it."""
 
     peer: str
     method: str
@@ -76,10 +76,10 @@ class ServeOptions:
     root : folder that is served; nothing outside it is ever read or written.
     port : 0 takes a free one.
     writable : whether PUT is allowed.
-    bearer_token : asked of every request when given.
+    bearer_token : required of every request when set.
     sendfile : let the kernel copy large bodies (plain TCP only); off only to compare.
     grace_s : how long a stop waits for requests under way.
-    observer : told of every answered request.
+    observer : called with every answered request.
     meter : of this host's energy, which transfers that name themselves can ask for; None meters nothing.
     congestion_control : that its connections send by; None leaves the system's. See `Server.refusal`.
     """

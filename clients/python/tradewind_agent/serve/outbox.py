@@ -98,7 +98,7 @@ class Outbox:
             await self._send_by_copy(span)
 
     async def send_pieces(self, span: PackedSpan) -> None:
-        """Send pieces in chunks as they are made, after what is held; how long each waits here is what the path takes.
+        """Send pieces as chunks while they are packed, after held data; the wait for each is the time of the path.
 
         Raises
         ------

@@ -12,10 +12,10 @@ _CONTENT_RANGE = re.compile(r"bytes\s+([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19})"
 
 
 def parse_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
-    """Return the first and last byte asked for, or None for the whole file.
+    """Return the first and last requested byte, or None for the full file.
 
     A field that is malformed, in another unit, or that asks for several ranges is ignored, as RFC 9110 (14.2) permits:
-    movers ask one range a request, and the whole file is a correct answer to anyone else, without multipart framing.
+    movers request one range at a time, and the full file is a correct answer to any other client.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _make_tls_context(files: TlsFiles) -> ssl.SSLContext:
 
 
 def _read_boot_id() -> str:
-    """Return the names the time since this machine was started; empty where the kernel does not tell."""
+    """Return the id of the current boot; empty where the kernel has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -183,7 +183,7 @@ def serve_forever(
     on_counters: Callable[[Counters], None] | None = None,
     counters_interval_s: float = 1.0,
 ) -> Counters:
-    """Serve until SIGINT or SIGTERM, stop gracefully, and tell what was done.
+    """Serve until SIGINT or SIGTERM, stop gracefully, and return the counters.
 
     Parameters
     ----------

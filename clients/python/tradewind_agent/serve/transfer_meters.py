@@ -1,4 +1,4 @@
-"""Energy of this host by transfer: metered while any that names itself is live, shared out, kept for a while."""
+"""Energy of this host by transfer: metered while a transfer with an id is live, shared out, and stored for a while."""
 
 import asyncio
 import contextlib
@@ -13,16 +13,16 @@ from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMete
 from tradewind_agent.session.transfer_naming import parse_transfer_id
 
 MAX_TRANSFERS = 256
-"""Accounts kept at once; a further transfer takes the place of the one that was silent for longest."""
+"""Accounts stored at once; a further transfer replaces the one that was silent for longest."""
 
 ACCOUNT_LIFETIME_S = 600.0
-"""An account is kept for so long after its last request."""
+"""Lifetime of an account after its last request."""
 
 LIVENESS_S = 5.0
-"""A transfer without a request for so long is not metered on until its next one."""
+"""A transfer without a request for this time is not metered until its next one."""
 
 LEAST_INTERVAL_S = 0.1
-"""Between two samples, which cost milliseconds of CPU time: whoever sends ever new ids must not cause more."""
+"""Least time between two samples, which cost milliseconds of CPU time, however many new ids clients send."""
 
 
 class TransferMeters:
@@ -140,7 +140,7 @@ class TransferMeters:
         return account
 
     def _forget(self) -> None:
-        """Drop accounts that nobody asks for any more; where all places are taken, the one silent for longest."""
+        """Drop expired accounts; where all places are taken, also the one that was silent for longest."""
         silent = sorted((each.active_s, name) for name, each in self._accounts.items() if not each.open_requests)
         oldest_s = self._clock() - ACCOUNT_LIFETIME_S
         stale = sum(active_s < oldest_s for active_s, _ in silent)
@@ -192,7 +192,7 @@ class TransferMeters:
         self._wake_waiters()
 
     def _update_sharers(self, *, cut: bool) -> None:
-        """Share out the interval where it ends here, because it is asked for or others share what comes."""
+        """Share out the interval if it ends now: a report was requested, or the set of sharers changes."""
         live = self._list_live()
         if cut or live != self._sharers:
             sharers = [each for each in self._sharers if not each.is_over]
@@ -206,7 +206,7 @@ class TransferMeters:
         return counters, self._host.choice.meter.energy_j(counters)
 
     def _wake_waiters(self) -> None:
-        """Wake whoever waits for a sample."""
+        """Wake the reports that wait for a sample."""
         self._sampled.set()
         self._sampled.clear()
 

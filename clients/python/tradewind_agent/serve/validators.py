@@ -17,7 +17,7 @@ def make_etag(status: os.stat_result) -> str:
 
 
 def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -> HTTPStatus | None:
-    """412 or 304 where a precondition asks for it, in the order of RFC 9110, 13.2.2; None to go on (GET and HEAD)."""
+    """Return 412 or 304 where a precondition fails, in the order of RFC 9110, 13.2.2; else None (GET and HEAD)."""
     if (wanted := headers.get("if-match")) is not None:
         if not _has_match(wanted, etag, weak=False):
             return HTTPStatus.PRECONDITION_FAILED

@@ -1,4 +1,4 @@
-"""One blocking request at a time, as packing threads make them: TLS, proxies and logins as the engine has them."""
+"""Blocking requests of packing threads, with the engine's TLS, proxies and logins."""
 
 from contextlib import closing
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
 from tradewind_agent.system_errors import explain_os_error
 
 CONNECTION_ERRORS = (OSError, HTTPException)
-"""What a connection raises that broke."""
+"""Errors of a broken connection."""
 
 _MOST_REASON_BYTES = 2000
 _MOST_FORGOTTEN_BYTES = 64 * KIB
@@ -129,7 +129,7 @@ def make_refusal(answer: HTTPResponse) -> FileFault:
     try:
         text = answer.read(_MOST_REASON_BYTES)
     except CONNECTION_ERRORS:
-        text = b""  # its status tells enough
+        text = b""  # its status says enough
     try:
         detail = f": {json.loads(text)['detail']}"
     except (ValueError, LookupError, TypeError):

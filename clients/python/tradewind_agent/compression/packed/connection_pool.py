@@ -1,4 +1,4 @@
-"""Connections that are kept for the next request: a look at a file and many small files pay one handshake."""
+"""A pool of idle connections: a probe of a file and many small files pay for one handshake."""
 
 import selectors
 import time
@@ -15,14 +15,14 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault
 
 MAX_IDLE_S = 4.0
-"""Idle for longer, a connection is likely to be closed soon: Apache's default is 5 s."""
+"""Longest idle time: later the server is likely to close the connection (Apache's default is 5 s)."""
 
 
 class BorrowedConnection:
     """A connection in use, which is closed afterwards unless its last answer is `released`.
 
-    What is asked first is asked once more on a new one where a kept one turns out to be closed; so it has to be
-    something that may be asked twice.
+    The first request is repeated on a new connection where a reused one turns out to be closed, so it must be
+    repeatable.
     """
 
     def __init__(self, url: Url, options: EngineOptions, idle: HTTPConnection | None) -> None:
@@ -49,7 +49,7 @@ class BorrowedConnection:
         return send_request(self.connection, method, self._url, headers, self.options)
 
     def request_and_discard(self, method: str, headers: dict[str, str]) -> HTTPResponse:
-        """Return the same, its body read and forgotten, so that more may be asked.
+        """Send a request and return the answer, with its body read, so that the connection is free again.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class BorrowedConnection:
         return discard_body(self.send_request(method, headers), method)
 
     def release(self, answer: HTTPResponse) -> None:
-        """There is nothing more to come of what was asked for last, unless some of it was not read."""
+        """Mark the connection as free if ``answer`` is read completely."""
         is_read = answer.isclosed() or answer.length == 0
         self.is_free = is_read and not answer.will_close and answer.status >= HTTPStatus.OK
 
@@ -71,7 +71,7 @@ class _IdleConnection(NamedTuple):
 
 
 class ConnectionPool:
-    """Those of one copy, for threads that take turns."""
+    """The connections of one copy, shared by threads."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
@@ -101,7 +101,7 @@ class ConnectionPool:
                 used.connection.close()
 
     def close(self) -> None:
-        """Those that nobody uses."""
+        """Close the idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for each in idle:
@@ -123,7 +123,7 @@ class ConnectionPool:
 
 
 def _is_closed(connection: HTTPConnection) -> bool:
-    """By the other end, or out of step: nothing is due on a connection that was asked for nothing."""
+    """Return whether the other end has closed it, or sent bytes without a request."""
     if connection.sock is None:
         return True
     with selectors.DefaultSelector() as selector:

@@ -41,22 +41,22 @@ from tradewind_agent.errors import FileFault, FolderFound, MalformedResponse, St
 
 READ_BYTES = 256 * 1024
 _NOTED_EVERY_BYTES = 64 * 1024 * 1024
-"""What a crash costs at most: so much is synced and noted at a time."""
+"""Bytes between two checkpoints: what a crash costs at most."""
 
 _OK, _PARTIAL, _CHANGED = 200, 206, 412
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class _StoredEncoded(MalformedResponse):
-    """What a server's own coding holds is not the file as it is stored."""
+    """An answer in a web coding that does not hold the stored file."""
 
 
 class PackedDownload:
-    """One file; `run` may be called again after a fault, and goes on behind what has come.
+    """The download of one file; after a fault `run` may be called again, and resumes.
 
     Attributes
     ----------
-    begun_anew : how often what had come was of no use, since the file had changed or was damaged.
+    restart_count : how often received bytes were discarded, because the file had changed or was damaged.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class PackedDownload:
             self._close_part()
 
     def _run(self, *, by_range: bool = False) -> PackedOutcome:
-        """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
+        """Fetch the file; ``by_range`` requests the unpacked rest, which another server would send in full."""
         with (
             self._connections.to(self._url, self._options) as used,
             closing(used.send_request("GET", self._headers(by_range=by_range))) as answer,
@@ -180,7 +180,7 @@ class PackedDownload:
             raise make_refusal(answer)
 
     def _sends_full_file(self, answer: HTTPResponse) -> bool:
-        """Return whether all of a begun file comes as it is, of a server that has ranges.
+        """Return whether a server with ranges sends all of a partly received file, unpacked.
 
         It may have no turn to pack.
         """
@@ -188,7 +188,7 @@ class PackedDownload:
         return has_started and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
 
     def _etag_of_rest(self, answer: HTTPResponse) -> str | None:
-        """Return what names the version of a file that comes as it is, where its rest can be asked for."""
+        """Return the ETag of an unpacked file whose rest can be requested by range."""
         has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
         is_strong = self._identity.validator == self._identity.etag
         return self._identity.etag if has_ranges and is_strong else None
@@ -210,7 +210,7 @@ class PackedDownload:
             raise self._get_mismatch_error(answer)(str(damage)) from damage
 
     def _require_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pieces, which end where the file does: what goes on is not written."""
+        """Yield the pieces; raise where they are longer or shorter than the file."""
         size_bytes = self._identity.size_bytes
         for plain in pieces:
             if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
@@ -232,12 +232,12 @@ class PackedDownload:
         return RangeSet([(0, self._plain_bytes - 1)])
 
     def _close_part(self) -> None:
-        """Close the part; whole blocks of a version that can be named are kept for the next try, or the next run."""
+        """Close the part; complete blocks of a version with an ETag are kept for the next try or run."""
         keep = self._received() if self._etag is not None else RangeSet()
         self._part.close_for_resume(self._identity, keep)
 
     def discard(self) -> None:
-        """Forget what has come."""
+        """Discard the received bytes."""
         self._part.discard()
         received_bytes = self._received_bytes
         self._plain_bytes, self._checkpointed_bytes, self._etag = 0, 0, None
@@ -248,7 +248,7 @@ class PackedDownload:
             self._moved(-received_bytes)
 
     def _handle_break(self, fault: FileFault) -> FileFault:
-        """Only what is of a version that can be named can be gone on with."""
+        """Return the fault; received bytes without an ETag are discarded, because they cannot be resumed."""
         if self._etag is None:
             self.discard()
         return fault

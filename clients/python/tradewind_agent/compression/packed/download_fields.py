@@ -1,4 +1,4 @@
-"""What a download tells in its request: the codecs of this host, what is known of the path and of the file."""
+"""Header fields of a packed download: codecs of this host, and what is known of the path and the file."""
 
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.options import PackingOptions
@@ -37,5 +37,5 @@ def make_packed_rest_fields(first: int, etag: str) -> dict[str, str]:
 
 
 def make_rest_fields(first: int, etag: str) -> dict[str, str]:
-    """Of a request for the rest of a file as it is; all of it comes where it is another version."""
+    """Return the fields of a request for the unpacked rest; another version is sent in full."""
     return {"Accept-Encoding": IDENTITY, "Range": f"bytes={first}-", "If-Range": etag}

@@ -1,4 +1,4 @@
-"""Files at once of a packed copy: as many as are wanted, and fewer where the server refuses some of them."""
+"""Simultaneous files of a packed copy: the requested number, and fewer where the server refuses some."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,31 +10,31 @@ from tradewind_agent.engine.origin.limits import AMBIGUOUS_STATUSES, LOAD_STATUS
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
 
 _LOOK_S = 0.2
-"""How often a file that waits looks whether the copy is over."""
+"""Interval in which a waiting file checks whether the copy is over."""
 
 
 @dataclass(slots=True)
 class FileSlot:
-    """One file's turn; ``is_alone`` while no other file has had one since it began."""
+    """One file's slot; ``is_alone`` while no other file has had one since it was acquired."""
 
     step: int
     is_alone: bool
 
 
 def may_be_load(fault: FileFault) -> bool:
-    """Return whether a server may refuse in this way because it has too much to do."""
+    """Return whether this refusal may mean an overloaded server."""
     if isinstance(fault, ConnectionFault):
         return fault.before_answer
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
 
 
 class FileSlots:
-    """Turns of the files of one copy, for threads.
+    """Slots for the files of one copy, shared by threads.
 
     Parameters
     ----------
     most : files at once.
-    is_over : set when no file needs a turn any more.
+    is_over : set when no file needs a slot any more.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class FileSlots:
 
     @contextmanager
     def acquire(self, *, alone: bool) -> Iterator[FileSlot]:
-        """Wait for a turn; with ``alone`` until all others have ended theirs, and keep others from beginning."""
+        """Wait for a slot; with ``alone`` until all others are free, and keep them free meanwhile."""
         with self._changed:
             if alone:
                 self._wait_until(lambda: not self._is_exclusive)
@@ -97,7 +97,7 @@ class FileSlots:
 
 
 class TryCounter:
-    """How often one file may still be tried.
+    """A counter of the tries of one file.
 
     A refusal while others are served does not count. A refusal that may mean the file (403, 421) is tried once more
     while nothing else is requested; then it counts as what it says.
@@ -125,7 +125,7 @@ class TryCounter:
         return fault.retryable and self.failed < self._most
 
     def note_served(self, slot: FileSlot) -> None:
-        """The file is done; one that was refused beside others shows that the server permits fewer."""
+        """Note that the file is done; if it was refused among others, the server permits fewer."""
         self._slots.note_served()
         if self.needs_to_be_alone:
             self._slots.step_down(slot, None)

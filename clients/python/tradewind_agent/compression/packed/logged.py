@@ -1,4 +1,4 @@
-"""A packed copy as any other: its path and energy measured, logged, and told in one line."""
+"""A packed copy as any other copy: path and energy measured, logged, and reported in one line."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ OnMoved = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedCopyOutcome:
-    """The outcome of a packed copy: what every copy tells, and what packing came to."""
+    """The outcome of a packed copy: the report of every copy, and that of packing."""
 
     copy: CopyReport
     packed: PackedReport

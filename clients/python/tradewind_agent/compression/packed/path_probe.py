@@ -65,7 +65,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
 
 
 def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
-    """Return the way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
+    """Measure the path from a server that supports ranges, by fetching beginnings of the file at ``url``.
 
     Raises
     ------
@@ -82,7 +82,9 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
         return TimedTransfer(size, took_s)
 
     def sizes(http: httpx.Client) -> tuple[int, ...]:
-        with http.stream("GET", url, headers={"Range": "bytes=0-0"}) as answer:  # of others, the whole file would come
+        with http.stream(
+            "GET", url, headers={"Range": "bytes=0-0"}
+        ) as answer:  # a server without ranges would send the full file
             told = answer.headers.get("content-range", "").rpartition("/")[2]
         if answer.status_code == _NOT_FOUND:
             raise CopyFailed(f"{url} is not there (404); name a file of the server, or {_INSTEAD}")

@@ -1,4 +1,4 @@
-"""What came of a packed copy: files, bytes before and after packing, and what they were packed with."""
+"""The result of a packed copy: files, bytes before and after packing, and codecs."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -48,11 +48,11 @@ class PackedReport:
 
     @property
     def codec(self) -> str | None:
-        """Return what most bytes were packed with, as records tell it; ``None`` where nobody has told."""
+        """Return the codec of most bytes, as records state it; ``None`` where it is unknown."""
         return _format_setting(max(self.used, key=lambda each: self.used[each])) if self.used else None
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the user should know beside the figures."""
+        """Return notes for the user in addition to the metrics."""
         permitted_files = (
             () if self.permitted_files is None else (f"the server permits {self.permitted_files} packed at once",)
         )
@@ -61,7 +61,7 @@ class PackedReport:
         files, first = format_count(len(self.restarted_files), "file"), self.restarted_files[0]
         return (
             *permitted_files,
-            f"{files} changed on the way or came damaged, and began anew, first {first}: its time counts in the rate",
+            f"{files} changed on the way or came damaged, and were restarted, first {first}: the time counts",
         )
 
     def line(self) -> str:

@@ -1,4 +1,4 @@
-"""Copies whose files are packed on their way, beside the engine: a file a connection at a time, a few at once."""
+"""Copies whose files are packed in transit, outside the engine: one file a connection at a time, a few at once."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -172,7 +172,7 @@ class PackedCopy:
         self._report_progress()
 
     def _keep_observation(self, job: Job, outcome: PackedOutcome) -> None:
-        """What tells of codecs, as far as it is little to hold."""
+        """Store an outcome that says something about codecs, while that takes little memory."""
         if outcome.has_observations and self._held_bytes + outcome.held_bytes <= MOST_HELD_BYTES:
             self._held_bytes += outcome.held_bytes
             self._observed.append((job, outcome))

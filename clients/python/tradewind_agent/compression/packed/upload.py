@@ -1,4 +1,4 @@
-"""Upload of one file as a packed stream, whole: its end proves all of it, and so no part of another try is kept."""
+"""Upload of one file as one packed stream: only its end proves it, so no part of a failed try is kept."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from tradewind_agent.system_errors import explain_os_error
 
 _STORED = frozenset({200, 201, 204})
 _MOST_TOLD_BYTES = 4096
-"""Of an answer that says that a file is there, which are read so that the connection can be used again."""
+"""Bytes of a confirming answer that are read so that the connection can be used again."""
 
 
 def upload_packed(
@@ -36,7 +36,7 @@ def upload_packed(
     connections: ConnectionPool,
     moved: Callable[[int], None],
 ) -> PackedOutcome:
-    """Send a file; ``moved`` is told of plain bytes.
+    """Send a file; ``moved`` is called with plain bytes.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _send(
 
 
 def _send_empty(used: BorrowedConnection) -> PackedOutcome:
-    """Return a file of no bytes, of which there is nothing to pack."""
+    """Send an empty file, unpacked."""
     _check_stored(used.send_request("PUT", {"Content-Length": "0"}), used)
     return PackedOutcome()
 

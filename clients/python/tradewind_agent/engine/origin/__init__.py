@@ -1,0 +1,5 @@
+"""What the engine learns about servers: connection limits, pipelining and range support.
+
+Begin with `limits`, then `pipelining` and `traits`.
+Import from the modules: the package itself exports nothing.
+"""

@@ -1,4 +1,4 @@
-"""What an aria2c command line asks for: its addresses, and the configuration that our RPC settings join."""
+"""An aria2c command line: its addresses, and the configuration that our RPC settings are added to."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -39,7 +39,7 @@ from tradewind_agent.movers.url_sizes import find_ends, measure_urls
 _DEFAULT_FILES = 5
 _DEFAULT_SPLIT, _DEFAULT_PER_SERVER = 5, 1
 _WORTH_RESTARTING_BYTES = 8 << 20
-"""aria2 begins a running download anew, from where it is, to change its streams: not for the last few megabytes."""
+"""Least remaining bytes for a change of streams, for which aria2 restarts and resumes the download."""
 
 _STREAMS = ("split", "max-connection-per-server")
 
@@ -106,7 +106,7 @@ class Aria2Task:
 
 
 class _FinishedDownload(NamedTuple):
-    """A download that is over, as aria2 tells of it."""
+    """A finished download, as aria2 reports it."""
 
     status: str
     moved_bytes: int
@@ -167,7 +167,9 @@ class Aria2Run:
             if "save-session" not in task.settled.options:
                 words.append(f"--save-session={self._session}")
             ours = ["enable-rpc=true", "rpc-listen-all=false", f"rpc-listen-port={port}", f"rpc-secret={secret}"]
-            if "stop-with-process" not in task.settled.options:  # nobody else would end it, were we killed
+            if (
+                "stop-with-process" not in task.settled.options
+            ):  # no other process would end it if the agent were killed
                 ours.append(f"stop-with-process={os.getpid()}")
             path = self._scratch / "aria2.conf"
             path.touch(mode=0o600)
@@ -181,7 +183,7 @@ class Aria2Run:
     def poll(self) -> None:
         if self._rpc is None:
             return
-        with suppress(LookupError, TypeError, ValueError):  # an answer that makes no sense tells nothing
+        with suppress(LookupError, TypeError, ValueError):  # an invalid answer is ignored
             self._look(self._rpc)
 
     def _look(self, rpc: Aria2Rpc) -> None:

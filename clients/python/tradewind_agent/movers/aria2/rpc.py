@@ -27,10 +27,12 @@ class Aria2Rpc:
         found: list[Any] = []
         for first in range(0, len(calls), _PAGE):
             page = calls[first : first + _PAGE]
-            asked = [{"methodName": f"aria2.{method}", "params": [f"token:{self._secret}", *each]} for each in page]
-            answers = self._call("system.multicall", [asked])
-            told = answers if isinstance(answers, list) and len(answers) == len(page) else [None] * len(page)
-            found += [each[0] if isinstance(each, list) and each else None for each in told]
+            calls_of_page = [
+                {"methodName": f"aria2.{method}", "params": [f"token:{self._secret}", *each]} for each in page
+            ]
+            answers = self._call("system.multicall", [calls_of_page])
+            results = answers if isinstance(answers, list) and len(answers) == len(page) else [None] * len(page)
+            found += [each[0] if isinstance(each, list) and each else None for each in results]
         return found
 
     def _call(self, method: str, params: Sequence[object]) -> Any:

@@ -1,4 +1,4 @@
-"""What a curl is told: by its command line, and by the configuration files that it reads itself (curl(1), --config)."""
+"""The options of a curl run: of its command line, and of the configuration files that it reads (curl(1), --config)."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def add_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -
 
     Parameters
     ----------
-    each : further words, for every request: ``--next`` begins one anew, with no options.
+    each : further words, for every request: ``--next`` starts a new one, without options.
     """
     words, taken, own = list[str](), 0, ""
     for word in read_curl_words(line, grammar):
@@ -80,7 +80,7 @@ def _read_file_words(path: Path, grammar: Grammar) -> Iterator[CommandWord]:
 
 
 def _to_word(line: str) -> str:
-    """Return a line as the one word that says the same on a command line."""
+    """Return a line as the equivalent word of a command line."""
     found = _LINE.match(line)
     if found is None:
         return ""

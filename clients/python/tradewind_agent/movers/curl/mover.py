@@ -1,4 +1,4 @@
-"""curl: files at once by flags; its own reports (``-w``) go to a file, with what else it says on standard error.
+"""curl: files at once by flags; its own reports (``-w``) go to a file, with its other output on standard error.
 
 A list of files is moved by successive runs, as curl has no way to change while it runs.
 """
@@ -188,7 +188,7 @@ class CurlRun(SuccessiveRuns):
     def next_command(self) -> Command | None:
         if not self._is_run_due:
             return None
-        task, said = self._task, self._scratch / f"said{self._start_count}"
+        task, stderr = self._task, self._scratch / f"stderr{self._start_count}"
         if self._start_count and "fail-early" in task.words.options and self._totals().files_failed:
             return None
         part = self._take_part()
@@ -198,11 +198,11 @@ class CurlRun(SuccessiveRuns):
         )
         if part:
             ours += ["--config", str(self._list(part))]
-        self._stderr, self._pending, self._reported = Tail(said), b"", {}
+        self._stderr, self._pending, self._reported = Tail(stderr), b"", {}
         self._failure = 0
         self._part_started_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
-        return Command(add_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
+        return Command(add_reports(line, task.grammar, rate).with_options(ours), errors_to=stderr)
 
     def poll(self) -> None:
         self._read()
@@ -317,7 +317,7 @@ class CurlRun(SuccessiveRuns):
 
 
 def _parse_user_concurrency(words: ParsedWords) -> int | None:
-    """Return what the user says of files at once.
+    """Return the simultaneous files that the user sets.
 
     Curl's own default is 50 (manual, --parallel-max), and 1 unless parallel.
     """

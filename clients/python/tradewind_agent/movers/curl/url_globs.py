@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
 MAX_ADDRESSES = 10_000
-"""A longer list is cut: it is for its sizes, of which a sample is asked anyway."""
+"""A longer list is cut: it serves to estimate sizes, from a sample."""
 
 _PART = re.compile(r"\{([^{}]*)\}|\[(\w+)-(\w+)(?::(\d+))?\]")
 
 
 def expand_globs(address: str) -> list[str]:
-    """Return the first addresses that a glob stands for; an address without one as it is."""
+    """Return the first addresses that a glob stands for; an address without one unchanged."""
     pieces: list[Sequence[str]] = []
     end = 0
     for match in _PART.finditer(address):

@@ -93,7 +93,7 @@ class GlobusTask:
 
     @property
     def listing(self) -> PairList:
-        """Return its files, asked for once."""
+        """Return its files; the tool lists them once."""
         if self._listing is None:
             self._listing = list_pairs(self.line, self.words)
         return self._listing
@@ -228,7 +228,7 @@ class GlobusRun(SuccessiveRuns):
         return sum(self._written())
 
     def _unfinished(self) -> Sequence[int]:
-        """By the sizes that files have here, and by the dump of a run that is over: an empty file tells nothing."""
+        """Return positions by the local sizes, and by the dump of a finished run: an empty file says nothing."""
         dumped = read_pairs(self._untransferred) if self._pid is None and self._untransferred.exists() else ()
         left = {pair.destination for pair in dumped}
         return [
@@ -265,10 +265,10 @@ def _count_lines(path: Path) -> int:
 
 def _count_reported_errors(path: Path) -> int:
     try:
-        told = _ERRORS.findall(path.read_text(errors="replace"))
+        counts = _ERRORS.findall(path.read_text(errors="replace"))
     except OSError:
         return 0
-    return int(told[-1]) if told else 0
+    return int(counts[-1]) if counts else 0
 
 
 def _read_url_pairs(listed: Path) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ _LISTING_S = 20.0
 _WHOLE_RUN_OPTIONS = (
     "df", "do", "sync", "t", "off", "len", "list", "SP", "src-pipe", "DP", "dst-pipe", "pipe", "stripe", "af",
 )  # fmt: skip
-"""Options under which a file is not simply moved whole, once, or that are about one run."""
+"""Options under which a file is not simply moved completely, once, or that concern a single run."""
 
 _LINE = re.compile(r'^(#?)\s*(?:"([^"]+)"|(\S+))\s+(?:"([^"]+)"|(\S+))(?:.*\bsize=(\d+))?')
 
@@ -52,7 +52,7 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 
 def list_pairs(line: CommandLine, words: ParsedWords) -> PairList:
-    """Return what the tool itself says that it would move; nothing is moved."""
+    """Return the list of files that the tool itself would move; nothing is moved."""
     if own := [name for name in _WHOLE_RUN_OPTIONS if name in words.options]:
         return PairList((), f"your own -{own[0]} holds for one run")
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:

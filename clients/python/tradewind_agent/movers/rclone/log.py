@@ -34,7 +34,7 @@ class RcloneLog:
         """Whether there were statistics at all."""
 
     def read(self) -> None:
-        """Take in what has been added; lines that are no messages of rclone go to the user as they are."""
+        """Read the new messages; lines that are no messages of rclone go to the user unchanged."""
         for line in self._tail.read():
             try:
                 self._take(message_of(line.decode("utf-8", "replace")))

@@ -166,7 +166,7 @@ class RcloneTask:
 
 
 class RcloneRun:
-    """rclone over the whole source, or over one part of its list after another."""
+    """A run of rclone over the entire source, or over one part of its list after another."""
 
     is_over = False
 
@@ -279,7 +279,7 @@ def _parse_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, 
 
 
 def _parse_user_parameters(settled: ParsedWords) -> Parameters:
-    """Return what the user says; no streams (0) is rclone's way to say one."""
+    """Return the parameters that the user sets; no streams (0) is rclone's way to say one."""
     streams = settled.count("multi-thread-streams")
     return set_by_user(
         (

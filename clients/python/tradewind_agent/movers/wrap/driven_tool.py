@@ -1,4 +1,4 @@
-"""A tool as the tuning loop sees it: something with a plan, that tells how far it is and takes another plan.
+"""A tool as the tuning loop sees it: it has a plan, reports its progress and accepts another plan.
 
 A tool has one setting and one queue for all files. What it has moved is dealt to the chunks by their bytes, as if files
 of all sizes got on alike.
@@ -20,7 +20,7 @@ from tradewind_agent.session.planning import find_chunk
 _UNKNOWN_PATH = PathSample(
     rtt_s=None, min_rtt_s=None, first_byte_s=None, min_first_byte_s=None, sent_bytes=0, retransmitted_bytes=0
 )
-"""The connections are the tool's, and nobody looks at them."""
+"""The connections are the tool's own, and are not watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Share:
 
 
 class DrivenTool:
-    """One run of a tool, before and after it has begun.
+    """One run of a tool, before and after its start.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class DrivenTool:
         return True
 
     def snapshot(self) -> Snapshot:
-        """Return how far it is, under the plan that is in force by now."""
+        """Return the progress, with the current plan."""
         self._adopt_plan()
         run = self._run
         progress = run.progress() if run is not None else ToolProgress(0, self._total.files)
@@ -98,7 +98,7 @@ class DrivenTool:
         )
 
     def _adopt_plan(self) -> None:
-        """A plan that waited for the tool's next run is in force once the tool says so."""
+        """Adopt a plan that waited for the tool's next run, once the tool runs with it."""
         if self._next is None or self._run is None:
             return
         new_parameters = combine_settings([each.parameters for each in self._next])

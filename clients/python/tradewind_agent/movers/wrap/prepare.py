@@ -1,4 +1,4 @@
-"""Before someone else's tool is run: recognise it, see what it moves, ask for parameters, set what the user has not."""
+"""Preparation of a wrapped tool: recognise it, list what it moves, request parameters, add flags."""
 
 import socket
 import tempfile
@@ -29,7 +29,7 @@ from tradewind_agent.session.planning import Plan, plan_set_by_hand
 from tradewind_agent.tuning.pace import TICK_S
 
 ROUND_S = 30.0
-"""One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
+"""One run of a tool that can only change between runs: some ticks long, so that a restart costs little."""
 
 _TWO_STREAMS = Parameters(parallelism=2)
 
@@ -39,9 +39,9 @@ ASSUMED_FILE_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapOptions:
-    """What beside a copy's options a wrapped tool is asked for.
+    """The options of a wrapped tool: those of a copy, and its own.
 
-    ``workload`` : sizes, where the caller knows them better than the tool's command line tells.
+    ``workload`` : sizes, where the caller knows them better than the command line.
     ``round_s`` : see ``RunSettings``.
     """
 
@@ -74,7 +74,7 @@ class PreparedWrap:
 
     @property
     def wanted(self) -> CopyOptions:
-        """Return what is asked of the transfer, see `_apply_user_flags`."""
+        """Return the options of the transfer, see `_apply_user_flags`."""
         return _apply_user_flags(self.options.copy, self.task)
 
     def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
@@ -177,7 +177,7 @@ def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions,
     notes: tuple[str, ...] = ()
     if installed.mover.is_tuned:
         if workload is None:
-            # A share is held by heartbeats that say how much is left, which nobody knows.
+            # Heartbeats that hold a share state the remaining bytes, which are unknown here.
             claims_none = "" if client is None else ", and no share of the path's caps is claimed"
             notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB{claims_none}",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)

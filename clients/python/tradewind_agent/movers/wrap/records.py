@@ -1,4 +1,4 @@
-"""The transfer record of a wrapped tool: one row for the whole."""
+"""The transfer record of a wrapped tool: one row for the entire run."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def make_records(
     parameters: Parameters,
     path: Path,
 ) -> tuple[TransferRecord, ...]:
-    """Return the row of a run; none where the tool does not tell what it moved, or was given nothing to do."""
+    """Return the row of a run; none where the tool does not say what it moved, or had nothing to do."""
     if result is None or (ran.code == 0 and not result.bytes_moved):
         return ()
     outcome = TransferOutcome(

@@ -1,4 +1,4 @@
-"""What a wrapped tool was set to and what it came to, in one line for people and as a document for programs."""
+"""The report of a wrapped tool: settings and result, as one line and as a JSON document."""
 
 import shlex
 from dataclasses import asdict, dataclass
@@ -22,11 +22,11 @@ from tradewind_agent.tuning.ticks import Tick
 class WrapReport:
     """The outcome of a wrapped tool.
 
-    ``result`` : what it says it has done; ``None`` where it does not tell, and then nothing is logged.
+    ``result`` : from the tool's own output; ``None`` where it says nothing, and then nothing is logged.
     ``current_parameters`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
     ``limits`` : of this host's resources, what held each or why nothing did.
     ``not_expressible`` : what of the recommendation it has no flag for; ``live`` : what can change while it runs.
-    ``restarts`` : interruptions of it, to go on with other settings.
+    ``restarts`` : interruptions of the tool, to continue with other settings.
     """
 
     mover: Mover
@@ -106,14 +106,14 @@ class WrapReport:
             return f"{self.duration_s:.1f} s; it does not tell what it moved"
         files = f"{result.files_done} {'file' if result.files_done == 1 else 'files'}"
         failed = f", {result.files_failed} failed" if result.files_failed else ""
-        told = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
+        line = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
         if self.plan.predicted is not None:
-            told += f", predicted {format_bps(self.plan.predicted.throughput_bps.mean)} ({self.plan.source})"
-        told += "".join(
+            line += f", predicted {format_bps(self.plan.predicted.throughput_bps.mean)} ({self.plan.source})"
+        line += "".join(
             f"; {format_joules(reading.total_j)} ({reading.method}, {reading.quality})" for reading in self.energy
         )
         energy_j = sum(reading.total_j for reading in self.energy) if self.energy else None
-        return told + format_efficiency(rate, energy_j, self.duration_s)
+        return line + format_efficiency(rate, energy_j, self.duration_s)
 
 
 def format_command(command: Command) -> str:

@@ -1,4 +1,4 @@
-"""Whether starting a tool anew with other settings pays, where it cannot change as it runs.
+"""Whether a restart of a tool with other settings pays, where it cannot change while it runs.
 
 gain_s = s · (1 − r / r')                    s : the time for which the new settings come earlier, at the old rate
 cost_s = a + w + 8 · b / r'                  r, r' : rates now and then, bit/s
@@ -34,7 +34,7 @@ class RestartCase:
     """What is weighed.
 
     ``now_bps``, ``then_bps`` : measured rate, and what is expected of the new settings.
-    ``remaining_bytes`` : of all files; ``boundary_bytes`` : until the tool ends by itself and can be started anew.
+    ``remaining_bytes`` : of all files; ``boundary_bytes`` : until the tool ends by itself and can be restarted.
     ``lost_bytes`` : fetched so far of unfinished files, to be fetched again.
     ``startup_s``, ``slow_start_s`` : until the tool moves bytes, and until new connections have their rate.
     ``since_s`` : how long the tool has run since it was last started; ``tick_s`` : one heartbeat interval.
@@ -103,7 +103,7 @@ class Restart:
     case: RestartCase
 
     def line(self) -> str:
-        """Return what people are told of it."""
+        """Return the restart as a line for the user."""
         again = f", {format_bytes(self.case.lost_bytes)} are fetched again" if self.case.lost_bytes else ""
         return (
             f"{self.elapsed_s:.0f} s: restarted with {_format_parameters(self.after)} "
@@ -127,7 +127,7 @@ class Restart:
 class Restarting:
     """What a run needs to weigh its restarts, and those that it has made.
 
-    ``expected_bps`` : of a setting for all files; ``say`` : tells the user one line.
+    ``expected_bps`` : of a setting for all files; ``say`` : shows the user one line.
     """
 
     expected_bps: Callable[[Parameters], float]

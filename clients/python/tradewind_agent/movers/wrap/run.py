@@ -1,4 +1,4 @@
-"""Run someone else's tool as it was prepared, tune it meanwhile where it has a way, and log what came of it."""
+"""Run a prepared tool, tune it meanwhile where it can change, and log the result."""
 
 import os
 import tempfile
@@ -42,12 +42,12 @@ def run_wrap(
     output_to: int | None = None,
     limiter: ResourceLimiter | None = None,
 ) -> WrapReport:
-    """Run the tool, tune it meanwhile where it has a way, and log what came of it.
+    """Run the tool, tune it meanwhile where it can change, and log the result.
 
     Parameters
     ----------
     client : of the service that tunes it; without one this host does.
-    say : told one line when the settings change.
+    say : called with one line when the settings change.
     on_tick, output_to : see ``run_tool``.
 
     Raises

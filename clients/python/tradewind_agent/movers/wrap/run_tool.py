@@ -19,7 +19,7 @@ from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.session.metering import HostMeter
 
 TICK_S = 0.25
-"""Between two looks at a tool's output: what an echo may lag behind."""
+"""Interval between two polls of a tool's output: the largest delay of its messages."""
 
 _SIGNALLED = 128
 """Exit codes above this are of programs that a signal has ended."""
@@ -29,7 +29,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """How a run went.
+    """The outcome of a run.
 
     ``code`` : the first exit code that is not 0; 128 + n for a tool that signal n killed.
     ``stopped_by`` : signal that the user sent, if any.
@@ -49,19 +49,19 @@ class ToolOutcome:
 
 
 class RunTuner(Protocol):
-    """What tunes a run: `tradewind_agent.tuning.loop.Tuning` on a tool."""
+    """The tuner of a run: `tradewind_agent.tuning.loop` on a tool. A protocol, so that tests run without a loop."""
 
     async def begin(self) -> None:
-        """Before the first byte; the settings to begin with are known afterwards."""
+        """Prepare before the first byte; the initial settings are known afterwards."""
 
     def note_started(self, run: ToolRun) -> None:
-        """The run starts now."""
+        """Note that the run starts now."""
 
     async def run(self, meter: MeterSession | None) -> None:
-        """Until cancelled."""
+        """Tune until cancelled."""
 
     def end(self, meter: MeterSession | None) -> None:
-        """The run is over."""
+        """Note that the run is finished."""
 
 
 def run_tool(
@@ -83,7 +83,7 @@ def run_tool(
     make : the run, when its settings are certain.
     meter : of this host, which is the ``host`` end; children are counted with it.
     loop : tunes it.
-    on_tick : called after each look at the tool, in a thread; may retune it.
+    on_tick : called after each poll of the tool, in a thread; may retune it.
     output_to : file descriptor in place of standard output, for the tool's.
     resources : limits of the tool's processes.
     connections : those of its processes, looked at meanwhile.
@@ -148,7 +148,7 @@ async def _run(
 
 
 class _Signals:
-    """Hands the user's signals on to the tool that runs now."""
+    """A forwarder of the user's signals to the running tool."""
 
     def __init__(self) -> None:
         self.process: asyncio.subprocess.Process | None = None

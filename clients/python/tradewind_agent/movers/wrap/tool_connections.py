@@ -18,7 +18,7 @@ from tradewind_agent.resources.processes import tree
 from tradewind_agent.system_errors import explain_os_error
 
 POLL_COST_SHARE = 0.02
-"""Looking may cost this share of a processor at most; on a host with very many connections looks become rarer."""
+"""Largest share of a processor that polling may cost; on a host with very many connections polls become rarer."""
 
 _SOCKET = "socket:["
 _PROXY_OPTIONS = ("proxy", "all-proxy", "http-proxy", "https-proxy", "socks5", "socks5-hostname", "preproxy")
@@ -68,7 +68,7 @@ class ToolConnections:
         if self._pid is None or started_s < self._due_s:
             return
         started_cpu_s = self._cpu_s()
-        with suppress(OSError):  # this look tells nothing
+        with suppress(OSError):  # this poll finds nothing
             inodes = frozenset(inode for pid in tree(self._pid) for inode in _list_sockets(pid))
             seen = [each for each in self._connections() if each.inode in inodes and each.local_port != self._own_port]
             with self._lock:
@@ -77,7 +77,7 @@ class ToolConnections:
         self._due_s = started_s + (self._cpu_s() - started_cpu_s) / POLL_COST_SHARE
 
     def sample(self) -> tuple[PathSample, int]:
-        """Return what was seen until the last look, and how many connections were open then."""
+        """Return the path sample of the last poll, and the number of connections open then."""
         with self._lock:
             infos = [each.info for each in self._known.values()]
             return self._sampler.sample(infos, (), receiving=self._receiving), len(infos)
@@ -87,14 +87,14 @@ class ToolConnections:
         for cookie in self._known.keys() - open_:
             self._sampler.add_closed(self._known.pop(cookie).info)
         for each in seen:
-            # One not seen before was opened since the last look.
+            # A connection not seen before was opened since the last poll.
             known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._polled_s)))
             known.loss.seen(each.info, at_s)
             known.info = replace(each.info, lost_bytes=known.loss.lost_bytes(each.info))
 
 
 def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnections | None:
-    """Return what will see the path of a task; ``None``, which is said, where the kernel does not tell of connections.
+    """Return a watch on a task's connections; ``None``, with a message, where the kernel does not list them.
 
     Connections to a proxy, or to order two others about, say nothing of the path.
     """
@@ -104,8 +104,8 @@ def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnect
     try:
         list_established_connections()
     except OSError as refusal:
-        told = explain_os_error(refusal).what if refusal.errno is not None else str(refusal)
-        say(f"the tool's connections cannot be watched, its throughput alone is: {told}")
+        reason = explain_os_error(refusal).what if refusal.errno is not None else str(refusal)
+        say(f"the tool's connections cannot be watched, its throughput alone is: {reason}")
         return None
     return ToolConnections(receiving=direction is Direction.DOWNLOAD)
 

@@ -1,4 +1,4 @@
-"""The agent's tuning loop on someone else's tool."""
+"""The agent's tuning loop on a wrapped tool."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from tradewind_agent.tuning.ticks import Tick
 
 @dataclass(frozen=True, slots=True)
 class TunedWork:
-    """What is tuned: the plan with its enquiry, the files, what was asked for, the path.
+    """The work to tune: the plan with its request, the files, the options and the path.
 
     ``connections`` : of the tool, where they can be looked at, and end at the other end of the path.
     """

@@ -1,4 +1,4 @@
-"""Limits on the process tree of a wrapped tool: held by the host or the tool's own option, else told as advice."""
+"""Limits on the process tree of a wrapped tool: enforced by the host or the tool's own option, else given as advice."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class ToolResources:
     ----------
     folders : that the tool reads or writes.
     not_applied : what is only recommended.
-    say : told a line for each limit, at the first start.
+    say : called with a line for each limit, at the first start.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ToolResources:
         self.leftovers: tuple[str, ...] = ()
 
     def must_wait(self) -> bool:
-        """Say what is held already; whether the tool is to wait for what this host is to hold."""
+        """Report limits of the tool itself; return whether the tool must wait for limits of the host."""
         if self._of_host.known():
             return True
         if self._host_verdicts is None:
@@ -57,14 +57,14 @@ class ToolResources:
         return (*(self._host_verdicts or ()), *self._other_verdicts)
 
     def current_parameters(self, files_at_once: int) -> Parameters:
-        """Return the resources in force as a record states them, with the rate that the user's own options set."""
+        """Return the current resource limits as a record states them, with the rate that the user's own options set."""
         held = Applied(self.verdicts).parameters
         rates = [held.nic_bps, find_user_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]
         return replace(held, nic_bps=min((rate for rate in rates if rate is not None), default=None))
 
     @contextmanager
     def limit_process(self, pid: int) -> Iterator[None]:
-        """Limit a process that has begun, and its descendants, until the end of the block."""
+        """Limit a started process and its descendants until the end of the block."""
         with self._limiter.apply(self._of_host, pid, folders=self._folders) as applied:
             if self._host_verdicts is None:
                 self._host_verdicts = (*applied.enforced, *applied.advice)

@@ -68,7 +68,7 @@ async def answer_download(
 async def _run_in_thread(make: Callable[[], _Result]) -> _Result:
     """Return what ``make`` returns.
 
-    The file stays open as long as it is read, and a turn that was taken is given back.
+    The file stays open as long as it is read, and an acquired slot is released.
     """
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:

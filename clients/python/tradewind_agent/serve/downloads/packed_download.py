@@ -1,4 +1,4 @@
-"""A file packed while it is sent: the client says with what, or lets the server sample the file and choose."""
+"""Files packed while they are sent: the client names the codec, or lets the server sample the file and choose."""
 
 import os
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tradewind_agent.compression.sampling import FileSample
 
 MIN_LINE_BPS, MAX_LINE_BPS = 1.0, 1e16
-"""Of a path that a client tells of, bit/s; others are a mistake."""
+"""Plausible rates of a path that a client may state, bit/s."""
 
 MAX_AT_ONCE = 1000
 """Downloads that a client may say it has at once."""
@@ -43,7 +43,7 @@ class _PackRequest:
 
 
 def wants_packing(request: ReceivedRequest, status: os.stat_result) -> bool:
-    """Return whether a download is asked for packed, and there is something to pack."""
+    """Return whether a packed download is requested of a file that is not empty."""
     return (
         request.method == "GET"
         and request.http_minor >= 1
@@ -56,7 +56,7 @@ def wants_packing(request: ReceivedRequest, status: os.stat_result) -> bool:
 def answer_packed(
     request: ReceivedRequest, descriptor: int, status: os.stat_result, headers: list[Header], slots: PackingSlots
 ) -> Response:
-    """Return the file as a packed stream; the response owns the descriptor, and the turn that was taken.
+    """Return the file as a packed stream; the response owns the descriptor, and the slot that was acquired.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _open_packed_file(
     try:
         mode = PackingMode.parse(request.pack)
         codecs, expected = common_codecs(request.codecs), parse_speeds(request.expected)
-        # Who knows what to expect has seen a sample already.
+        # A client that states expectations has seen a sample already.
         sample = sample_descriptor(descriptor, request.line_bps) if mode.is_adaptive and not expected else None
         if expected and not any(setting.codec in codecs for setting in expected):
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
@@ -149,17 +149,17 @@ def _open_packed_file(
 
 
 def wants_sample(request: ReceivedRequest, status: os.stat_result) -> bool:
-    """Return whether it is asked what packing a file would come to, before the file itself is."""
+    """Return whether the request asks for a sample of a file instead of the file."""
     return (
         request.method == "HEAD" and PACKED_CODING in request.headers.get("accept-encoding", "") and status.st_size > 0
     )
 
 
 def make_sample_fields(request: ReceivedRequest, descriptor: int, slots: PackingSlots) -> list[Header]:
-    """Return what a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
+    """Return the fields with a sample of the file and the codecs of this host; none while every packing slot is in use.
 
-    Who tells its own codecs is told what those that may be the best on its path make of the sample, unless others are
-    being tried.
+    A client that lists its codecs also gets trials of the most promising ones on its path, unless others are being
+    tried.
 
     Raises
     ------

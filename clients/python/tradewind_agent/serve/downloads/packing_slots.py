@@ -5,9 +5,9 @@ from threading import BoundedSemaphore, Lock
 
 
 class PackingSlots:
-    """``most`` downloads at once; one that finds no turn goes as it is, which costs this host next to nothing.
+    """``most`` simultaneous packed downloads; without a free slot a file is sent unpacked.
 
-    ``trials`` : held by who tries codecs on a sample.
+    ``trials`` : lock of the request that tries codecs on a sample.
     """
 
     def __init__(self, most: int) -> None:
@@ -17,7 +17,7 @@ class PackingSlots:
         self._pool: ThreadPoolExecutor | None = None
 
     def try_acquire(self) -> bool:
-        """Return whether there is a turn; then `release` follows."""
+        """Acquire a slot if one is free, and return whether; then `release` must follow."""
         return self._free is not None and self._free.acquire(blocking=False)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""SHA-256 sums of served files, for who wants to compare them (RFC 9530)."""
+"""SHA-256 sums of served files, for clients that compare them (RFC 9530)."""
 
 import os
 from base64 import b64encode

@@ -1,7 +1,7 @@
-"""The journal beside an unfinished upload: which bytes have been written, and which of them are safe on disk.
+"""The journal of an unfinished upload: the written ranges, and those of them that are safe on disk.
 
 Lines of text, appended: ``tradewind-parts 1 TOTAL BOOT INODE`` first, then ``w FIRST LAST`` for bytes handed to the
-kernel, ``s FIRST LAST`` for bytes that were synced, ``h HEX`` for the SHA-256 that the whole must have. Written bytes
+kernel, ``s FIRST LAST`` for bytes that were synced, ``h HEX`` for the SHA-256 of the full file. Written bytes
 survive the death of the server but not that of the machine: after another boot only synced ranges count. A journal
 speaks only of the part file whose inode it names, so that one left over by a crash is never believed about a new file.
 """
@@ -21,7 +21,7 @@ _REWRITE_FROM_LINES = 4096
 
 @dataclass(slots=True)
 class JournalState:
-    """What a journal tells.
+    """The state that a journal describes.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ def is_journal(name: str) -> bool:
 
 
 def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
-    """Return the state that a journal's text tells, or None when it is no journal of this part file.
+    """Return the state that a journal's text describes, or None when it is no journal of this part file.
 
     A last line without its end was cut off by a crash and does not count.
     """
@@ -90,7 +90,7 @@ class Journal:
         self._lines = 0
 
     def rewrite(self, synced: ByteRanges, written: ByteRanges, sha256: str | None) -> None:
-        """Write the journal anew: a crash in between costs ranges, never truth."""
+        """Rewrite the journal: a crash meanwhile loses ranges, but never claims bytes that are not there."""
         lines = [f"{_FORMAT} {self._total_bytes} {self._boot or '-'} {self._inode}"]
         lines += [f"s {first} {last}" for first, last in synced]
         lines += [f"w {first} {last}" for first, last in written]
@@ -102,7 +102,7 @@ class Journal:
 
     @property
     def is_long(self) -> bool:
-        """Return whether it is worth writing anew."""
+        """Return whether it is worth rewriting."""
         return self._lines >= _REWRITE_FROM_LINES
 
     def note_written(self, first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""How much more the served folder may hold: a quota of its own and the file system's free space."""
+"""The space of the served folder: its quota and the free space of the file system."""
 
 import os
 from http import HTTPStatus
@@ -13,7 +13,7 @@ LEAST_FILE_BYTES = 4 * KIB
 """What a file takes on disk, however little it holds: a block of the usual file systems."""
 
 OVERHEAD_BYTES = 64 * KIB
-"""What journals and the blocks of tiny files may take beside the quota, so that a file of its very size fits."""
+"""Space of journals and of the blocks of tiny files, in addition to the quota: a file of exactly its size fits."""
 
 
 class StorageQuota:
@@ -31,10 +31,10 @@ class StorageQuota:
         self._quota_bytes = quota_bytes
         self._used_bytes = 0
         self._overhead_bytes = 0
-        self._changing = Lock()  # journals are written beside the event loop
+        self._changing = Lock()  # journals are written outside the event loop
 
     def measure(self, root: Path) -> None:
-        """Count what the folder holds; walks the whole of it, but only when there is a quota."""
+        """Count what the folder holds; walks it only when there is a quota."""
         if self._quota_bytes is None:
             return
         for folder, _, names in os.walk(root):

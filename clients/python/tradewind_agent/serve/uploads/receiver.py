@@ -1,4 +1,4 @@
-"""PUT, and HEAD of an upload: files arrive whole or in parts, and never show half-way."""
+"""PUT, and HEAD of an upload: files arrive in one request or in parts, and never appear incomplete."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class Receiver:
         return await self._take_part(request, segments)
 
     async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        """Return which bytes of an upload are there, for a client that resumes; one that tells its codecs is told ours.
+        """Return the received ranges, for a client that resumes; a client that lists its codecs gets ours.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Receiver:
         _check_size(total_bytes, self._limits.max_file_bytes)
         if last - first + 1 != total_bytes:
             raise RequestRefused(
-                HTTPStatus.BAD_REQUEST, "what comes packed is a whole file: Content-Range must name all of it"
+                HTTPStatus.BAD_REQUEST, "a packed upload is a full file: Content-Range must name all of it"
             )
         async with self._target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
@@ -169,7 +169,7 @@ class Receiver:
                 await request.body.discard()
                 return _make_created_response(folder, name, segments, [[0, known.total_bytes - 1]])
             with self._uploads.open_upload(folder, name, upload_id, total_bytes) as upload:
-                assert upload is not None  # it was begun if need be
+                assert upload is not None  # it was started if necessary
                 if sha256 is not None:
                     upload.require_sha256(sha256)
                 await self._write_part(upload, request.body, first, last)

@@ -1,4 +1,4 @@
-"""A file sent in one request: written under a part name, and renamed once it is whole."""
+"""A file sent in one request: written under a part name, and renamed once it is complete."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""A file that is being received: bytes land in a part file beside its final place, and it appears there only whole."""
+"""A file that is being received: bytes go to a part file next to its final place, where only the full file appears."""
 
 import asyncio
 import fcntl
@@ -64,7 +64,7 @@ class UnfinishedFile:
         return self.is_finished or self.is_dropped or self.received.covers(self.total_bytes)
 
     def require_sha256(self, sha256: str) -> None:
-        """Demand a digest of the whole.
+        """Require a digest of the full file.
 
         Raises
         ------

@@ -57,7 +57,7 @@ class UploadStore:
     def open_upload(
         self, folder: int, name: str, upload_id: str, total_bytes: int | None
     ) -> Iterator[UnfinishedFile | None]:
-        """Return the upload, opened or begun, for the time of the block; None when unknown and ``total_bytes`` is None.
+        """Open or start the upload for the block; None when it is unknown and ``total_bytes`` is None.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class UploadStore:
             if total_bytes not in (None, opened.upload.total_bytes):
                 raise RequestRefused(
                     HTTPStatus.CONFLICT,
-                    f"this upload was begun with {format_count(opened.upload.total_bytes, 'byte')}, not {total_bytes}",
+                    f"this upload started with {format_count(opened.upload.total_bytes, 'byte')}, not {total_bytes}",
                 )
             yield opened.upload
         finally:
@@ -153,7 +153,7 @@ class UploadStore:
             self._close(other)
 
     def _close(self, key: Key) -> None:
-        """Close an upload; one that is neither finished nor dropped stays on disk, and goes on being counted."""
+        """Close an upload; one that is neither finished nor dropped stays on disk and is still counted."""
         upload = self._open.pop(key).upload
         upload.close()
         if upload.is_finished or upload.is_dropped:
