@@ -1,4 +1,4 @@
-"""Writes the alerts of infra/prometheus as the Prometheus operator takes them: ``python -m infra.prometheus_rule``.
+"""Write the alerts of infra/prometheus as the Prometheus operator takes them: ``python -m infra.prometheus_rule``.
 
 Kustomize can take a file as text only, and Prometheus' own file has no place for the name of a resource.
 """
@@ -19,14 +19,14 @@ spec:
 """
 
 
-def rendered() -> str:
-    """The same groups of rules as Prometheus reads from its file."""
+def render_rule() -> str:
+    """Return the same groups of rules as Prometheus reads from its file."""
     text = ALERTS.read_text(encoding="utf-8")
     return HEAD + indent(text[text.index("groups:") :], "  ")
 
 
 def main() -> int:
-    RULE.write_text(rendered(), encoding="utf-8")
+    RULE.write_text(render_rule(), encoding="utf-8")
     return 0
 
 

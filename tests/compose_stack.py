@@ -1,4 +1,4 @@
-"""The service as docker-compose.yml runs it, in a copy of the checkout, under a name and on ports of its own.
+"""Run the service as docker-compose.yml does, in a copy of the checkout, under a name and on ports of its own.
 
 ``tests/compose/__main__.py`` starts it for a run of tests, which find it by the variable ``TRADEWIND_STACK``.
 """
@@ -32,7 +32,7 @@ class ComposeStack:
 
     @classmethod
     def named(cls, folder: Path) -> "ComposeStack":
-        """A stack in a fresh copy of this checkout, without its secrets and data; nothing runs yet."""
+        """Return a stack in a new copy of this checkout, without its secrets and data; nothing runs yet."""
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -49,9 +49,9 @@ class ComposeStack:
 
     @classmethod
     def running(cls) -> "ComposeStack | None":
-        """The stack that this run of tests is about; None where it is about none."""
-        told = os.environ.get(VARIABLE)
-        return cls(**json.loads(told)) if told else None
+        """Return the stack that this run of tests is about; None where it is about none."""
+        stored = os.environ.get(VARIABLE)
+        return cls(**json.loads(stored)) if stored else None
 
     @property
     def address(self) -> str:
@@ -66,7 +66,7 @@ class ComposeStack:
         return json.dumps(asdict(self))
 
     def environment(self) -> Mapping[str, str]:
-        """Settings of this stack, on top of the caller's environment."""
+        """Return the settings of this stack, on top of the caller's environment."""
         return {
             "COMPOSE_PROJECT_NAME": self.project,
             "TRADEWIND_DOMAIN": "127.0.0.1",
@@ -90,10 +90,10 @@ class ComposeStack:
             check=check,
         )
 
-    def begun(self, *command: str) -> subprocess.Popen[str]:
+    def start(self, *command: str) -> subprocess.Popen[str]:
         """Start a program as ``run`` does, in a session of its own, as of a terminal that may send it signals."""
         return subprocess.Popen(
-            ["env", "--default-signal", *command],  # who started the tests may have had some ignored
+            ["env", "--default-signal", *command],  # the caller may have ignored some signals
             cwd=self.folder,
             env=os.environ | self.environment(),
             stdin=subprocess.DEVNULL,
@@ -104,11 +104,11 @@ class ComposeStack:
         )
 
     def compose(self, *words: str, check: bool = True, **more: str) -> str:
-        """What ``docker compose`` prints."""
+        """Return what ``docker compose`` prints."""
         return self.run("docker", "compose", *words, check=check, **more).stdout
 
     def containers(self, service: str) -> Sequence[str]:
-        """Ids of a service's containers that run."""
+        """Return the ids of a service's running containers."""
         return self.compose("ps", "--quiet", "--status", "running", service).split()
 
     def inspect(self, container: str, template: str) -> str:
@@ -118,16 +118,16 @@ class ComposeStack:
         return self.inspect(container, "{{if .State.Health}}{{.State.Health.Status}}{{end}}")
 
     def inside_address(self, service: str) -> str:
-        """Where this host reaches a service that nobody else does."""
+        """Return the address by which this host reaches a service that is closed to others."""
         (container,) = self.containers(service)
         return self.inspect(container, f'{{{{(index .NetworkSettings.Networks "{self.project}_inside").IPAddress}}}}')
 
     def new_key(self, *, tenant: str | None = None) -> str:
-        """A key of every scope of a new tenant."""
+        """Return a key of every scope of a new tenant."""
         whose = ("--tenant", tenant or f"tenant {uuid4()}", "--name", "this machine")
         return self.compose("exec", "-T", "api", "python", "-m", "services.prepare", "key", *whose).strip()
 
     def url_from_here(self, secret: str, service: str) -> str:
-        """A URL of ``secrets/``, with the address that a service has for this host."""
+        """Return a URL of ``secrets/``, with the address that a service has for this host."""
         url = (Path(self.folder) / "secrets" / secret).read_text().strip()
         return re.sub(rf"@{service}:", f"@{self.inside_address(service)}:", url)

@@ -1,4 +1,4 @@
-"""Rules for every test: where a change is judged (CI=true), nothing may be left out."""
+"""Rules for every test: in CI (CI=true), no test may be skipped."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 """A script's background job ignores Ctrl-C, and so would every process that is started from here."""
 
 collect_ignore = [] if "TRADEWIND_STACK" in os.environ else ["compose"]
-"""Containers are tested where they are asked for: ./run test --stack compose."""
+"""Containers are tested only by ./run test --stack compose."""
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
 
 def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip into a failure that tells the skip's reason; an expected failure stays what it is."""
+    """Turn a skip into a failure that names the skip's reason; leave an expected failure as it is."""
     if IN_CI and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
@@ -43,5 +43,5 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin long files first, so that no process is left with one of them when the others are done."""
+    """Start long files first, so that no process is left with one of them when the others are done."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -1,4 +1,4 @@
-"""Processes that end: seen, or made to as a crash of their machine would."""
+"""Processes that end: by themselves, or killed as by a crash of their machine."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,9 +9,9 @@ from tests.conditions import eventually
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Whether it has ended with all its threads, its parent having looked or not.
+    """Return whether a process has ended with all its threads, collected by its parent or not.
 
-    A main thread may be a zombie before the others of its process, which still hold its sockets.
+    A main thread may be a zombie before the other threads of its process, which still hold its sockets.
     """
     try:
         return not process.is_running() or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
@@ -20,7 +20,7 @@ def is_gone(process: psutil.Process) -> bool:
 
 
 def kill_outright(processes: Sequence[psutil.Process]) -> None:
-    """Kill all of them and wait; some may follow another into death before their turn."""
+    """Kill all of them and wait; some may end before their turn."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()

@@ -27,7 +27,10 @@ class ReceivedSpan:
 
 @dataclass
 class Receiver:
-    """``bodies`` : as they came; ``spans`` : what they say."""
+    """The received traces.
+
+    ``bodies`` : the request bodies; ``spans`` : the spans in them.
+    """
 
     address: str = ""
     bodies: list[bytes] = field(default_factory=list)
@@ -36,9 +39,9 @@ class Receiver:
     def take(self, body: bytes) -> None:
         self.bodies.append(body)
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            service = {each.key: _text(each.value) for each in resource.resource.attributes}["service.name"]
+            service = {each.key: _read_text(each.value) for each in resource.resource.attributes}["service.name"]
             for scope in resource.scope_spans:
-                self.spans += [_span(service, each) for each in scope.spans]
+                self.spans += [_read_span(service, each) for each in scope.spans]
 
     def named(self, name: str) -> list[ReceivedSpan]:
         return [span for span in self.spans if span.name == name]
@@ -46,7 +49,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver in a thread."""
+    """Run a receiver in a thread."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -62,7 +65,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the test tells what came."""
+            """Print nothing: the test reports what came."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver.address = f"http://127.0.0.1:{server.server_port}"
@@ -75,7 +78,7 @@ def receiving() -> Iterator[Receiver]:
             thread.join()
 
 
-def _span(service: str, span: object) -> ReceivedSpan:
+def _read_span(service: str, span: object) -> ReceivedSpan:
     return ReceivedSpan(
         service=service,
         name=span.name,  # type: ignore[attr-defined]  # made from a description
@@ -83,10 +86,10 @@ def _span(service: str, span: object) -> ReceivedSpan:
         span_id=span.span_id.hex(),  # type: ignore[attr-defined]
         parent_id=span.parent_span_id.hex(),  # type: ignore[attr-defined]
         links=tuple(link.span_id.hex() for link in span.links),  # type: ignore[attr-defined]
-        attributes={each.key: _text(each.value) for each in span.attributes},  # type: ignore[attr-defined]
+        attributes={each.key: _read_text(each.value) for each in span.attributes},  # made from a description
         failed=span.status.code == 2,  # type: ignore[attr-defined]
     )
 
 
-def _text(value: AnyValue) -> str:
+def _read_text(value: AnyValue) -> str:
     return str(getattr(value, value.WhichOneof("value") or "string_value"))

@@ -10,9 +10,9 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def record(minute: int = 0, **changes: Any) -> dict[str, Any]:
-    """A valid record that started ``minute`` minutes after ``START``; ``None`` leaves a field out."""
+    """Return a valid record that started ``minute`` minutes after ``START``; ``None`` leaves a field out."""
     started_at = START + timedelta(minutes=minute)
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "id": str(uuid4()),
         "started_at": started_at.isoformat(),
         "ended_at": (started_at + timedelta(seconds=40)).isoformat(),
@@ -32,7 +32,7 @@ def record(minute: int = 0, **changes: Any) -> dict[str, Any]:
             "throughput_bps": 2e8,
         },
     }
-    return {name: value for name, value in (whole | changes).items() if value is not None}
+    return {name: value for name, value in (complete | changes).items() if value is not None}
 
 
 def ndjson(records: Iterable[dict[str, Any]]) -> bytes:
@@ -40,5 +40,5 @@ def ndjson(records: Iterable[dict[str, Any]]) -> bytes:
 
 
 def known(number: int) -> str:
-    """A record id that is the same in every run."""
+    """Return a record id that is the same in every run."""
     return str(UUID(int=number))

@@ -1,6 +1,6 @@
-"""Fixtures of tests against real parts: PostgreSQL and Valkey once a process, a database and an API a module.
+"""Fixtures for tests with real parts: PostgreSQL and Valkey once a process, a database and an API a module.
 
-A conftest that wants them imports them by name. In a run about a stack of containers they are the stack's.
+A conftest that needs them imports them by name. In a run about a stack of containers they are the stack's.
 """
 
 import socket
@@ -40,13 +40,13 @@ __all__ = [
     "api",
     "database_url",
     "empty_database",
+    "grant_shares_at_once",
     "logs",
     "parts",
     "postgres",
     "redis_url",
     "tenant",
     "valkey",
-    "watched_since_ever",
 ]
 
 PATIENCE_S = 20.0
@@ -55,7 +55,7 @@ STACK = ComposeStack.running()
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
-    """A PostgreSQL server whose first database has the whole schema and is copied by every module."""
+    """A PostgreSQL server whose first database has the complete schema; every module copies it."""
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_database(server.url())
         yield server
@@ -64,11 +64,11 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def valkey() -> Iterator[EmbeddedValkey]:
     with EmbeddedValkey.temporary() as server:
-        watched_since_ever(server.url())
+        grant_shares_at_once(server.url())
         yield server
 
 
-def watched_since_ever(redis_url: str) -> None:
+def grant_shares_at_once(redis_url: str) -> None:
     """Let shares be granted at once, as by a store that has been there for long."""
     with redis.Redis.from_url(redis_url) as store:
         store.hset(WATCH, mapping={"since": 0, "last": 2**53})
@@ -76,7 +76,7 @@ def watched_since_ever(redis_url: str) -> None:
 
 @pytest.fixture(scope="module")
 def admin_database_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The superuser's URL of a fresh database with the schema."""
+    """The superuser's URL of a new database with the schema."""
     if STACK is not None:
         yield STACK.url_from_here("admin_database_url", "postgres")
         return
@@ -84,7 +84,7 @@ def admin_database_url(request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
-        prepare_roles(postgres.url(database=name))  # what a database lets in is not copied with it
+        prepare_roles(postgres.url(database=name))  # who may connect to a database is not copied with it
         yield postgres.url(database=name)
         admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
@@ -147,7 +147,7 @@ class serving:  # noqa: N801 - reads as a statement
             create_app(parts),
             http=http,
             log_config=None,
-            access_log=False,  # as it is deployed: addresses may hold what somebody typed in the wrong place
+            access_log=False,  # as it is deployed: addresses may hold what a user typed in the wrong place
             lifespan="on",
             timeout_graceful_shutdown=5,
             timeout_keep_alive=KEEP_ALIVE_S,

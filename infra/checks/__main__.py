@@ -1,4 +1,4 @@
-"""Run every static check, also after one has failed, and say at the end which did: `python -m infra.checks`."""
+"""Run every static check, also after one has failed, and print at the end which did: `python -m infra.checks`."""
 
 import subprocess
 import sys
@@ -23,18 +23,18 @@ STEPS: dict[str, Sequence[str | Path]] = {
 
 
 def main() -> int:
-    failed = [name for name, command in STEPS.items() if not passes(name, command)]
+    failed = [name for name, command in STEPS.items() if not run_check(name, command)]
     verdict = f"{len(STEPS) - len(failed)} of {len(STEPS)} checks passed"
     print(f"\n{verdict}; failed: {', '.join(failed)}" if failed else f"\n{verdict}")
     return 1 if failed else 0
 
 
-def passes(name: str, command: Sequence[str | Path]) -> bool:
+def run_check(name: str, command: Sequence[str | Path]) -> bool:
     """Run one check; print its output only if it failed."""
-    began_at = time.monotonic()
+    started_at = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     passed = done.returncode == 0
-    print(f"{name:<14}{'passed' if passed else 'FAILED'}  {time.monotonic() - began_at:6.1f} s", flush=True)
+    print(f"{name:<14}{'passed' if passed else 'FAILED'}  {time.monotonic() - started_at:6.1f} s", flush=True)
     if not passed:
         print(done.stdout.decode("utf-8", "replace").strip(), flush=True)
     return passed

@@ -1,4 +1,4 @@
-"""Refuses a change of a migration that databases may have run: `migrations/frozen.txt` has digests of each.
+"""Refuse a change of a migration that databases may have run: `migrations/frozen.txt` has digests of each.
 
 A database remembers the names of the migrations that it ran, not what they did; one that ran another text of the same
 name is broken and counts as ready. So a migration does not change once it is on the main branch, neither in its file
@@ -22,50 +22,50 @@ WRITE = "python -m infra.checks.frozen_migrations --write"
 
 
 class Digests(NamedTuple):
-    """Of a migration's file, and of its SQL however it is broken into lines."""
+    """Digests of a migration's file, and of its SQL without regard to line breaks."""
 
     file: str
     sql: str
 
 
-def digests() -> Mapping[str, Digests]:
-    """Of every migration, oldest first."""
+def digest_migrations() -> Mapping[str, Digests]:
+    """Return the digests of every migration, oldest first."""
     return {
         revision: Digests(_sha256(file.read_bytes()), _sha256(" ".join(render_sql(revision).split()).encode()))
         for revision, file in list_migration_files().items()
     }
 
 
-def recorded(text: str) -> Mapping[str, Digests]:
-    """What ``frozen.txt`` holds."""
+def parse_digests(text: str) -> Mapping[str, Digests]:
+    """Parse the lines of ``frozen.txt``."""
     lines = (line.split() for line in text.splitlines())
     return {revision: Digests(file, sql) for revision, file, sql in lines}
 
 
-def refusals(then: Mapping[str, Digests], now: Mapping[str, Digests]) -> Iterator[str]:
-    """What is wrong with the migrations as they are now; nothing if each is as it was recorded."""
+def find_changes(then: Mapping[str, Digests], now: Mapping[str, Digests]) -> Iterator[str]:
+    """Yield what is wrong with the migrations as they are now; nothing if each is as it was recorded."""
     for revision, digest in then.items():
         if revision not in now:
-            yield f"{revision}: was removed; databases that ran it would be of a schema that nobody knows"
+            yield f"{revision}: was removed; databases that ran it would have an unknown schema"
         elif now[revision].file != digest.file:
             yield f"{revision}: its file was changed; put it back, and make the change in a new migration"
         elif now[revision].sql != digest.sql:
-            yield f"{revision}: what it imports has it make other SQL; keep that as it was, and name the new otherwise"
+            yield f"{revision}: its imports make other SQL; keep the old ones, and give the new another name"
     for revision in now:
         if revision not in then:
-            yield f"{revision}: has no line in migrations/frozen.txt; once it is as it shall be: {WRITE}"
+            yield f"{revision}: has no line in migrations/frozen.txt; once it is final: {WRITE}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="add lines of new migrations")
-    asked = parser.parse_args()
-    then, now = recorded(FROZEN.read_text(encoding="ascii")), digests()
-    if asked.write:
+    options = parser.parse_args()
+    then, now = parse_digests(FROZEN.read_text(encoding="ascii")), digest_migrations()
+    if options.write:
         then = {**then, **{revision: digest for revision, digest in now.items() if revision not in then}}
         lines = (f"{revision}  {digest.file}  {digest.sql}\n" for revision, digest in then.items())
         FROZEN.write_text("".join(lines), encoding="ascii")
-    refused = list(refusals(then, now))
+    refused = list(find_changes(then, now))
     for each in refused:
         print(each)
     return 1 if refused else 0

@@ -1,9 +1,8 @@
-"""Every distribution that requirements-dev.txt installs must be under a licence that lets Tradewind be Apache-2.0.
+"""Check that every distribution of requirements-dev.txt has a licence that lets Tradewind be Apache-2.0.
 
-So must files of others that are committed, which lie in a folder with their licence and an ``ORIGIN.json``.
-
-Permissive licences are, and MPL-2.0 and LGPL-3.0 for libraries that we use unmodified; GPL and AGPL are not. What a
-distribution says in its metadata is believed, in this order: licence expression, licence field, classifiers.
+The same holds for committed files of other projects, which lie in a folder with their licence and an ``ORIGIN.json``.
+Permissive licences are permitted, and MPL-2.0 and LGPL-3.0 for unmodified libraries; GPL and AGPL are not. The metadata
+of a distribution is believed, in this order: licence expression, licence field, classifiers.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ ORIGIN = "ORIGIN.json"
 PERMITTED = {
     "0BSD",
     "3-Clause BSD License",
-    "Apache",  # kubernetes-validate's word for 2.0, whose text it carries
+    "Apache",  # the word of kubernetes-validate for 2.0, whose text it carries
     "Apache 2.0",
     "Apache Software License",
     "Apache-2.0",
@@ -54,11 +53,11 @@ def is_permitted(expression: str) -> bool:
     True
     """
     words = re.findall(r"[()]|[^\s()]+", expression)
-    return bool(words) and _alternatives(iter([*words, ")"]))
+    return bool(words) and _is_any_permitted(iter([*words, ")"]))
 
 
-def _alternatives(words: Iterator[str]) -> bool:
-    """Consume up to the closing parenthesis."""
+def _is_any_permitted(words: Iterator[str]) -> bool:
+    """Consume words up to the closing parenthesis."""
     choices = [True]
     negligible = False
     for word in words:
@@ -71,36 +70,40 @@ def _alternatives(words: Iterator[str]) -> bool:
         elif negligible:
             negligible = False
         elif word != "AND":
-            choices[-1] &= _alternatives(words) if word == "(" else word.casefold() in PERMITTED_FOLDED
+            choices[-1] &= _is_any_permitted(words) if word == "(" else word.casefold() in PERMITTED_FOLDED
     return any(choices)
 
 
-def stated_licences(facts: metadata.PackageMetadata) -> list[str]:
-    """Return what a distribution's metadata says: its expression alone, else field and classifiers, a choice of any."""
-    if "License-Expression" in facts:
-        return [facts["License-Expression"]]
-    field = facts["License"].partition("\n")[0].strip() if "License" in facts else ""
-    classifiers = [line for line in facts.get_all("Classifier") or [] if line.startswith("License :: ")]
+def list_licences(package: metadata.PackageMetadata) -> list[str]:
+    """Return the licences of a distribution's metadata: its expression alone, else field and classifiers, a choice of
+    any.
+    """
+    if "License-Expression" in package:
+        return [package["License-Expression"]]
+    field = package["License"].partition("\n")[0].strip() if "License" in package else ""
+    classifiers = [line for line in package.get_all("Classifier") or [] if line.startswith("License :: ")]
     return [field] * bool(field) + [line.rpartition(" :: ")[2] for line in classifiers]
 
 
-def is_permitted_distribution(facts: metadata.PackageMetadata) -> bool:
+def is_permitted_distribution(package: metadata.PackageMetadata) -> bool:
     """Return whether a distribution may be used under at least one of the licences that it states."""
-    return any(name.casefold() in PERMITTED_FOLDED or is_permitted(name) for name in stated_licences(facts))
+    return any(name.casefold() in PERMITTED_FOLDED or is_permitted(name) for name in list_licences(package))
 
 
-def offences_of_committed(folder: Path) -> Iterator[str]:
-    """Say what is wrong with a folder of others' files: its licence, or files that are not as they were published."""
+def find_offences(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with a folder of other projects' files: its licence, or files that differ from the published
+    ones.
+    """
     origin = json.loads((folder / ORIGIN).read_text(encoding="utf-8"))
     if not is_permitted(origin["licence"]):
         yield f"{folder.name}: {origin['licence']}"
     if "LICENSE" not in origin["sha256"]:
         yield f"{folder.name}: its licence is not with it"
-    there = {path.name for path in folder.iterdir()} - {ORIGIN}
-    for name in sorted(there | origin["sha256"].keys()):
+    names = {path.name for path in folder.iterdir()} - {ORIGIN}
+    for name in sorted(names | origin["sha256"].keys()):
         path = folder / name
         if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != origin["sha256"].get(name):
-            yield f"{folder.name}/{name}: is not what {origin['name']} {origin['version']} has"
+            yield f"{folder.name}/{name}: differs from {origin['name']} {origin['version']}"
 
 
 def main() -> int:
@@ -108,14 +111,14 @@ def main() -> int:
     offenders = 0
     for name in re.findall(r"^([\w.-]+)==", requirements, re.MULTILINE):
         try:
-            facts = metadata.metadata(name)
+            package = metadata.metadata(name)
         except metadata.PackageNotFoundError:
             continue  # its marker leaves it out on this system
-        if not is_permitted_distribution(facts):
-            print(f"{name}: {' / '.join(stated_licences(facts)) or 'no licence stated'}")
+        if not is_permitted_distribution(package):
+            print(f"{name}: {' / '.join(list_licences(package)) or 'no licence stated'}")
             offenders += 1
     for origin in sorted(origin for folder in COMMITTED for origin in folder.rglob(ORIGIN)):
-        for offence in offences_of_committed(origin.parent):
+        for offence in find_offences(origin.parent):
             print(offence)
             offenders += 1
     return 1 if offenders else 0

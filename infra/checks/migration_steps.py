@@ -1,7 +1,8 @@
-"""Refuses migrations that would stop a service in use, or the version before it: by squawk and by what a step may do.
+"""Refuse migrations that would stop a running service, or the version before it: by squawk and by what a step may do.
 
-A migration says in ``step`` what it is: ``expand`` adds what the version before does not see, ``backfill`` changes rows
-and no table, ``contract`` takes away what no version in use needs. See docs/decisions/0020-expand-backfill-contract.md.
+A migration states in ``step`` what it is: ``expand`` adds what the version before does not see, ``backfill`` changes
+rows and no table, ``contract`` removes what no running version needs. See
+docs/decisions/0020-expand-backfill-contract.md.
 """
 
 import json
@@ -15,22 +16,22 @@ from pathlib import Path
 from services.persistence.migrate import Step
 
 LAID = "2026_11_22_2500"
-"""Up to here migrations lay the first schema: written before any database was to be kept, they say no step."""
+"""Up to here migrations lay the first schema: written before any database was to be kept, they state no step."""
 
 STEPS = ("expand", "backfill", "contract")
 SQUAWK = str(Path(sys.executable).parent / "squawk")
 POSTGRESQL = "18.0"
 
-OTHERWISE_SEEN_TO = (
+CHECKED_ELSEWHERE = (
     "require-lock-timeout",  # of the session that migrates: services.persistence.patience
     "require-statement-timeout",
     "prefer-bigint-over-int",  # a choice of the column, not of the migration
     "prefer-bigint-over-smallint",
     "prefer-text-field",
     "require-enum-value-ordering",
-    "prefer-robust-stmts",  # a migration is whole or undone; migrations.large_tables can be begun again
+    "prefer-robust-stmts",  # a migration is complete or undone; migrations.large_tables can be started again
 )
-OF_A_CONTRACT = (
+ONLY_IN_CONTRACT = (
     "ban-drop-column",
     "ban-drop-constraint",
     "ban-drop-function",
@@ -50,23 +51,23 @@ _BODIES = re.compile(r"\$(\w*)\$.*?\$\1\$|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re
 _OF_ALEMBIC = re.compile(r"\balembic_version\b")
 
 
-def refusals(sql: str, said: Step) -> Iterator[str]:
-    """What is wrong with the SQL of a migration that says this of itself; nothing if it may land."""
-    step = said.kind
+def find_violations(sql: str, declared: Step) -> Iterator[str]:
+    """Yield what is wrong with the SQL of a migration with this step; nothing if it may land."""
+    step = declared.kind
     if step not in STEPS:
         yield f"step = {step!r}: must be one of {', '.join(map(repr, STEPS))}"
         return
-    if (step == "contract") != (said.since is not None):
-        yield f"since = {said.since!r}: a 'contract', and nothing else, says from which migration on code does without"
-    yield from _by_squawk(sql, excluded=(*OTHERWISE_SEEN_TO, *(OF_A_CONTRACT if step == "contract" else ())))
-    for statement in _statements(sql):
+    if (step == "contract") != (declared.since is not None):
+        yield f"since = {declared.since!r}: only a 'contract' names the migration from which on code does without"
+    yield from _run_squawk(sql, excluded=(*CHECKED_ELSEWHERE, *(ONLY_IN_CONTRACT if step == "contract" else ())))
+    for statement in _split_statements(sql):
         if step != "backfill" and _CHANGES_ROWS.match(statement):
-            yield f"changes rows, which is for a step of its own, 'backfill': {_shown(statement)}"
+            yield f"changes rows, which needs a step of its own, 'backfill': {_shorten(statement)}"
         if step == "backfill" and _CHANGES_TABLES.match(statement):
-            yield f"changes more than rows, which is for 'expand' or 'contract': {_shown(statement)}"
+            yield f"changes more than rows, which is for 'expand' or 'contract': {_shorten(statement)}"
 
 
-def _by_squawk(sql: str, *, excluded: tuple[str, ...]) -> Iterator[str]:
+def _run_squawk(sql: str, *, excluded: tuple[str, ...]) -> Iterator[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".sql", encoding="utf-8") as file:
         file.write(sql)
         file.flush()
@@ -79,13 +80,13 @@ def _by_squawk(sql: str, *, excluded: tuple[str, ...]) -> Iterator[str]:
         raise SystemExit(f"squawk: {done.stderr.strip() or done.stdout.strip()}") from None
     for each in found:
         line = sql.splitlines()[each["line"]] if each["line"] < sql.count("\n") else ""
-        yield f"{each['rule_name']}: {each['message']}: {_shown(line)}"
+        yield f"{each['rule_name']}: {each['message']}: {_shorten(line)}"
 
 
-def _statements(sql: str) -> list[str]:
-    """Those of a migration, without what is quoted and without Alembic's own."""
+def _split_statements(sql: str) -> list[str]:
+    """Return the statements of a migration, without quoted text and Alembic's own."""
     return [each for each in _BODIES.sub(" ", sql).split(";") if not _OF_ALEMBIC.search(each)]
 
 
-def _shown(statement: str) -> str:
+def _shorten(statement: str) -> str:
     return " ".join(statement.split())[:120]

@@ -1,9 +1,8 @@
-"""Keeps requirements.txt and requirements-dev.txt in step with the three pyproject.toml files.
+"""Keep requirements.txt and requirements-dev.txt in step with the three pyproject.toml files.
 
-The first is what a checkout needs to run, and an image; the second has all of it at the same versions, and what tests,
-checks and benchmarks need beside. `python -m infra.checks.requirements` compares, without a network; `--write` resolves
-anew (needs uv). The first line of each carries a hash of all dependency declarations, so that a changed declaration is
-noticed.
+A checkout and an image need the first to run; the second has all of it at the same versions, and what tests, checks and
+benchmarks need in addition. `python -m infra.checks.requirements` compares, without a network; `--write` resolves again
+(needs uv). The first line of each file is a hash of all dependency declarations, which shows a changed declaration.
 """
 
 import argparse
@@ -35,7 +34,7 @@ COMMAND = [
     "--quiet",
 ]
 EXTRAS = {DEVELOPING: ["--extra=dev"], RUNNING: ["--extra=checkout", f"--constraints={DEVELOPING}"]}
-"""In the order of resolving: what runs has the versions that were tested."""
+"""In the order of resolving: the running service has the versions that were tested."""
 
 
 def declarations_hash(root: Path) -> str:
@@ -53,10 +52,10 @@ def declarations_hash(root: Path) -> str:
     return hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
 
 
-def in_step(root: Path) -> bool:
+def is_in_step(root: Path) -> bool:
     """Return whether both files were resolved from the declarations as they are now."""
-    wanted = MARK + declarations_hash(root)
-    return all((root / name).read_text(encoding="utf-8").partition("\n")[0] == wanted for name in EXTRAS)
+    expected = MARK + declarations_hash(root)
+    return all((root / name).read_text(encoding="utf-8").partition("\n")[0] == expected for name in EXTRAS)
 
 
 def write(*, upgrade: bool) -> None:
@@ -71,12 +70,12 @@ def write(*, upgrade: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="resolve anew, keeping versions that still fit")
+    parser.add_argument("--write", action="store_true", help="resolve again, keeping versions that still fit")
     parser.add_argument("--upgrade", action="store_true", help="with --write: take the newest versions")
     arguments = parser.parse_args()
     if arguments.write:
         write(upgrade=arguments.upgrade)
-    if not in_step(ROOT):
+    if not is_in_step(ROOT):
         sys.stderr.write("requirements are older than a pyproject.toml: python -m infra.checks.requirements --write\n")
         return 1
     return 0

@@ -1,6 +1,6 @@
-"""``./run test --stack compose``: the stack of docker-compose.yml is built and started, tested, and taken down.
+"""Run ``./run test --stack compose``: build and start the stack of docker-compose.yml, test it, and take it down.
 
-Arguments go to pytest; tests that only a stack has are in this folder, the others are those that know how to use one.
+Arguments go to pytest. Tests that only a stack has are in this folder; the others are those that can use one.
 """
 
 import os
@@ -22,33 +22,33 @@ STACK_IMAGE = "tradewind-server"
 
 
 class NotPossible(Exception):
-    """The stack cannot be had; the message is for the user."""
+    """The stack cannot run here; the message is for the user."""
 
 
 def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        engine = engine_version()
+        engine = read_engine_version()
         with tempfile.TemporaryDirectory(prefix="tradewind-stack-") as folder:
             stack = ComposeStack.named(Path(folder))
-            with started(stack):
-                status = tested(stack, arguments)
-                told = ", ".join(sorted(set(stack.compose("ps", "--all", "--format", "{{.Image}}").split())))
-                say(f"tested {stack.address} on Docker {engine}: {told}")
+            with run_stack(stack):
+                status = run_tests(stack, arguments)
+                images_in_use = ", ".join(sorted(set(stack.compose("ps", "--all", "--format", "{{.Image}}").split())))
+                print_line(f"tested {stack.address} on Docker {engine}: {images_in_use}")
             return status
     except NotPossible as reason:
-        say(str(reason))
+        print_line(str(reason))
         return 1
     except subprocess.CalledProcessError as failed:
-        say(f"{' '.join(map(str, failed.cmd[:4]))} failed: {failed.stderr or failed.stdout}")
+        print_line(f"{' '.join(map(str, failed.cmd[:4]))} failed: {failed.stderr or failed.stdout}")
         return 1
     except KeyboardInterrupt:
-        say("stopped")
+        print_line("stopped")
         return 130
 
 
-def engine_version() -> str:
-    """The version of the Docker engine that answers.
+def read_engine_version() -> str:
+    """Return the version of the Docker engine that answers.
 
     Raises
     ------
@@ -67,18 +67,18 @@ def engine_version() -> str:
 
 
 @contextmanager
-def started(stack: ComposeStack) -> Iterator[None]:
-    """Build and start the stack; at the end nothing of it is left."""
+def run_stack(stack: ComposeStack) -> Iterator[None]:
+    """Build and start the stack; remove all of it at the end."""
     try:
         stack.run("infra/compose-secrets")
-        timed("built", lambda: stack.compose("build", "--quiet"))
-        timed("started", lambda: up(stack))
+        report_time("built", lambda: stack.compose("build", "--quiet"))
+        report_time("started", lambda: start_stack(stack))
         authority = stack.compose("exec", "-T", "caddy", "cat", "/data/caddy/pki/authorities/local/root.crt")
         stack.authority.write_text(authority)
         yield
     finally:
         with suppress(KeyboardInterrupt):
-            say("taking the stack down")
+            print_line("taking the stack down")
             images = set(stack.compose("config", "--images", check=False).split())
             stack.compose("down", "--volumes", "--remove-orphans", "--timeout", "5", check=False)
             ours = [image for image in images if image.startswith(f"{STACK_IMAGE}:") and image.endswith("-next")]
@@ -86,41 +86,41 @@ def started(stack: ComposeStack) -> Iterator[None]:
                 stack.run("docker", "image", "rm", *ours, check=False)
 
 
-def up(stack: ComposeStack) -> None:
-    """Start everything, or say what the containers that did not get well have said."""
+def start_stack(stack: ComposeStack) -> None:
+    """Start everything, or report what the unhealthy containers printed."""
     try:
         stack.compose("up", "--detach", "--wait", "--wait-timeout", str(UP_PATIENCE_S))
     except subprocess.CalledProcessError as failed:
-        said = stack.compose("logs", "--tail", "3", "migrate", "api", "worker", "caddy", check=False)
-        raise NotPossible(f"the stack did not start:\n{failed.stderr[-600:]}\n{said}") from None
+        output = stack.compose("logs", "--tail", "3", "migrate", "api", "worker", "caddy", check=False)
+        raise NotPossible(f"the stack did not start:\n{failed.stderr[-600:]}\n{output}") from None
 
 
-def tested(stack: ComposeStack, arguments: Sequence[str]) -> int:
-    """Run the tests that can be driven against the stack; pytest's exit code."""
+def run_tests(stack: ComposeStack, arguments: Sequence[str]) -> int:
+    """Run the tests that can use the stack; return pytest's exit code."""
     chosen = list(arguments)
     if not any((ROOT / each.partition("::")[0]).exists() for each in arguments if not each.startswith("-")):
-        chosen += [*over_a_url(), "tests/e2e", "tests/compose"]
+        chosen += [*list_tests_over_a_url(), "tests/e2e", "tests/compose"]
     environment = os.environ | {VARIABLE: stack.as_variable(), "SSL_CERT_FILE": str(stack.authority)}
     command = [sys.executable, "-P", "-m", "pytest", "-p", "no:xdist", "--verbose", *chosen]
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    while True:  # Ctrl-C is for pytest too, which ends its tests; the stack is there until it has
+    while True:  # Ctrl-C is for pytest too, which ends its tests; the stack stays until it has
         with suppress(KeyboardInterrupt):
             return process.wait()
 
 
-def over_a_url() -> Sequence[str]:
-    """Files of tests that ask nothing of the service but what a URL, a key and its databases give."""
+def list_tests_over_a_url() -> Sequence[str]:
+    """Return files of tests that need only a URL, a key and the databases of a service."""
     listed = (ROOT / "tests" / "compose" / "over_a_url.txt").read_text(encoding="utf-8")
     return [line for line in listed.splitlines() if line and not line.startswith("#")]
 
 
-def timed(what: str, work) -> None:
-    began_at = time.monotonic()
+def report_time(what: str, work) -> None:
+    started_at = time.monotonic()
     work()
-    say(f"{what} in {time.monotonic() - began_at:.0f} s")
+    print_line(f"{what} in {time.monotonic() - started_at:.0f} s")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     print(f"stack: {text}", file=sys.stderr, flush=True)
 
 

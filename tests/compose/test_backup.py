@@ -144,7 +144,7 @@ def test_what_is_left_of_a_restore_is_told_and_brings_the_service_back(stack, fo
 
 def ended_at(stack, said: str, number: signal.Signals) -> tuple[int, *tuple[str, ...]]:
     """Exit code and lines of a restore that gets a signal twice, as from its terminal, when it says something."""
-    with stack.begun("infra/restore") as restore:
+    with stack.start("infra/restore") as restore:
         lines = []
         for line in restore.stderr:
             lines.append(line.rstrip())

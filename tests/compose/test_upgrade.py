@@ -93,7 +93,7 @@ def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
 
 def test_an_upgrade_that_is_ended_takes_its_new_container_away(stack, client):
     before = stack.containers("api")
-    with stack.begun("infra/upgrade") as upgrade:
+    with stack.start("infra/upgrade") as upgrade:
         eventually(lambda: len(stack.containers("api")) > len(before), patience_s=180)
         os.killpg(upgrade.pid, signal.SIGINT)
         _, said = upgrade.communicate()

@@ -1,6 +1,6 @@
 """The API's description is part of its contract: a change of it is wanted, and seen in review."""
 
-from infra.openapi import SNAPSHOT, rendered
+from infra.openapi import SNAPSHOT, render_document
 from services.app import build_openapi_document
 
 FIXED = {
@@ -34,7 +34,7 @@ FIXED = {
 
 
 def test_the_description_is_the_one_that_was_agreed() -> None:
-    assert rendered() == SNAPSHOT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.openapi"
+    assert render_document() == SNAPSHOT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.openapi"
 
 
 def test_the_fixed_calls_are_there() -> None:

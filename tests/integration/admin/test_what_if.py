@@ -16,7 +16,7 @@ from services.embedded.valkey import EmbeddedValkey
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.billing.quotes import PRICE, book_in_force, journalled, quoted
 from tests.integration.live_transfers import learned
-from tests.stack import Tenant, watched_since_ever
+from tests.stack import Tenant, grant_shares_at_once
 
 __all__ = ["learned"]
 
@@ -25,7 +25,7 @@ __all__ = ["learned"]
 def valkey() -> Iterator[EmbeddedValkey]:
     """A store whose stream has quotes of this module alone."""
     with EmbeddedValkey.temporary() as server:
-        watched_since_ever(server.url())
+        grant_shares_at_once(server.url())
         yield server
 
 

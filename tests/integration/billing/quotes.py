@@ -17,7 +17,7 @@ from services.queue.quote_recorder import QUOTES
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
 from tests.records import ndjson, record
-from tests.stack import watched_since_ever
+from tests.stack import grant_shares_at_once
 
 SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
 PRICE = {"base": "0.10", "per_gb": "0.02", "per_kwh": "0.30", "margin": "0.2"}
@@ -27,7 +27,7 @@ PRICE = {"base": "0.10", "per_gb": "0.02", "per_kwh": "0.30", "margin": "0.2"}
 def valkey() -> Iterator[EmbeddedValkey]:
     """A store whose stream has quotes of this module alone."""
     with EmbeddedValkey.temporary() as server:
-        watched_since_ever(server.url())
+        grant_shares_at_once(server.url())
         yield server
 
 

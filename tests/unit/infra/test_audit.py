@@ -21,7 +21,7 @@ UNKNOWN = {"name": "three", "skip_reason": "not found"}
 def test_the_verdict_is_that_of_the_advisories(
     found: list[dict[str, object]], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert audit.told(found) == code
+    assert audit.report_flaws(found) == code
     told = capsys.readouterr()
     assert words in told.out + told.err
 

@@ -297,7 +297,7 @@ def watched(tmp_path):
 def test_alerts_in_a_cluster_are_those_of_compose(watched):
     (rule,) = of_kind(watched, "PrometheusRule").values()
     assert rule["spec"] == yaml.safe_load(prometheus_rule.ALERTS.read_text(encoding="utf-8"))
-    assert prometheus_rule.RULE.read_text(encoding="utf-8") == prometheus_rule.rendered()
+    assert prometheus_rule.RULE.read_text(encoding="utf-8") == prometheus_rule.render_rule()
 
 
 def test_jobs_in_a_cluster_are_those_of_compose(watched):

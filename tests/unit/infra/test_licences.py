@@ -4,7 +4,7 @@ from email.message import Message
 
 import pytest
 
-from infra.checks.licences import COMMITTED, ORIGIN, is_permitted, is_permitted_distribution, offences_of_committed
+from infra.checks.licences import COMMITTED, ORIGIN, find_offences, is_permitted, is_permitted_distribution
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def committed(tmp_path):
 
 
 def test_committed_files_of_others_are_as_they_were_published(committed):
-    assert list(offences_of_committed(committed)) == []
+    assert list(find_offences(committed)) == []
 
 
 def test_a_changed_an_added_and_a_missing_file_are_told(committed):
@@ -72,7 +72,7 @@ def test_a_changed_an_added_and_a_missing_file_are_told(committed):
         changed.write("/**/")
     (committed / "added.js").touch()
     (committed / "NOTICE").unlink()
-    offences = list(offences_of_committed(committed))
+    offences = list(find_offences(committed))
     assert [each.split(":")[0].rpartition("/")[2] for each in offences] == ["NOTICE", "added.js", "swagger-ui.css"]
 
 
@@ -82,7 +82,7 @@ def test_committed_files_need_a_permitted_licence_beside_them(committed):
     del origin["sha256"]["LICENSE"]
     (committed / "LICENSE").unlink()
     (committed / ORIGIN).write_text(json.dumps(origin))
-    assert list(offences_of_committed(committed)) == [
+    assert list(find_offences(committed)) == [
         "swagger-ui: AGPL-3.0-only",
         "swagger-ui: its licence is not with it",
     ]

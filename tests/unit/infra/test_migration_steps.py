@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.checks.migration_steps import LAID, refusals
+from infra.checks.migration_steps import LAID, find_violations
 from services.persistence import migrate
 from services.persistence.schema import known_revisions
 
@@ -43,7 +43,7 @@ REFUSED = {
         "ALTER TABLE links ADD CONSTRAINT c CHECK (mover <> '')",
         "constraint-missing-not-valid",
     ),
-    "rows changed under locks": ("expand", "UPDATE links SET colour = 'red'", "which is for a step of its own"),
+    "rows changed under locks": ("expand", "UPDATE links SET colour = 'red'", "which needs a step of its own"),
     "a table changed beside rows": ("backfill", "ALTER TABLE links ADD COLUMN x text", "'expand' or 'contract'"),
     "no step": (None, "ALTER TABLE links ADD COLUMN colour text", "must be one of 'expand', 'backfill', 'contract'"),
 }
@@ -61,17 +61,20 @@ def said(step: str | None) -> migrate.Step:
 
 @pytest.mark.parametrize(("step", "sql"), HARMLESS.values(), ids=HARMLESS)
 def test_what_a_service_in_use_does_not_notice_may_land(step, sql):
-    assert list(refusals(as_migration(sql), said(step))) == []
+    assert list(find_violations(as_migration(sql), said(step))) == []
 
 
 @pytest.mark.parametrize(("step", "sql", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_would_stop_a_service_or_the_version_before_is_refused(step, sql, reason):
-    found = list(refusals(as_migration(sql), said(step)))
+    found = list(find_violations(as_migration(sql), said(step)))
     assert any(reason in each for each in found), found
 
 
-def test_a_contract_says_from_when_on_code_does_without():
-    assert any("from which migration on" in each for each in refusals("DROP TABLE t;", migrate.Step("contract", None)))
+def test_a_contract_names_the_migration_from_which_on_code_does_without():
+    assert any(
+        "the migration from which on" in each
+        for each in find_violations("DROP TABLE t;", migrate.Step("contract", None))
+    )
 
 
 def test_the_sql_of_a_migration_is_read_without_a_database():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.checks.requirements import DEVELOPING, PROJECTS, RUNNING, in_step
+from infra.checks.requirements import DEVELOPING, PROJECTS, RUNNING, is_in_step
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -19,16 +19,16 @@ def checkout(tmp_path):
 
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_dependency_more_in_any_project_is_noticed(checkout, project):
-    assert in_step(checkout)
+    assert is_in_step(checkout)
     path = checkout / project
     path.write_text(path.read_text().replace("dependencies = [", 'dependencies = ["leftpad", ', 1))
-    assert not in_step(checkout)
+    assert not is_in_step(checkout)
 
 
 def test_other_settings_may_change(checkout):
     path = checkout / "pyproject.toml"
     path.write_text(path.read_text().replace("line-length = 120", "line-length = 100"))
-    assert in_step(checkout)
+    assert is_in_step(checkout)
 
 
 def test_what_runs_has_the_versions_that_are_tested():
