@@ -32,7 +32,7 @@ def store_expectations(behind: OpenParts, offers: Sequence[AnsweredRequest]) -> 
 def _make_news(offer: AnsweredRequest, now: datetime) -> TransferNews:
     return TransferNews(
         transfer_id=UUID(offer.answer["transfer_id"]),
-        workload=Workload.asked(RecommendRequest.model_validate(offer.enquiry)),
+        workload=Workload.from_request(RecommendRequest.model_validate(offer.enquiry)),
         started_at=now,
         heard_at=None,
         silent_at=None,

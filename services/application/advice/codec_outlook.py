@@ -1,4 +1,4 @@
-"""What a tenant's transfers have taught of codecs, and what advice expects of each on paths of four rates."""
+"""Statistics of codecs from a tenant's transfers, and what advice expects of each on paths of four rates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from tradewind.compression.prior_table import CPU_CLASS
 from tradewind.units import BITS_PER_BYTE
 
 RATES_BPS = tuple(rate * 1e6 * BITS_PER_BYTE for rate in (0.5, 2.0, 5.0, 20.0))
-"""The four paths that compressed transfers are measured on."""
+"""Rates of the four paths that compressed transfers are measured on."""
 
 FILE_BYTES = 30_000_000
 """Large enough for start-up not to count."""
@@ -22,7 +22,7 @@ FILE_BYTES = 30_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecStatistics:
-    """What transfers and samples have seen of a setting; ratio and speeds are geometric means."""
+    """Observations of a setting by transfers and samples; ratio and speeds are geometric means."""
 
     setting: CodecSetting
     observations: int
@@ -34,9 +34,9 @@ class CodecStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecOutlook:
-    """What is expected of each setting for content of a kind, packed on a machine.
+    """Expectations of each setting for content of a kind, compressed on a machine.
 
-    ``throughput_bps`` : by rate of the path. ``raw_bps``, ``best`` : by rate, too; a best of ``None`` is raw.
+    ``throughput_bps``, ``raw_bps``, ``best`` : by rate of the path; a best of ``None`` means uncompressed.
     """
 
     expected: Mapping[CodecSetting, CompressionOption]
@@ -46,10 +46,10 @@ class CodecOutlook:
 
 
 def estimate_outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> CodecOutlook:
-    """The answers on one large file of the kind that nobody has sampled."""
-    case = CompressionCase(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=typical_probe(kind))
-    question = CompressionQuery(case=case, line=NetworkLine(RATES_BPS[0]), settings=candidate_settings(), sampled=False)
-    advices = [advise(replace(question, line=NetworkLine(rate_bps)), history) for rate_bps in RATES_BPS]
+    """Return the expectations for one large file of the kind without a sample."""
+    case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
+    question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
+    advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
     known: Sequence[CodecSetting] = [setting for setting in by_setting[0] if setting is not None]
     return CodecOutlook(

@@ -1,4 +1,4 @@
-"""What transfers have seen of codecs, and the advice that follows from it."""
+"""What transfers observed of codecs, and the advice that follows from it."""
 
 import math
 from collections import Counter
@@ -21,16 +21,16 @@ from tradewind.units import format_count
 from tradewind.wire.compression import AdviceRequest, ExpectedRates, FileClassRequest, WireObservation
 
 FRESH_S = 60.0
-"""For how long a tenant's history is answered from memory before it is read anew."""
+"""Time for which a tenant's history is used from memory before it is read again."""
 
-MOST_TENANTS = 1000
+MAX_TENANTS = 1000
 """Histories in memory at once."""
 
-MOST_OF_A_TENANT = 5000
-"""Observations that are kept of all keys together, the newest: what machines are called is any text."""
+MAX_OF_A_TENANT = 5000
+"""Newest observations stored of all keys together; bounded because a machine's name is any text."""
 
-KEPT_OF_A_KEY = 40
-"""Newest observations of a setting, kind, size and machine that are kept: twice what an estimate remembers."""
+MAX_OF_A_KEY = 40
+"""Newest observations stored of a setting, kind, size and machine: twice what an estimate uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,26 +41,28 @@ class SeenObservation:
 
 
 class CompressionHistory(Protocol):
-    def add(self, seen: Sequence[SeenObservation]) -> int:
-        """Keep those that are not known; how many were new.
+    """Observations of one tenant; a port because the application may not import persistence."""
 
-        What is beyond ``KEPT_OF_A_KEY`` of their keys is dropped, and beyond ``MOST_OF_A_TENANT`` of all.
+    def add(self, seen: Sequence[SeenObservation]) -> int:
+        """Store the observations that are not stored yet; return how many were new.
+
+        Older ones beyond ``MAX_OF_A_KEY`` of a key and ``MAX_OF_A_TENANT`` in all are removed.
         """
 
-    def all(self) -> Sequence[CodecObservation]:
-        """In order of time."""
+    def all(self) -> Sequence[Observation]:
+        """Return the observations in order of time."""
 
     def learned(self) -> Sequence[CodecStatistics]:
-        """By setting, those of most observations first."""
+        """Return statistics by setting, those of most observations first."""
 
     def machines(self) -> Sequence[str]:
-        """That have packed, the one seen last first."""
+        """Return the machines that compressed, the one seen last first."""
 
 
-def store_observations(told: Sequence[WireObservation], *, uow: UnitOfWork, clock: Clock) -> int:
-    """Store what transfers have seen, each once; how many were new.
+def store_observations(observations: Sequence[WireObservation], *, uow: UnitOfWork, clock: Clock) -> int:
+    """Store observations of transfers, each once; return how many were new.
 
-    None was seen later than it has come, whatever its sender's clock says: it would count as the newest for ever.
+    No time is later than the arrival, whatever the sender's clock says: it would count as the newest for ever.
 
     Raises
     ------
@@ -68,11 +70,12 @@ def store_observations(told: Sequence[WireObservation], *, uow: UnitOfWork, cloc
     """
     now = clock.now()
     seen = [
-        SeenObservation(id=each.id, seen_at=min(each.seen_at, now), observation=each.to_observation()) for each in told
+        SeenObservation(id=wire.id, seen_at=min(wire.seen_at, now), observation=wire.to_observation())
+        for wire in observations
     ]
-    kept = uow.compression.add(seen)
+    added = uow.compression.add(seen)
     uow.commit()
-    return kept
+    return added
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class _Held:
 
 
 class Histories:
-    """The history of each tenant on top of the packaged one, read anew after ``FRESH_S``."""
+    """The history of each tenant on top of the packaged one, read again after ``FRESH_S``."""
 
     def __init__(
         self,
@@ -95,11 +98,11 @@ class Histories:
         self._changes: Counter[UUID] = Counter()
 
     def changes(self, tenant_id: UUID) -> int:
-        """How often it has changed: who asks after a change is not answered by what was read before it."""
+        """Return how often a history changed, so that a call after a change does not use what was read before it."""
         return self._changes[tenant_id]
 
     def held(self, tenant_id: UUID) -> tuple[History, int] | None:
-        """The tenant's history and how many observations of its own it has; ``None`` where it has to be read."""
+        """Return the tenant's history and the count of its own observations; ``None`` where it has to be read."""
         found = self._held.get(tenant_id)
         return (found.history, found.count) if found is not None and self._is_fresh(found) else None
 
@@ -107,7 +110,7 @@ class Histories:
         return self._monotonic_s() - held.read_at_s <= FRESH_S
 
     def load(self, tenant_id: UUID) -> tuple[History, int]:
-        """Read it: a database is asked."""
+        """Read a tenant's history from the database."""
         changes = self._changes[tenant_id]
         with self._units(tenant_id) as uow:
             own = uow.compression.all()
@@ -115,60 +118,60 @@ class Histories:
         if self._changes[tenant_id] == changes:
             for other in [each for each, old in tuple(self._held.items()) if not self._is_fresh(old)]:
                 self._held.pop(other, None)
-            if len(self._held) >= MOST_TENANTS:
+            if len(self._held) >= MAX_TENANTS:
                 self._held.pop(next(iter(self._held)), None)
             self._held[tenant_id] = held
         return held.history, held.count
 
     def forget(self, tenant_id: UUID) -> None:
-        """It has changed; what is being read meanwhile may be without the change."""
+        """Drop a history that has changed; a read in progress may lack the change and is not cached."""
         self._changes[tenant_id] += 1
         self._held.pop(tenant_id, None)
 
 
 @dataclass(frozen=True, slots=True)
 class CompressionAdvice:
-    """``source`` : what the expectations rest on, in words."""
+    """Advice with ``source``, which says as text what its expectations are based on."""
 
     advice: CodecAdvice
     sampled: bool
     source: str
 
 
-def estimate_baseline(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> ExpectedRates:
-    """What files reach as they are, at the recommended setting, and what the connections of packed ones carry."""
+def estimate_baseline(recommendation: Recommendation, path: Path, request: FileClassRequest) -> Beside:
+    """Return what uncompressed files reach at the recommended setting, and what connections of packed ones carry."""
     predicted_bps = recommendation.predicted.throughput_bps.mean
     known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
-    reached_bps = discount_assumed_rate(predicted_bps, path_is_known=known)
-    return ExpectedRates(reached_bps, min(_share(recommendation, asked) * predicted_bps, reached_bps))
+    reached_bps = believed_bps(predicted_bps, path_is_known=known)
+    return Beside(reached_bps, min(_share(recommendation, request) * predicted_bps, reached_bps))
 
 
-def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
-    """Of what the recommended setting is expected to reach, the share of so many streams, as the table tells it."""
+def _share(recommendation: Recommendation, request: FileClassRequest) -> float:
+    """Return the share of the recommended setting's rate that the requested connections reach, by the table."""
     chunk = next(
-        each for each in recommendation.plan if each.max_file_bytes is None or asked.file_bytes <= each.max_file_bytes
+        each for each in recommendation.plan if each.max_file_bytes is None or request.file_bytes <= each.max_file_bytes
     )
     table = recommendation.tables.get(chunk.chunk)
     settings = () if table is None else table.predicted.settings
-    few = [each.log_throughput_mean for each in settings if each.parameters.streams <= asked.connections]
+    few = [each.log_throughput_mean for each in settings if each.parameters.streams <= request.connections]
     enough = [each.log_throughput_mean for each in settings if each.parameters.streams <= chunk.parameters.streams]
     if not few or not enough:
-        return min(asked.connections / chunk.parameters.streams, 1.0)
+        return min(request.connections / chunk.parameters.streams, 1.0)
     return min(math.exp(max(few) - max(enough)), 1.0)
 
 
-def to_query(asked: AdviceRequest) -> CompressionQuery:
-    """A file and a path in the words of the domain; one that was not sampled is taken for usual of its kind."""
-    return asked.to_query(typical_probe(asked.kind))
+def to_question(request: AdviceRequest) -> Question:
+    """Return the question of a request; a file without a sample counts as usual of its kind."""
+    return request.to_question(usual_probe(request.kind))
 
 
-def to_class_question(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> CompressionQuery:
-    """Likewise of files that go beside those of a recommendation."""
-    return asked.to_query(typical_probe(asked.kind), estimate_baseline(recommendation, path, asked))
+def to_class_question(request: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
+    """Return the question of files that are sent with those of a recommendation."""
+    return request.to_question(usual_probe(request.kind), estimate_baseline(recommendation, path, request))
 
 
-def advise_from_history(question: CompressionQuery, history: History, own_count: int) -> CompressionAdvice:
-    """Advice from the tenant's history, where it has none from the packaged one."""
-    of = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
-    source = f"a sample of the file and {of}" if question.sampled else of
+def advise_from_history(question: Question, history: History, own_count: int) -> CompressionAdvice:
+    """Return advice from the tenant's history, or from the packaged one where the tenant has none."""
+    basis = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
+    source = f"a sample of the file and {basis}" if question.sampled else basis
     return CompressionAdvice(advise(question, history), question.sampled, source)

@@ -23,14 +23,14 @@ from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import Count, Instant, describe_validation_error
 
 TENANT, QUOTES = "tenant", "quotes"
-"""Fields of an entry in the stream: whose quotes, and several of them as JSON."""
+"""Fields of an entry in the stream: the tenant, and several quotes as JSON."""
 
 
 class StoredQuote(NamedTuple):
-    """An offer in a tier; ``amount`` is absent where the book in force has no price for it, or no book is in force.
+    """A recommendation in a tier; ``amount`` is ``None`` without a current price book or a price in it.
 
-    ``energy_j`` is what was expected on the book's basis, without a book on that of the agreement; absent where it was
-    not known. (A tuple, because every answer makes one: a model takes ten times as long.)
+    ``energy_j`` : expected energy on the book's basis, without a book on the SLA's; ``None`` where it is unknown.
+    (A tuple, because every answer makes one: a pydantic model takes ten times as long.)
     """
 
     transfer_id: UUID
@@ -48,25 +48,25 @@ class StoredQuote(NamedTuple):
     energy_j: FiniteFloat | None
 
     @classmethod
-    def of(cls, offer: PricedRecommendation, enquiry: TransferRequest, *, key_id: UUID, at: datetime) -> Self | None:
-        """What was offered; ``None`` where nothing is promised that a book could price."""
-        made, quote = offer.recommendation, offer.quote
-        if made.sla.tier_id is None or offer.link_id is None:
+    def of(cls, priced: PricedRecommendation, request: TransferRequest, *, key_id: UUID, at: datetime) -> Self | None:
+        """Return the quote of a recommendation; ``None`` where it promises nothing that a book could price."""
+        recommendation, quote = priced.recommendation, priced.quote
+        if recommendation.sla.tier_id is None or priced.link_id is None:
             return None
-        energy = made.predicted.energy_j
+        energy = recommendation.predicted.energy_j
         return cls(
-            transfer_id=made.transfer_id,
+            transfer_id=recommendation.transfer_id,
             at=at,
             key_id=key_id,
-            link_id=offer.link_id,
-            tier_id=made.sla.tier_id,
+            link_id=priced.link_id,
+            tier_id=recommendation.sla.tier_id,
             book_id=None if quote is None else quote.book.id,
             amount=None if quote is None or quote.price is None else quote.price.amount,
             currency=None if quote is None else quote.book.currency,
-            energy_basis=enquiry.sla.energy_basis if quote is None else quote.book.energy_basis,
-            sla=enquiry.sla.kind,
-            total_bytes=enquiry.dataset.total_bytes,
-            throughput_bps=made.predicted.throughput_bps.mean,
+            energy_basis=request.sla.energy_basis if quote is None else quote.book.energy_basis,
+            sla=request.sla.kind,
+            total_bytes=request.dataset.total_bytes,
+            throughput_bps=recommendation.predicted.throughput_bps.mean,
             energy_j=quote.energy_j if quote is not None else None if energy is None else energy.mean,
         )
 
@@ -75,13 +75,13 @@ _QUOTES = TypeAdapter(tuple[StoredQuote, ...])
 
 
 def to_stream_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str, str | bytes]:
-    """Quotes of a tenant as one entry of the stream."""
-    return {TENANT: str(tenant_id), QUOTES: orjson.dumps([each._asdict() for each in quotes], default=str)}
+    """Return quotes of a tenant as the fields of one entry of the stream."""
+    return {TENANT: str(tenant_id), QUOTES: orjson.dumps([quote._asdict() for quote in quotes], default=str)}
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuotes:
-    """Quotes of one tenant that were put on the stream together."""
+    """Quotes of one tenant from one entry of the stream."""
 
     entry: Entry
     tenant_id: UUID
@@ -105,8 +105,8 @@ class QuoteJournal(StreamJournal[ParsedQuotes]):
         except ValueError as error:
             raise InvalidValue(TENANT, f"cannot be read: {error}") from None
 
-    def store(self, tenant_id: UUID, told: Sequence[ParsedQuotes]) -> Mapping[TransferKey, int]:
+    def store(self, tenant_id: UUID, entries: Sequence[ParsedQuotes]) -> Mapping[TransferKey, int]:
         with self.unit_of_work(tenant_id) as work:
-            work.quotes.add([quote for each in told for quote in each.quotes])
+            work.quotes.add([quote for entry in entries for quote in entry.quotes])
             work.commit()
         return {}

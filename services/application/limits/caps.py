@@ -39,28 +39,30 @@ class Limit:
 
     @property
     def place(self) -> str:
-        """What it limits, for people."""
+        """What it limits, as text."""
         ends = " → ".join(end for end in (self.source, self.destination) if end is not None)
         return f"{self.scope} {ends}".rstrip()
 
     def claim(self) -> Claim:
-        """The cap under a name of its own: no end has a control character in its name, colons it may have."""
+        """Return the cap under a unique name: names of ends may have colons, but no control characters."""
         return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
 
     def remaining_caps(self, others: ScopeUsage | None, weight: float) -> Caps:
-        """What a newcomer may expect to use beside others: what is free, or its fair part once they have shrunk."""
+        """Return the caps for a new transfer: what is free, or its fair part once the others have shrunk."""
         if others is None:
             return Caps(concurrency=self.concurrency, streams=self.streams)
         part = weight / (others.weight + weight)
 
-        def left(cap: int | None, held: int) -> int | None:
+        def remaining(cap: int | None, held: int) -> int | None:
             return None if cap is None else max(cap - held, math.floor(cap * part), 1)
 
-        return Caps(concurrency=left(self.concurrency, others.concurrency), streams=left(self.streams, others.streams))
+        return Caps(
+            concurrency=remaining(self.concurrency, others.concurrency), streams=remaining(self.streams, others.streams)
+        )
 
 
 class Permitted(NamedTuple):
-    """``caps`` of one transfer, and with how many live ones at most it shares one of them."""
+    """The caps of one transfer, and the largest number of live transfers that share one of them."""
 
     caps: Caps
     shared_with: int
@@ -77,7 +79,7 @@ class Limits:
         return bool(self._by_place)
 
     def list_applying(self, source: str, destination: str) -> tuple[Limit, ...]:
-        """The limits that a transfer falls under."""
+        """Return the limits that a transfer falls under."""
         places = [
             (LimitScope.TENANT, None, None),
             (LimitScope.LINK, source, destination),
@@ -87,13 +89,13 @@ class Limits:
 
     @property
     def scopes(self) -> Sequence[str]:
-        """Names of what is limited, as claims have them."""
+        """Names of limited scopes, as in claims."""
         return [claim.scope for claim in self._claims.values()]
 
     def permitted(
         self, source: str, destination: str, *, held: Mapping[str, ScopeUsage] = NO_USAGE, weight: float = 1.0
     ) -> Permitted:
-        """What one transfer of a weight may use beside those that live."""
+        """Return what one transfer of a weight may use next to the live ones."""
         caps, shared_with = NO_CAPS, 0
         for limit in self.list_applying(source, destination):
             others = held.get(self._claims[limit].scope)
@@ -102,7 +104,7 @@ class Limits:
         return Permitted(caps, shared_with)
 
     def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
-        """What a live transfer has to claim its share of."""
+        """Return the caps of which a live transfer has to claim a share."""
         return tuple(self._claims[limit] for limit in self.list_applying(source, destination))
 
 
@@ -110,22 +112,24 @@ NO_LIMITS = Limits()
 
 
 class LimitRepository(Protocol):
+    """Limits of one tenant; a port because the application may not import persistence."""
+
     def all(self) -> Sequence[Limit]: ...
     def put(self, limit: Limit) -> None: ...
 
 
 def put_limit(limit: Limit, *, uow: UnitOfWork) -> Sequence[Limit]:
-    """Set one limit, tell every process, and give all that stand now."""
+    """Set one limit, notify every process, and return all limits."""
     uow.limits.put(limit)
-    stand = uow.limits.all()
+    limits = uow.limits.all()
     uow.audit.note("limit.set", limit.place, concurrency=limit.concurrency, streams=limit.streams)
     uow.publish(LimitsChanged(uow.tenant_id))
     uow.commit()
-    return stand
+    return limits
 
 
 def limit_from_wire(wire: WireLimit) -> Limit:
-    """The limit that was asked for."""
+    """Return the limit of a request."""
     return Limit(
         scope=LimitScope(wire.scope),
         source=wire.endpoint or wire.source,
@@ -136,7 +140,7 @@ def limit_from_wire(wire: WireLimit) -> Limit:
 
 
 def limit_to_wire(limit: Limit) -> WireLimit:
-    """The limit as it is told."""
+    """Return the limit as the API shows it."""
     ends = {"endpoint": limit.source} if limit.scope is LimitScope.ENDPOINT else {"source": limit.source}
     return WireLimit(
         scope=limit.scope.value,

@@ -1,4 +1,4 @@
-"""What a transfer uses and wants of the caps that it shares with others, and its plan under what it was granted."""
+"""What a transfer uses and requests of shared caps, and its plan within the share that it was granted."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from tradewind.tuning import Basis, Decision
 from tradewind.wire.heartbeats import Heartbeat
 
 GROWTH = 2
-"""Streams may double within a tick (the controller's trust region), so that much more than in use is claimed."""
+"""Streams may double within a tick (the controller's trust region), so twice the streams in use are claimed."""
 
 
 def scale_to_share(basis: Basis, share: Share) -> Basis:
-    """The basis under the caps of its request and the share granted now."""
+    """Return the basis within the caps of its request and the granted share."""
     if share.concurrency is None and share.streams is None:
         return basis
     granted = Caps(concurrency=_at_least_one(share.concurrency), streams=_at_least_one(share.streams))
@@ -25,12 +25,13 @@ def _at_least_one(share: int | None) -> int | None:
 
 
 def fits_share(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
+    """Return whether the plan of all chunks together stays within the share."""
     files, streams = _total(chunks)
     return files <= (share.concurrency or files) and streams <= (share.streams or streams)
 
 
 def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
-    """Files and streams at once."""
+    """Return files and streams at once."""
     return (
         sum(chunk.parameters.concurrency or 1 for chunk in chunks),
         sum(chunk.parameters.streams for chunk in chunks),
@@ -38,18 +39,18 @@ def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
 
 
 def count_used(beat: Heartbeat) -> tuple[int, int]:
-    """Files and streams in force; none before the first byte, nor of a chunk that is done."""
+    """Return files and streams in use; none before the first byte, nor of a finished chunk."""
     if beat.sequence == 0:
         return 0, 0
-    settings = [each.parameters for each in beat.chunks if each.remaining_bytes] or [beat.parameters]
+    settings = [chunk.parameters for chunk in beat.chunks if chunk.remaining_bytes] or [beat.parameters]
     return (
-        sum(each.concurrency or 1 for each in settings),
-        sum((each.concurrency or 1) * (each.parallelism or 1) for each in settings),
+        sum(setting.concurrency or 1 for setting in settings),
+        sum((setting.concurrency or 1) * (setting.parallelism or 1) for setting in settings),
     )
 
 
 def count_requested(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
-    """Files and streams that the transfer may come to use until its next heartbeat."""
+    """Return files and streams that the transfer may use until its next heartbeat."""
     files, streams = _total(decision.chunks)
     if beat.sequence:
         files, streams = min(GROWTH * files, max(beat.remaining_files, 1)), GROWTH * streams

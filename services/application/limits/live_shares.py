@@ -1,4 +1,4 @@
-"""What live transfers hold of the caps, read into memory each second: recommendations then know it without asking."""
+"""Read what live transfers use of caps into memory each second, so that recommendations need no query for it."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from services.application.transfers.sessions import SessionsUnreachable
 
 EVERY_S = 1.0
 SCOPES_AT_ONCE = 500
-"""Asked for in one step, in which the store answers nobody else."""
+"""Scopes in one request, during which the store answers no other."""
 
 
 class ScopeUsage(NamedTuple):
-    """By the live transfers of a scope together: files and streams at once, and the sum of their weights."""
+    """Use of a scope by all its live transfers: files and streams at once, and the sum of weights."""
 
     transfers: int
     weight: float
@@ -23,15 +23,17 @@ class ScopeUsage(NamedTuple):
 
 
 class LiveUsage:
-    """What live transfers of one tenant hold, by scope, as it was read last: ``now`` is replaced with each look."""
+    """Use of one tenant's scopes by live transfers, as read last; each read replaces ``now``."""
 
     def __init__(self) -> None:
         self.now: Mapping[str, ScopeUsage] = {}
 
 
 class ShareStore(Protocol):
+    """The store of shares; a port because `services.queue` implements it."""
+
     async def watch(self) -> None:
-        """Mark that the store is there for claims; a gap between marks tells that it was not.
+        """Mark that the store answers claims; a gap between marks shows that it did not.
 
         Raises
         ------
@@ -39,7 +41,7 @@ class ShareStore(Protocol):
         """
 
     async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
-        """What is held of each scope.
+        """Return the use of each scope.
 
         Raises
         ------
@@ -48,11 +50,13 @@ class ShareStore(Protocol):
 
 
 class LiveShares:
-    """Parameters
+    """Reads the use of shares again and again.
+
+    Parameters
     ----------
-    shares : the store in which transfers claim them.
-    capped : scopes with caps of each tenant whose recommendations are asked for, and where to note what is held.
-    on_failure : told of a look that failed as none should; the next one is made all the same.
+    shares : the store in which transfers claim shares.
+    capped : returns the scopes with caps of each tenant with requests, and where to note their use.
+    on_failure : called with an unexpected error of one read; the next one follows all the same.
     """
 
     def __init__(
@@ -66,15 +70,15 @@ class LiveShares:
         self._on_failure = on_failure
 
     async def follow(self, *, every_s: float = EVERY_S) -> None:
-        """Watch the store and read again and again, until cancelled; while it is away nothing counts as held."""
+        """Watch the store and read until cancelled; while it is unreachable no use counts."""
         while True:
             try:
-                await self._look()
+                await self._read_all()
             except Exception as error:  # noqa: BLE001 - without this task no process would know of shares any more
                 self._on_failure(error)
             await asyncio.sleep(every_s)
 
-    async def _look(self) -> None:
+    async def _read_all(self) -> None:
         with suppress(SessionsUnreachable):
             await self._shares.watch()
         for tenant_id, (scopes, noted) in self._capped().items():
@@ -86,7 +90,7 @@ class LiveShares:
     async def _read(self, tenant_id: UUID, scopes: Sequence[str]) -> Mapping[str, ScopeUsage]:
         found: dict[str, ScopeUsage] = {}
         for first in range(0, len(scopes), SCOPES_AT_ONCE):
-            asked = scopes[first : first + SCOPES_AT_ONCE]
-            held = await self._shares.held(tenant_id, asked)
-            found |= {scope: each for scope, each in zip(asked, held, strict=True) if each.transfers}
+            part = scopes[first : first + SCOPES_AT_ONCE]
+            held = await self._shares.held(tenant_id, part)
+            found |= {scope: usage for scope, usage in zip(part, held, strict=True) if usage.transfers}
         return found

@@ -1,8 +1,8 @@
-"""How often a key and a tenant may call: a bucket of calls for each, by kind, that is filled again at a steady rate.
+"""Rate limits of keys and tenants: a token bucket for each, by kind of call, that fills at a steady rate.
 
-A process keeps its buckets in memory, so that asking whether a call is permitted costs a look-up and no trip. Each
-second it tells a store, which all processes share, what was taken, and takes over the level that is left over all of
-them; a level may be below zero, which is paid back before anything else is permitted.
+A process has its buckets in memory, so that checking a call costs a look-up and no round trip. Each second it reports
+to a store, which all processes share, the calls taken, and takes over the level left by all processes. A level may be
+below zero; it has to fill up before any call is permitted.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from tradewind.errors import TooOften, Unavailable
 
 EVERY_S = 1.0
 BURST_S = 10.0
-"""A full bucket holds the calls of so many seconds: agents that begin together, or come back after the service was
-away, are answered at once."""
+"""A full bucket holds the calls of so many seconds: agents that start together, or return after an outage, are
+answered at once."""
 
 BUCKETS_AT_ONCE = 500
-"""Told in one step, in which the store answers nobody else."""
+"""Buckets in one request, during which the store answers no other."""
 
 
 class CallKind(StrEnum):
@@ -45,12 +45,12 @@ USUAL_CALLS_PER_S: Mapping[CallKind, float] = MappingProxyType(
         CallKind.OTHER: 100.0,
     }
 )
-"""For each key. An organisation may have one for all its agents: 1,000 of them send 200 heartbeats a second, and begin
-and end as many transfers at the very most as their ticks allow; three times that is left to them."""
+"""Rates of each key. An organisation may have one key for all its agents: 1,000 of them send 200 heartbeats a second,
+and start and end as many transfers at most as their ticks allow; the limits are three times that."""
 
 KEYS_AT_ONCE = 4
-"""All keys of a tenant together may call so many times as often as one. A tenant makes as many keys as it likes and
-says of each how often it may call: what it takes from other tenants must not hang on either."""
+"""All keys of a tenant together may call this many times as often as one. A tenant creates any number of keys and sets
+the rate of each: what it takes from other tenants must not depend on either."""
 
 OFF = "off"
 
@@ -69,7 +69,7 @@ class CallLimits(NamedTuple):
 
     @classmethod
     def usual(cls, of_key: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Self:
-        """Limits of keys, and of tenants as they follow from them.
+        """Return limits of keys, and limits of tenants that follow from them.
 
         Both are plain dictionaries: limits are sent to other processes, and a read-only view cannot be pickled.
         """
@@ -77,41 +77,41 @@ class CallLimits(NamedTuple):
 
 
 def parse_call_rates(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:
-    """Calls a second by kind, as an operator writes them: ``query=5 heartbeat=off``, or ``off`` for all.
+    """Parse calls a second by kind, as an operator writes them: ``query=5 heartbeat=off``, or ``off`` for all.
 
-    ``usual`` : of the kinds that are not named.
+    ``usual`` : rates of the kinds that are not named.
 
     Raises
     ------
-    ValueError : another kind, or no number above 0.
+    ValueError : a kind is unknown, or a rate is no number above 0.
     """
     if text == OFF:
         return {}
-    found, left = dict(usual), set(CallKind)
+    rates, unnamed = dict(usual), set(CallKind)
     for word in text.split():
         name, _, number = word.partition("=")
-        if name not in left:
+        if name not in unnamed:
             raise ValueError(
-                f"must be {OFF}, or KIND=NUMBER by blanks, each kind one of {', '.join(CallKind)} and once"
+                f"must be {OFF}, or KIND=NUMBER separated by blanks; each KIND once, of {', '.join(CallKind)}"
             )
         kind = CallKind(name)
-        left.remove(kind)
+        unnamed.remove(kind)
         if number == OFF:
-            found.pop(kind, None)
+            rates.pop(kind, None)
             continue
         try:
-            found[kind] = float(number)
+            rates[kind] = float(number)
         except ValueError:
-            found[kind] = math.nan
-        if not 0 < found[kind] < math.inf:
+            rates[kind] = math.nan
+        if not 0 < rates[kind] < math.inf:
             raise ValueError(f"{name} must be a number of calls a second above 0, or {OFF}")
-    return found
+    return rates
 
 
 class TakenCalls(NamedTuple):
-    """Calls taken from one bucket since they were last told; ``per_s`` and ``burst`` say how it fills, and how far.
+    """Calls taken from one bucket since the last report; it fills with ``per_s`` up to ``burst``.
 
-    ``holder_id`` : of the key, or of the tenant.
+    ``holder_id`` : id of the key or of the tenant.
     """
 
     holder_id: UUID
@@ -122,12 +122,14 @@ class TakenCalls(NamedTuple):
 
 
 class SharedLevels(Protocol):
+    """The levels of buckets of all processes; a port because `services.queue` implements it."""
+
     async def take(self, taken: Sequence[TakenCalls]) -> Sequence[float]:
-        """Take calls from buckets that all processes share; the level of each afterwards, below zero if overdrawn.
+        """Take calls from buckets that all processes share; return the level of each, below zero if overdrawn.
 
         Raises
         ------
-        Unavailable : the store does not answer; nothing is known to be taken.
+        Unavailable : the store does not answer; calls may or may not be taken.
         """
 
 
@@ -136,7 +138,7 @@ LimitKind = Literal["key", "tenant"]
 
 
 class RefusedCalls(NamedTuple):
-    """Calls that were refused since that was last told."""
+    """Calls that were refused since the last report."""
 
     tenant_id: UUID
     key_id: UUID
@@ -146,7 +148,7 @@ class RefusedCalls(NamedTuple):
 
 
 class _Bucket:
-    """Of one key or tenant and one kind, as this process knows it."""
+    """The bucket of one key or tenant and one kind, in this process."""
 
     __slots__ = ("at_s", "burst", "level", "per_s", "taken")
 
@@ -171,13 +173,15 @@ class _Bucket:
 
 
 class RateLimits:
-    """Parameters
+    """The rate limits of one process.
+
+    Parameters
     ----------
     limits : of keys and of tenants.
-    levels : what all processes share.
-    monotonic : seconds of a clock that never goes back.
-    on_refused : told once a second of what was refused.
-    on_failed : told of what is no absence of the store, but a fault.
+    levels : the levels that all processes share.
+    monotonic : returns seconds of a clock that never goes back.
+    on_refused : called once a second with the refused calls.
+    on_failed : called with an error other than an unreachable store.
     """
 
     def __init__(
@@ -197,7 +201,7 @@ class RateLimits:
         self._refused: Counter[tuple[UUID, UUID, CallKind, LimitKind]] = Counter()
 
     def permits(self, principal: Principal, kind: CallKind) -> bool:
-        """Take a call from the buckets of the key and of its tenant if there is one left in both."""
+        """Take a call from the buckets of the key and of its tenant, if both have one; return whether they had."""
         of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
         if (of_key is not None and of_key.level < 1.0) or (of_tenant is not None and of_tenant.level < 1.0):
             return False
@@ -212,7 +216,7 @@ class RateLimits:
 
         Raises
         ------
-        TooOften : there is none left in one of them; the refusal is counted.
+        TooOften : one of them has none left; the refusal is counted.
         """
         if self.permits(principal, kind):
             return
@@ -232,35 +236,35 @@ class RateLimits:
         )
 
     async def follow(self, *, every_s: float = EVERY_S) -> None:
-        """Share what was taken again and again, until cancelled; while the store is away each process counts alone."""
+        """Share the calls taken until cancelled; while the store is unreachable each process counts alone."""
         while True:
             await asyncio.sleep(every_s)
             try:
                 await self.share()
             except Unavailable:
                 continue
-            except Exception as error:  # noqa: BLE001  # the turns must not end with the first that fails
+            except Exception as error:  # noqa: BLE001  # one failure must not end the loop
                 self._on_failed(error)
 
     async def share(self) -> None:
-        """Tell what was taken and refused since the last time, and take over what is left over all processes.
+        """Report calls taken and refused since the last time, and take over the levels left by all processes.
 
         Raises
         ------
-        Unavailable : the store does not answer. What was not told never is: a store that comes back after an hour must
-            not ask for that hour at once.
+        Unavailable : the store does not answer. Unreported calls are forgotten: after an outage of an hour they must
+            not be charged all at once.
         """
-        self._tell_refused()
-        self._forget_full()
+        self._report_refused()
+        self._remove_full()
         used = [(name, bucket) for name, bucket in self._buckets.items() if bucket.taken]
-        told = [TakenCalls(*name, bucket.taken, bucket.per_s, bucket.burst) for name, bucket in used]
+        taken = [TakenCalls(*name, bucket.taken, bucket.per_s, bucket.burst) for name, bucket in used]
         for _, bucket in used:
             bucket.taken = 0
         for first in range(0, len(used), BUCKETS_AT_ONCE):
             part = slice(first, first + BUCKETS_AT_ONCE)
-            levels = await self._levels.take(told[part])
+            levels = await self._levels.take(taken[part])
             for (_, bucket), level in zip(used[part], levels, strict=True):
-                bucket.level = level - bucket.taken  # taken while the store was asked
+                bucket.level = level - bucket.taken  # calls taken during the request
                 bucket.at_s = self._monotonic()
 
     def _of_key(self, principal: Principal, kind: CallKind) -> _Bucket | None:
@@ -282,13 +286,13 @@ class RateLimits:
         bucket.fill(now_s)
         return bucket
 
-    def _tell_refused(self) -> None:
+    def _report_refused(self) -> None:
         refused, self._refused = self._refused, Counter()
         for (tenant_id, key_id, kind, limit), calls in refused.items():
             self._on_refused(RefusedCalls(tenant_id, key_id, kind, limit, calls))
 
-    def _forget_full(self) -> None:
-        """Buckets that are as new: of keys and tenants that have not called for a while."""
+    def _remove_full(self) -> None:
+        """Remove full buckets: their keys and tenants have not called for a while."""
         now_s = self._monotonic()
         for name, bucket in list(self._buckets.items()):
             bucket.fill(now_s)

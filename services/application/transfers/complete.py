@@ -1,4 +1,4 @@
-"""The end of a transfer: its records join the logs, and what its agent kept of its heartbeats joins the journal."""
+"""Complete a transfer: store its records in the logs, and the heartbeats that its agent stored in the journal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,11 @@ from tradewind.wire.records import WireRecord
 
 
 class CompletionResult(NamedTuple):
-    """``first`` : it had not ended before. ``agreement_kept`` : ``None`` where there was none, or nothing tells."""
+    """The receipt of a completion.
+
+    ``first`` : the transfer had not ended before. ``agreement_kept`` : whether the SLA was met; ``None`` without an
+    SLA, or where it is unknown.
+    """
 
     receipt: CompletionReceipt
     status: Status
@@ -44,11 +48,11 @@ def complete_transfer(
 ) -> CompletionResult:
     """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
 
-    The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
-    values that no transfer can have are left out. How it went is told once, and as a row of the logs tells it: what is
-    measured and billed by must not change afterwards.
+    The transfer may be unknown. Records that an upload of logs would reject go to the quarantine; heartbeats with
+    impossible values are left out. The result is stored once, and only as a row of the logs has it: measurement and
+    billing must not change afterwards.
 
-    ``started_by`` : the key that began it by its quote or session, for a transfer that is not stored yet.
+    ``started_by`` : the key that started it by its quote or session, for a transfer that is not stored yet.
 
     Raises
     ------
@@ -59,23 +63,23 @@ def complete_transfer(
         if record.transfer_id != transfer_id:
             raise InvalidValue(f"records.{number}.transfer_id", f"must be that of the transfer, {transfer_id}")
     if not completion.records:
-        return _unlogged(transfer_id, completion, uow=uow, clock=clock, started_by=started_by)
-    whole, now = _whole(completion.records), clock.now()
-    news = _news(transfer_id, whole, completion.heartbeats, now)
+        return _complete_without_records(transfer_id, completion, uow=uow, clock=clock, started_by=started_by)
+    total, now = _select_total(completion.records), clock.now()
+    news = _to_news(transfer_id, total, completion.heartbeats, now)
     with uow:
         news = replace(news, owner=_require_own(transfer_id, uow, started_by))
-        receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
-        new_heartbeats = _journalled(news, uow)
+        receipt = store_batch(_to_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
+        new_heartbeats = _store_heartbeats(news, uow)
         is_stored = receipt.accepted == len(completion.records)
-        ended_at, agreement_kept = _ended(transfer_id, whole, now, uow, is_stored=is_stored)
+        ended_at, agreement_kept = _mark_ended(transfer_id, total, now, uow, is_stored=is_stored)
         uow.commit()
-    told = CompletionReceipt(
+    completion_receipt = CompletionReceipt(
         accepted=receipt.accepted,
         rejected=receipt.rejected - receipt.already_stored,
         heartbeats=new_heartbeats,
         ended_at=ended_at,
     )
-    return CompletionResult(told, whole.outcome.status, ended_at == now, agreement_kept)
+    return CompletionResult(completion_receipt, total.outcome.status, ended_at == now, agreement_kept)
 
 
 def _require_own(transfer_id: UUID, uow: UnitOfWork, started_by: UUID | None) -> UUID | None:
@@ -86,14 +90,14 @@ def _require_own(transfer_id: UUID, uow: UnitOfWork, started_by: UUID | None) ->
     return known.owner
 
 
-def _journalled(news: TransferNews, uow: UnitOfWork) -> int:
-    """How many heartbeats were new."""
+def _store_heartbeats(news: TransferNews, uow: UnitOfWork) -> int:
+    """Store a transfer and its heartbeats; return how many heartbeats were new."""
     uow.journal.note([news])
-    return _added(news, uow)
+    return _add_samples(news, uow)
 
 
-def _added(noted: TransferBeats, uow: UnitOfWork) -> int:
-    """How many heartbeats of a noted transfer were new."""
+def _add_samples(noted: TransferBeats, uow: UnitOfWork) -> int:
+    """Store heartbeats of a stored transfer; return how many were new."""
     if not noted.beats:
         return 0
     new_heartbeats = uow.journal.add([noted])
@@ -101,69 +105,71 @@ def _added(noted: TransferBeats, uow: UnitOfWork) -> int:
     return new_heartbeats
 
 
-def _ended(
-    transfer_id: UUID, whole: WireRecord, now: datetime, uow: UnitOfWork, *, is_stored: bool
+def _mark_ended(
+    transfer_id: UUID, total: WireRecord, now: datetime, uow: UnitOfWork, *, is_stored: bool
 ) -> tuple[datetime, bool | None]:
-    """Mark the noted transfer as ended: when it ended first, and whether this end kept what was agreed on.
+    """Mark the stored transfer as ended; return when it first ended, and whether this end met the SLA.
 
-    ``is_stored`` : the logs are known to tell it as the record does, which is looked up otherwise.
+    ``is_stored`` : the logs are known to have this record; otherwise they are searched for it.
     """
-    if not (is_stored or uow.journal.is_logged(whole)):
-        return uow.journal.end_unlogged(transfer_id, whole.outcome.status, at=now) or now, None
-    end = _end(whole, now, uow.journal.agreement(transfer_id), _link_of(whole, uow))
+    if not (is_stored or uow.journal.is_logged(total)):
+        return uow.journal.end_unlogged(transfer_id, total.outcome.status, at=now) or now, None
+    end = _to_end(total, now, uow.journal.agreement(transfer_id), _find_link_id(total, uow))
     return uow.journal.end(transfer_id, end), end.agreement_kept
 
 
-def _unlogged(
+def _complete_without_records(
     transfer_id: UUID, completion: Completion, *, uow: UnitOfWork, clock: Clock, started_by: UUID | None
 ) -> CompletionResult:
-    """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
+    """Complete a transfer that has no records; a transfer that is unknown stays unknown."""
     now, new_heartbeats = clock.now(), 0
-    beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
-    asked = _enquiry_of(beats)
+    beats = {beat.heartbeat.sequence: beat for beat in completion.heartbeats if _is_possible(beat)}
+    request = _find_request(beats)
     with uow:
         owner = _require_own(transfer_id, uow, started_by)
-        if asked is not None:
+        if request is not None:
             news = TransferNews(
                 transfer_id=transfer_id,
                 owner=owner,
-                workload=Workload.asked(asked),
+                workload=Workload.from_request(request),
                 started_at=now,
                 heard_at=None,
                 silent_at=None,
                 beats=beats,
             )
-            new_heartbeats = _journalled(news, uow)
+            new_heartbeats = _store_heartbeats(news, uow)
         ended_at = uow.journal.end_unlogged(transfer_id, completion.status, at=now)
-        if asked is None and ended_at is not None:
-            new_heartbeats = _added(TransferBeats(transfer_id=transfer_id, beats=beats), uow)
+        if request is None and ended_at is not None:
+            new_heartbeats = _add_samples(TransferBeats(transfer_id=transfer_id, beats=beats), uow)
         uow.commit()
-    told = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
-    return CompletionResult(told, completion.status, ended_at == now)
+    completion_receipt = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
+    return CompletionResult(completion_receipt, completion.status, ended_at == now)
 
 
-def _enquiry_of(beats: Mapping[int, SpooledHeartbeat]) -> RecommendRequest | None:
-    return next((each.heartbeat.enquiry for each in beats.values() if each.heartbeat.enquiry is not None), None)
+def _find_request(beats: Mapping[int, SpooledHeartbeat]) -> RecommendRequest | None:
+    return next((beat.heartbeat.enquiry for beat in beats.values() if beat.heartbeat.enquiry is not None), None)
 
 
-def _whole(records: Sequence[WireRecord]) -> WireRecord:
-    """The record of all chunks together; of a tool that tells none, the last it tells."""
+def _select_total(records: Sequence[WireRecord]) -> WireRecord:
+    """Return the record of all chunks together; the last record of a tool that writes none."""
     return next((record for record in records if record.chunk in {None, ChunkKind.WHOLE}), records[-1])
 
 
-def _batch(tenant_id: UUID, records: Sequence[WireRecord], limits: BodyLimits) -> LogBatch:
-    """The records as an upload, known by its content."""
+def _to_batch(tenant_id: UUID, records: Sequence[WireRecord], limits: BodyLimits) -> LogBatch:
+    """Return the records as an upload, identified by its content."""
     body = BytesIO(b"".join(record.to_line() for record in records))
     return LogBatch(tenant_id=tenant_id, idempotency_key=None, body=UploadedBody(body, Encoding.IDENTITY, limits))
 
 
-def _news(transfer_id: UUID, whole: WireRecord, heartbeats: Sequence[SpooledHeartbeat], now: datetime) -> TransferNews:
-    beats = {each.heartbeat.sequence: each for each in heartbeats if _is_possible(each)}
-    asked = _enquiry_of(beats)
+def _to_news(
+    transfer_id: UUID, total: WireRecord, heartbeats: Sequence[SpooledHeartbeat], now: datetime
+) -> TransferNews:
+    beats = {beat.heartbeat.sequence: beat for beat in heartbeats if _is_possible(beat)}
+    request = _find_request(beats)
     return TransferNews(
         transfer_id=transfer_id,
-        workload=Workload.recorded(whole) if asked is None else Workload.asked(asked),
-        started_at=min(whole.started_at, now),
+        workload=Workload.from_record(total) if request is None else Workload.from_request(request),
+        started_at=min(total.started_at, now),
         heard_at=None,
         silent_at=None,
         beats=beats,
@@ -178,39 +184,39 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
     return True
 
 
-def _link_of(whole: WireRecord, uow: UnitOfWork) -> UUID:
-    key = LinkKey(whole.source, whole.destination, whole.network, whole.mover.name)
+def _find_link_id(total: WireRecord, uow: UnitOfWork) -> UUID:
+    key = LinkKey(total.source, total.destination, total.network, total.mover.name)
     return uow.links.resolve([key])[key].id
 
 
-def _end(whole: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID) -> TransferEnd:
-    outcome = whole.outcome
+def _to_end(total: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID) -> TransferEnd:
+    outcome = total.outcome
     return TransferEnd(
         at=now,
         status=outcome.status,
         bytes_moved=outcome.bytes_moved,
         throughput_bps=outcome.throughput_bps,
-        duration_s=_duration_s(whole),
-        energy=whole.energy,
-        agreement_kept=None if agreement is None else _kept(agreement, whole),
+        duration_s=_duration_s(total),
+        energy=total.energy,
+        agreement_kept=None if agreement is None else _is_sla_met(agreement, total),
         link_id=link_id,
     )
 
 
-def _duration_s(whole: WireRecord) -> float:
-    return (whole.ended_at - whole.started_at).total_seconds()
+def _duration_s(total: WireRecord) -> float:
+    return (total.ended_at - total.started_at).total_seconds()
 
 
-def _kept(agreement: Sla, whole: WireRecord) -> bool | None:
-    """Whether what was agreed on was kept; a transfer that failed has kept no target, a cancelled one tells nothing."""
-    match whole.outcome.status:
+def _is_sla_met(agreement: Sla, total: WireRecord) -> bool | None:
+    """Return whether the SLA was met; a failed transfer meets no target, of a cancelled one it is unknown."""
+    match total.outcome.status:
         case Status.CANCELLED:
             return None
         case Status.FAILED:
             return None if agreement.target is None else False
     return is_met(
         agreement,
-        throughput_bps=whole.outcome.throughput_bps,
-        duration_s=_duration_s(whole),
-        energy=[EnergyReading(**dict(each)) for each in whole.energy],
+        throughput_bps=total.outcome.throughput_bps,
+        duration_s=_duration_s(total),
+        energy=[EnergyReading(**dict(reading)) for reading in total.energy],
     )

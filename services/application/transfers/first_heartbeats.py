@@ -1,6 +1,6 @@
-"""What the first heartbeats of a transfer told, until the journal has them: who began it, and how it stands.
+"""What is known of a transfer until the journal has its first heartbeats: who started it, and its state.
 
-The journal is stored in batches, so that for some seconds the database does not know a transfer that lives.
+The journal is stored in batches, so the database lacks a new live transfer for some seconds.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ from tradewind.wire.transfers import TransferState, TransferSummary, TransferTim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstHeartbeat:
-    """JSON of the enquiry, of the last heartbeat and of its begin; when the service heard the first and the last."""
+    """The request, the last heartbeat and the start of a transfer as JSON, with the times of its heartbeats.
+
+    ``began_at``, ``heard_at`` : when the service received the first and the last one.
+    """
 
     enquiry: bytes
     heartbeat: bytes
@@ -27,40 +30,40 @@ class FirstHeartbeat:
 
 
 async def find_first_heartbeat(key: TransferKey, sessions: Sessions) -> FirstHeartbeat | None:
-    """What is known of a transfer before it is journalled; nothing while the store of sessions is away."""
+    """Return what is known of a transfer before it is journalled; ``None`` while sessions are unreachable."""
     try:
         return await sessions.find_first_heartbeat(key)
     except SessionsUnreachable:
         return None
 
 
-def find_starting_key(told: FirstHeartbeat | None) -> UUID | None:
-    """The key that began the transfer, if that is known."""
-    return None if told is None else TransferStart.model_validate_json(told.begun).key_id
+def find_starting_key(first: FirstHeartbeat | None) -> UUID | None:
+    """Return the key that started the transfer, if it is known."""
+    return None if first is None else TransferStart.model_validate_json(first.begun).key_id
 
 
-def build_timeline(transfer_id: UUID, told: FirstHeartbeat, now: datetime) -> TransferTimeline:
-    """The transfer as it will be told of once it is journalled, without its samples."""
-    enquiry, beat = RecommendRequest.model_validate_json(told.enquiry), Heartbeat.model_validate_json(told.heartbeat)
-    expected = TransferStart.model_validate_json(told.begun).expected
-    silent_at = told.heard_at + timedelta(seconds=silent_after_s(beat.interval_s))
+def build_timeline(transfer_id: UUID, first: FirstHeartbeat, now: datetime) -> TransferTimeline:
+    """Return the transfer as the API shows it once it is journalled, without its samples."""
+    request, beat = RecommendRequest.model_validate_json(first.enquiry), Heartbeat.model_validate_json(first.heartbeat)
+    expected = TransferStart.model_validate_json(first.begun).expected
+    silent_at = first.heard_at + timedelta(seconds=silent_after_s(beat.interval_s))
     summary = TransferSummary(
         transfer_id=transfer_id,
         state=TransferState.LIVE if now < silent_at else TransferState.SILENT,
-        source=enquiry.source,
-        destination=enquiry.destination,
-        network=enquiry.network,
-        mover=enquiry.mover,
-        sla=enquiry.sla.kind,
-        file_count=enquiry.dataset.file_count,
-        total_bytes=enquiry.dataset.total_bytes,
-        started_at=told.began_at,
-        last_heartbeat_at=told.heard_at,
+        source=request.source,
+        destination=request.destination,
+        network=request.network,
+        mover=request.mover,
+        sla=request.sla.kind,
+        file_count=request.dataset.file_count,
+        total_bytes=request.dataset.total_bytes,
+        started_at=first.began_at,
+        last_heartbeat_at=first.heard_at,
         sequence=beat.sequence,
         journalled_sequence=-1,
         bytes_moved=beat.bytes_moved,
         throughput_bps=beat.throughput_bps,
         agreement_promised=expected.feasible,
     )
-    asked = enquiry.model_dump(mode="json", exclude_none=True)
-    return TransferTimeline(transfer=summary, enquiry=asked, expected=expected, samples=())
+    request_json = request.model_dump(mode="json", exclude_none=True)
+    return TransferTimeline(transfer=summary, enquiry=request_json, expected=expected, samples=())

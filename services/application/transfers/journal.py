@@ -1,4 +1,4 @@
-"""The journal of transfers: what heartbeats and ends tell of them, on its way to be stored for good."""
+"""The journal of transfers: values from heartbeats and ends, and the port that stores them for good."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What a transfer is to move, and from where to where. ``enquiry`` : where a heartbeat told it."""
+    """What a transfer moves, and from where to where. ``enquiry`` : the request, where a heartbeat carried it."""
 
     link: LinkKey
     file_count: int
@@ -26,8 +26,8 @@ class Workload:
     enquiry: RecommendRequest | None = None
 
     @classmethod
-    def asked(cls, enquiry: RecommendRequest) -> Self:
-        """As the recommendation was asked for."""
+    def from_request(cls, enquiry: RecommendRequest) -> Self:
+        """Return the workload of a request for a recommendation."""
         return cls(
             link=LinkKey(enquiry.source, enquiry.destination, enquiry.network, enquiry.mover),
             file_count=enquiry.dataset.file_count,
@@ -37,18 +37,18 @@ class Workload:
         )
 
     @classmethod
-    def recorded(cls, whole: WireRecord) -> Self:
-        """As the record of its end tells it."""
+    def from_record(cls, record: WireRecord) -> Self:
+        """Return the workload of a final record."""
         return cls(
-            link=LinkKey(whole.source, whole.destination, whole.network, whole.mover.name),
-            file_count=whole.dataset.file_count,
-            total_bytes=whole.dataset.total_bytes,
-            sla=whole.sla,
+            link=LinkKey(record.source, record.destination, record.network, record.mover.name),
+            file_count=record.dataset.file_count,
+            total_bytes=record.dataset.total_bytes,
+            sla=record.sla,
         )
 
 
 class TransferStart(Open):
-    """What the first heartbeat of a transfer brings along: what is expected of it, and the key of its agent."""
+    """The start of a transfer, stored with its first heartbeat: what is expected of it, and the key of its agent."""
 
     expected: ExpectedOutcome
     key_id: UUID | None = None
@@ -56,8 +56,10 @@ class TransferStart(Open):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferBeats:
-    """Heartbeats of one transfer. ``beats`` : one a sequence number. ``owner`` : key that it belongs to, as its session
-    or its end says; what is told of another key's transfer is left out. ``None`` where that was checked before.
+    """Heartbeats of one transfer.
+
+    ``beats`` : by sequence number. ``owner`` : key of its session or of its end; heartbeats for a transfer of another
+    key are left out. ``None`` where the owner was checked before.
     """
 
     transfer_id: UUID
@@ -67,11 +69,11 @@ class TransferBeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferNews(TransferBeats):
-    """New of one transfer.
+    """New information on one transfer.
 
-    ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
-    clock, ``silent_at`` : when it counts as silent unless another one comes; both ``None`` where the heartbeats come
-    late. ``begun`` : of its begin, kept where nothing was known of it before.
+    ``started_at``, ``begun`` : stored only where the transfer was unknown. ``heard_at`` : time of its last heartbeat by
+    the service's clock. ``silent_at`` : when it counts as silent unless another one comes. Both are ``None`` for
+    heartbeats that come late.
     """
 
     workload: Workload
@@ -83,9 +85,9 @@ class TransferNews(TransferBeats):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferEnd:
-    """How a transfer ended: bytes in all, the mean rate, its duration, and the energy of the ends that were metered.
+    """How a transfer ended: total bytes, mean rate, duration, and the energy of the metered ends.
 
-    ``link_id`` : of its record. ``agreement_kept`` : ``None`` where nothing was agreed, or nothing measured tells.
+    ``link_id`` : of its record. ``agreement_kept`` : whether it met its SLA; ``None`` without an SLA or measurement.
     """
 
     at: datetime
@@ -99,14 +101,14 @@ class TransferEnd:
 
     @property
     def energy_j(self) -> float | None:
-        """Of the ends that were metered together."""
-        return sum(each.total_j for each in self.energy) if self.energy else None
+        """Energy of all metered ends together, J."""
+        return sum(reading.total_j for reading in self.energy) if self.energy else None
 
 
 class JournalledTransfer(NamedTuple):
-    """What is stored of one transfer beside its samples; ``duration_s`` and ``energy`` once it has ended.
+    """A stored transfer without its samples; ``duration_s`` and ``energy`` are set once it has ended.
 
-    ``owner`` : key that it belongs to, ``None`` where that is not known.
+    ``owner`` : key that it belongs to, ``None`` where it is unknown.
     """
 
     summary: TransferSummary
@@ -119,7 +121,7 @@ class JournalledTransfer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFilter:
-    """Which transfers are looked for; ``None`` : any. ``since`` (included) to ``until`` (not) they began."""
+    """A filter of transfers; ``None`` : any. They started from ``since`` (included) to ``until`` (excluded)."""
 
     state: TransferState | None = None
     source: str | None = None
@@ -134,25 +136,28 @@ ANY_TRANSFER = TransferFilter()
 
 
 class TransferJournal(Protocol):
-    """The transfers of one tenant in an open transaction."""
+    """Transfers of one tenant and their samples; a port because the application may not import persistence."""
 
     def note(self, news: Collection[TransferNews]) -> None:
-        """Make transfers known, or bring them up to date; held until the end of the transaction."""
+        """Add or update transfers, and lock them until the end of the transaction."""
 
     def add(self, news: Collection[TransferBeats]) -> int:
-        """Store samples of noted transfers, the later one where a sequence is there already; how many were new."""
+        """Store samples of noted transfers; return how many were new.
+
+        A later sample replaces an earlier one of the same sequence.
+        """
 
     def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
-        """Up to which sequence all samples are stored, by transfer; a gap stops it."""
+        """Return by transfer the sequence up to which all samples are stored; a gap stops it."""
 
     def agreement(self, transfer_id: UUID) -> Sla | None:
-        """What was agreed on for a noted transfer, as far as it is known."""
+        """Return the SLA of a noted transfer, if it is known."""
 
     def is_logged(self, record: WireRecord) -> bool:
-        """Whether a row of the logs tells how it ended as the record does."""
+        """Return whether a row of the logs has the same end as the record."""
 
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
-        """Mark a noted transfer as ended, as it was told first; when it ended first."""
+        """Mark a noted transfer as ended, unless it is; return when it first ended."""
 
     def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
-        """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""
+        """Mark a transfer as ended, unless it is; return when it ended, ``None`` for an unknown one."""

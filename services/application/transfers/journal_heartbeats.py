@@ -1,4 +1,4 @@
-"""Heartbeats that were answered, from the stream into the database."""
+"""Store answered heartbeats from the stream in the database."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
-OLDEST_BELIEVED = timedelta(days=30)
-"""A stream whose entries are older, or from the future, has no clock that is worth anything."""
+MAX_AGE = timedelta(days=30)
+"""The clock of a stream is not trusted where its entries are older than this, or from the future."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredHeartbeat:
-    """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells of its begin.
+    """A heartbeat with its decision. ``begun`` : the start of its transfer, with the first heartbeat only.
 
-    ``owner`` : key that its session belongs to, ``None`` of entries that say nothing of it.
+    ``owner`` : key that its session belongs to, ``None`` where the entry has none.
     """
 
     entry: Entry
@@ -50,52 +50,52 @@ class HeartbeatJournal(StreamJournal[AnsweredHeartbeat]):
     def read(self, entry: Entry) -> AnsweredHeartbeat:
         return parse_entry(entry)
 
-    def store(self, tenant_id: UUID, told: Sequence[AnsweredHeartbeat]) -> Mapping[TransferKey, int]:
-        news = to_news(told, self.clock.now())
+    def store(self, tenant_id: UUID, entries: Sequence[AnsweredHeartbeat]) -> Mapping[TransferKey, int]:
+        news = to_news(entries, self.clock.now())
         with self.unit_of_work(tenant_id) as work:
             work.journal.note(news)
             work.journal.add(news)
-            journalled = work.journal.advance([each.transfer_id for each in news])
+            journalled = work.journal.advance([transfer.transfer_id for transfer in news])
             work.commit()
         return {TransferKey(tenant_id, transfer_id): sequence for transfer_id, sequence in journalled.items()}
 
 
 def to_news(answered: Sequence[AnsweredHeartbeat], now: datetime) -> Sequence[TransferNews]:
-    """By transfer and owner; of a sequence number that came twice the one heard last stands.
+    """Group heartbeats by transfer and owner; the last one received of a sequence number counts.
 
-    In the order of their hearing, which a batch need not have: what another taker left behind comes first in it.
+    They are sorted by time of arrival first: in a batch, entries that another taker left come first.
     """
     by_transfer: dict[tuple[UUID, UUID | None], list[AnsweredHeartbeat]] = {}
-    for each in sorted(answered, key=lambda each: each.entry.heard_at):
-        by_transfer.setdefault((each.key.transfer_id, each.owner), []).append(each)
-    return [_news(transfer_id, owner, told, now) for (transfer_id, owner), told in by_transfer.items()]
+    for beat in sorted(answered, key=lambda beat: beat.entry.heard_at):
+        by_transfer.setdefault((beat.key.transfer_id, beat.owner), []).append(beat)
+    return [_to_news(transfer_id, owner, beats, now) for (transfer_id, owner), beats in by_transfer.items()]
 
 
-def _news(transfer_id: UUID, owner: UUID | None, told: Sequence[AnsweredHeartbeat], now: datetime) -> TransferNews:
-    first, last = told[0], told[-1]
-    heard_at = _believed(last.entry.heard_at, now)
+def _to_news(transfer_id: UUID, owner: UUID | None, beats: Sequence[AnsweredHeartbeat], now: datetime) -> TransferNews:
+    first, last = beats[0], beats[-1]
+    heard_at = _trusted_time(last.entry.heard_at, now)
     return TransferNews(
         transfer_id=transfer_id,
         owner=owner,
         workload=first.workload,
-        started_at=_believed(first.entry.heard_at, now),
+        started_at=_trusted_time(first.entry.heard_at, now),
         heard_at=heard_at,
         silent_at=heard_at + timedelta(seconds=silent_after_s(last.beat.heartbeat.interval_s)),
-        beats={each.beat.heartbeat.sequence: each.beat for each in told},
-        begun=next((each.begun for each in told if each.begun is not None), None),
+        beats={answered.beat.heartbeat.sequence: answered.beat for answered in beats},
+        begun=next((answered.begun for answered in beats if answered.begun is not None), None),
     )
 
 
-def _believed(heard_at: datetime, now: datetime) -> datetime:
-    return heard_at if now - OLDEST_BELIEVED < heard_at <= now else now
+def _trusted_time(heard_at: datetime, now: datetime) -> datetime:
+    return heard_at if now - MAX_AGE < heard_at <= now else now
 
 
 def parse_entry(entry: Entry) -> AnsweredHeartbeat:
-    """The entry in the words of the domain.
+    """Parse an entry of the stream.
 
     Raises
     ------
-    InvalidValue : it is not what answering a heartbeat puts there.
+    InvalidValue : a field is missing or wrong.
     """
     fields = entry.fields
     try:
@@ -103,10 +103,10 @@ def parse_entry(entry: Entry) -> AnsweredHeartbeat:
         decision = orjson.loads(fields["decision"])
         decision["chunks"] = [{"chunk": kind, "parameters": known} for kind, _, known in decision["chunks"]]
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
-        enquiry = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
+        request = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
         begun = TransferStart.model_validate_json(fields["begun"]) if "begun" in fields else None
         owner = UUID(fields["owner"].decode()) if "owner" in fields else None
-        return AnsweredHeartbeat(entry, key, Workload.asked(enquiry), beat, begun, owner)
+        return AnsweredHeartbeat(entry, key, Workload.from_request(request), beat, begun, owner)
     except ValidationError as invalid:
         raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

@@ -1,8 +1,8 @@
-"""Whose a transfer is: it belongs to the API key that began it, and no other key may act on it.
+"""Owners of transfers: a transfer belongs to the API key that started it, and no other key may act on it.
 
-A recommendation that was priced, or else the first heartbeat or completion, begins a transfer. Once an operator has
-revoked the owner's key, two kinds of keys act in its place: a new key of the same name, which is how a customer's key
-is replaced, and keys that are no customer's. Every other key of the tenant goes on being refused.
+A priced recommendation, or else the first heartbeat or completion, starts a transfer. Once an operator has revoked the
+owner's key, two kinds of keys act in its place: a new key of the same name, which is how a customer's key is replaced,
+and keys that are no customer's. Every other key of the tenant is still refused.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from tradewind.errors import Conflict, Unavailable
 T = TypeVar("T")
 
 PATIENCE_S = 1.0
-"""How long the first heartbeat of a transfer waits for the database, before it is answered without."""
+"""Longest wait for the database before the first heartbeat of a transfer is answered without it."""
 
-AWAY_S = 5.0
-"""How long a database that did not answer is left alone."""
+RETRY_AFTER_S = 5.0
+"""Time without queries to a database that did not answer."""
 
 
 class KnownTransfer(NamedTuple):
-    """What the database knows of a transfer.
+    """The owner and state of a transfer in the database.
 
     ``owner`` : key that started it, ``None`` where none is known. ``is_of_other_key`` : the requesting key may not act
     on it. ``is_over`` : it has ended.
@@ -41,13 +41,16 @@ class KnownTransfer(NamedTuple):
 
 
 class TransferOwners(Protocol):
-    """Owners of the transfers of one tenant, for the key that acts; a person or the service may act on any."""
+    """Owners of one tenant's transfers, as seen by the acting key; users and the service may act on any.
+
+    A port because the application may not import persistence.
+    """
 
     def find(self, transfer_id: UUID, *, started_by: UUID | None = None) -> KnownTransfer:
-        """Return what is known of a transfer; ``started_by`` is its owner where the database knows none yet."""
+        """Return the owner and state of a transfer; ``started_by`` is its owner where the database has none yet."""
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
-        """Return those of the transfers whose logs the acting key may not upload."""
+        """Return the transfers whose logs the acting key may not upload."""
 
     def is_of_other_key(self, owner: UUID) -> bool:
         """Return whether the acting key may not act on transfers of ``owner``."""
@@ -57,7 +60,7 @@ class TransferOwners(Protocol):
 
 
 class Ownership(Protocol):
-    """Finds owners for who answers heartbeats; while the database is away, nothing is known."""
+    """Finds owners for heartbeats. A port, so that tests of the tuner need no database."""
 
     async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer: ...
     async def is_of_other_key(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool: ...
@@ -65,22 +68,22 @@ class Ownership(Protocol):
 
 @dataclass
 class OwnerLookups:
-    """Ask the database beside the event loop, and never for long.
+    """Look owners up in the database, in threads and with a short timeout.
 
     Parameters
     ----------
-    find_quoted_key : returns the key that a transfer was quoted to just now, which the database may lack.
-    monotonic : seconds of a clock that never goes back.
+    find_quoted_key : returns the key of a recent quote for a transfer, which the database may lack.
+    monotonic : returns seconds of a clock that never goes back.
     """
 
     open_: Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
     find_quoted_key: Callable[[TransferKey], Awaitable[UUID | None]]
     lookups: SingleFlight
     monotonic: Callable[[], float]
-    _away_until_s: float = 0.0
+    _retry_at_s: float = 0.0
 
     async def find(self, key: TransferKey, key_id: UUID) -> KnownTransfer:
-        """Return what is known of a transfer; while the database does not answer, whom it was quoted to just now."""
+        """Return the owner and state of a transfer; without the database, the key of a recent quote for it."""
         quoted_key = await self.find_quoted_key(key)
 
         def look_up() -> KnownTransfer:
@@ -88,36 +91,36 @@ class OwnerLookups:
                 return uow.owners.find(key.transfer_id, started_by=quoted_key)
 
         by_quote = KnownTransfer(quoted_key, is_of_other_key=quoted_key not in {None, key_id})
-        return await self._asked(("owner", key, key_id), look_up, otherwise=by_quote)
+        return await self._look_up(("owner", key, key_id), look_up, otherwise=by_quote)
 
     async def is_of_other_key(self, key: TransferKey, owner: UUID, key_id: UUID) -> bool:
-        """Return whether ``key_id`` may not act for ``owner``; it may not while the database does not answer."""
+        """Return whether ``key_id`` may not act for ``owner``; it may not while the database is unreachable."""
 
         def look_up() -> bool:
             with self.open_(key.tenant_id, Actor(ActorKind.KEY, key_id)) as uow:
                 return uow.owners.is_of_other_key(owner)
 
-        return await self._asked(("replaces", owner, key_id), look_up, otherwise=True)
+        return await self._look_up(("replaces", owner, key_id), look_up, otherwise=True)
 
-    async def _asked(self, what: tuple[object, ...], look_up: Callable[[], T], *, otherwise: T) -> T:
-        if self.monotonic() < self._away_until_s:
+    async def _look_up(self, name: tuple[object, ...], look_up: Callable[[], T], *, otherwise: T) -> T:
+        if self.monotonic() < self._retry_at_s:
             return otherwise
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await self.lookups.run(what, look_up)
+                return await self.lookups.run(name, look_up)
         except (TimeoutError, Unavailable):
-            self._away_until_s = self.monotonic() + AWAY_S
+            self._retry_at_s = self.monotonic() + RETRY_AFTER_S
             return otherwise
 
 
 def own_keys(principal: Principal, owners: TransferOwners) -> Collection[UUID] | None:
-    """Return the keys whose things the holder of a key sees: its own and those it replaces, ``None`` for all keys."""
+    """Return the keys whose data a key's holder sees: its own and those it replaces; ``None`` for all keys."""
     return owners.own_keys() if principal.is_customer else None
 
 
 def foreign_transfer_error(transfer_id: UUID) -> Conflict:
-    """Return the refusal of a call on a transfer of another key."""
+    """Return the error of a call on a transfer of another key."""
     return Conflict(
-        f"transfer {transfer_id} was begun with another key: go on with that one; once it is revoked, a new key of the"
-        " same name may"
+        f"transfer {transfer_id} was started with another key; use that key. Once it is revoked, a new key of the"
+        " same name may be used"
     )

@@ -1,4 +1,4 @@
-"""What is remembered of live transfers between two heartbeats, outside any process: the port, and what crosses it."""
+"""Sessions of live transfers, stored between two heartbeats outside any process: the port and its values."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TransferKey(NamedTuple):
-    """A transfer of a tenant: the same number under another tenant is another transfer."""
+    """The key of a transfer: the same id under another tenant is another transfer."""
 
     tenant_id: UUID
     transfer_id: UUID
@@ -18,7 +18,7 @@ class TransferKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A cap that the transfer falls under, held by all live transfers of its scope together."""
+    """A cap that a transfer falls under, shared by all live transfers of its scope."""
 
     scope: str
     concurrency: int | None
@@ -27,14 +27,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one transfer may use of the caps it falls under; ``None`` where none is set."""
+    """Files and streams that one transfer may use of the caps it falls under; ``None`` where none is set."""
 
     concurrency: int | None = None
     streams: int | None = None
 
     @property
     def granted(self) -> bool:
-        """Whether there is room for the transfer at all."""
+        """Whether the transfer may run at all."""
         return self.concurrency != 0 and self.streams != 0
 
 
@@ -43,14 +43,13 @@ UNLIMITED = Share()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A heartbeat with what was decided on it.
+    """A heartbeat with the decision on it.
 
     ``known`` : sequence of the state that the decision was computed from, −1 for none. ``state``, ``enquiry``,
-    ``heartbeat``, ``decision`` : JSON, the heartbeat without its enquiry. ``begun`` :
-    what is told with its first heartbeat, JSON, empty once that is done. ``owner`` : key that the transfer belongs to;
-    ``is_owner_known`` where the database says so, against which no session stands. ``used``, ``wanted`` : files and
-    streams in force, and those that the next tick may ask for. ``silent_after_s`` : without a heartbeat for so long the
-    share goes to others.
+    ``heartbeat``, ``decision`` : JSON, the heartbeat without its request. ``begun`` : the start of the transfer as
+    JSON, empty once it is stored. ``owner`` : key that the transfer belongs to; ``is_owner_known`` : the database
+    confirms it, which overrules any session. ``used``, ``wanted`` : files and streams in use, and those that the next
+    tick may need. ``silent_after_s`` : after so long without a heartbeat the share goes to others.
     """
 
     sequence: int
@@ -72,21 +71,22 @@ class Tick:
 class ExchangeOutcome(StrEnum):
     STORED = "stored"
     OVERTAKEN = "overtaken"
-    """Another process has gone on with the transfer: its state comes back, nothing was stored."""
+    """Another process has continued the transfer: its state is returned, nothing was stored."""
     ENDED = "ended"
-    """The transfer is over."""
+    """The transfer has ended."""
     OTHER_KEY = "anothers"
     """The session belongs to another key: nothing was stored."""
     FULL = "full"
-    """The key, or all keys of its tenant, have as many sessions as they may: no session was begun."""
+    """The key, or all keys of its tenant, have the maximum number of sessions: no session was started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeResult:
-    """``share`` : granted now, or to the session that has overtaken this one; ``state`` : of that session, JSON.
+    """The result of an exchange with the store of sessions.
 
-    ``owner`` : of a session that is another key's. ``is_of_tenant``, ``retry_after_s`` : whose sessions are too many,
-    all keys' of the tenant or this key's, and when the first of them will be forgotten.
+    ``share`` : granted now, or to the session that has overtaken this one. ``state`` : of that session, JSON.
+    ``owner`` : of a session of another key. ``is_of_tenant`` : the tenant has too many sessions, rather than the key.
+    ``retry_after_s`` : until the first of them expires.
     """
 
     outcome: ExchangeOutcome
@@ -99,29 +99,29 @@ class ExchangeResult:
 
 
 MOST_LIVE_OF_KEY = 4_000
-"""Transfers: four times the thousand agents that one organisation may have under one key."""
+"""Live transfers: four times the thousand agents that one organisation may have under one key."""
 
 KEYS_AT_ONCE = 4
-"""All keys of a tenant together may have so many times as many as one."""
+"""All keys of a tenant together may have this many times as many as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How many transfers may be live at once, of one key and of all keys of a tenant."""
+    """Maximum of live transfers, of one key and of all keys of a tenant."""
 
     of_key: int = MOST_LIVE_OF_KEY
     of_tenant: int = KEYS_AT_ONCE * MOST_LIVE_OF_KEY
 
 
 class SessionsUnreachable(Exception):
-    """Nothing is remembered or claimed for now."""
+    """The store of sessions does not answer: no state is stored and no share claimed."""
 
 
 class Sessions(Protocol):
     """Sessions of live transfers; may forget everything at any time. A port because `services.queue` implements it."""
 
     async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
-        """In one step: remember the state, hand the tick to the journal, and claim the transfer's share.
+        """In one step, store the state, pass the tick to the journal, and claim the transfer's share.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Sessions(Protocol):
         """
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
-        """JSON of the enquiry of a session; ``None`` where there is none.
+        """Return the request of a session as JSON; ``None`` where there is no session.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Sessions(Protocol):
         """
 
     async def end(self, key: TransferKey) -> None:
-        """Give the share back, and let no heartbeat revive the transfer.
+        """Release the share, and let no heartbeat revive the transfer.
 
         Raises
         ------

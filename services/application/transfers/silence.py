@@ -1,21 +1,21 @@
-"""When a transfer counts as silent: after several of its own ticks without a heartbeat, while it could be heard."""
+"""When a transfer counts as silent: after several of its ticks without a heartbeat, while the service can answer."""
 
 TICK_S = 5.0
-"""Until the next heartbeat, as answers to one ask for it."""
+"""Time to the next heartbeat, as answers request it."""
 
 SILENT_TICKS = 3
-"""Heartbeats missing before a transfer's share goes to others."""
+"""Missing heartbeats after which a transfer's share goes to others."""
 
 LONGEST_SILENCE_S = 300.0
-"""However long the ticks of a transfer are, so that none holds a share for ever by what it says of itself."""
+"""Upper bound, so that a transfer that claims long ticks does not hold a share for ever."""
 
 LONGEST_GAP_S = TICK_S
-"""Nobody answered for longer: shares may have run out of transfers that went on alone."""
+"""After a longer gap without answers, shares of transfers that continued alone may have expired."""
 
 COMING_BACK_S = SILENT_TICKS * TICK_S
-"""After such a gap, or where shares were lost, transfers that still run have told so by then."""
+"""After such a gap, or a loss of shares, running transfers have sent a heartbeat within this time."""
 
 
 def silent_after_s(interval_s: float) -> float:
-    """Seconds without a heartbeat after one that told a tick of ``interval_s``, which is ``TICK_S`` at least."""
+    """Return the seconds without a heartbeat after which a transfer with ticks of ``interval_s`` is silent."""
     return min(SILENT_TICKS * max(interval_s, TICK_S), LONGEST_SILENCE_S)

@@ -1,6 +1,6 @@
-"""What answers put on a stream, into the database: first committed, then acknowledged.
+"""Move entries that answers put on a stream into the database: commit first, then acknowledge.
 
-Whatever dies between the two makes an entry come again, which stores nothing twice.
+A process that dies in between makes an entry come again, which stores nothing twice.
 """
 
 from abc import abstractmethod
@@ -14,36 +14,39 @@ from services.application.transfers.sessions import TransferKey
 from tradewind.errors import InvalidValue, TradewindError, Unavailable
 
 MAX_BATCHES = 100
-"""A run ends after so many; the next one goes on."""
+"""Batches of one run at most; the next run continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a stream, as it was put there; ``token`` names it."""
+    """One entry of a stream; ``token`` identifies it."""
 
     token: str
     heard_at: datetime
     fields: Mapping[str, bytes]
 
     def decode(self, field: str) -> str:
-        """A field as text for people, whatever stands there."""
+        """Return a field as text for a message, whatever its bytes are."""
         return self.fields.get(field, b"").decode(errors="replace")
 
 
 class EntryStream(Protocol):
-    """A stream. Each entry is given to one taker, and again when that one has died."""
+    """A stream that gives each entry to one taker, and to another once that one has died.
+
+    A port with two implementations: the stream in `services.queue` and `workers.traced.TracedStream`.
+    """
 
     def take(self, limit: int) -> Sequence[Entry]: ...
 
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
-        """Let sessions tell what is journalled, then forget the entries."""
+        """Store in the sessions what is journalled, then remove the entries."""
 
     def release(self, entries: Sequence[Entry]) -> None:
-        """Let the next taker have what is not settled of these, whoever it is."""
+        """Let any next taker have those of the entries that are not settled."""
 
 
 class ParsedEntry(Protocol):
-    """What an entry says, in the words of the domain."""
+    """A parsed entry; a port with two implementations, for heartbeats and for quotes."""
 
     @property
     def entry(self) -> Entry: ...
@@ -56,7 +59,7 @@ ParsedT = TypeVar("ParsedT", bound=ParsedEntry)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of the entries of a run."""
+    """Counts of the entries that a run stored and dropped."""
 
     stored: int = 0
     dropped: int = 0
@@ -64,31 +67,33 @@ class Run:
 
 @dataclass(frozen=True)
 class StreamJournal(Generic[ParsedT]):
-    """Parameters
+    """A journal that moves entries from a stream into the database; subclasses parse and store them.
+
+    Parameters
     ----------
-    on_dropped : told of each entry that cannot be stored, and why.
+    on_dropped : called with each entry that cannot be stored, and the reason.
     """
 
     BATCH: ClassVar[int] = 1_000
-    """Entries of a transaction at most."""
+    """Entries in one transaction at most."""
 
     stream: EntryStream
     on_dropped: Callable[[Entry, str], None]
 
     @abstractmethod
     def read(self, entry: Entry) -> ParsedT:
-        """What the entry says; raises ``InvalidValue``."""
+        """Return the parsed entry; raise ``InvalidValue``."""
 
     @abstractmethod
-    def store(self, tenant_id: UUID, told: Sequence[ParsedT]) -> Mapping[TransferKey, int]:
-        """Store it in one transaction; up to which heartbeat each transfer is journalled, where that is asked for."""
+    def store(self, tenant_id: UUID, entries: Sequence[ParsedT]) -> Mapping[TransferKey, int]:
+        """Store entries in one transaction; return the last journalled sequence of each transfer, if they have any."""
 
     def run(self) -> Run:
         """Store what is in the stream, batch by batch.
 
         Raises
         ------
-        Unavailable : the database or the stream is away; what was not acknowledged comes again.
+        Unavailable : the database or the stream is unreachable; entries that are not acknowledged come again.
         """
         done = Run()
         for _ in range(MAX_BATCHES):
@@ -108,29 +113,29 @@ class StreamJournal(Generic[ParsedT]):
         dropped: list[Entry] = []
         for entry in entries:
             try:
-                told = self.read(entry)
+                parsed = self.read(entry)
             except InvalidValue as wrong:
                 self.on_dropped(entry, str(wrong))
                 dropped.append(entry)
             else:
-                by_tenant.setdefault(told.tenant_id, []).append(told)
+                by_tenant.setdefault(parsed.tenant_id, []).append(parsed)
         if dropped:
             self.stream.settle(dropped, {})
-        return sum(self._store_of_tenant(tenant_id, told) for tenant_id, told in by_tenant.items())
+        return sum(self._store_of_tenant(tenant_id, of_tenant) for tenant_id, of_tenant in by_tenant.items())
 
-    def _store_of_tenant(self, tenant_id: UUID, told: Sequence[ParsedT]) -> int:
-        """Store in one transaction; what it refuses is narrowed down by halves, so that it holds up nothing else."""
-        entries = [each.entry for each in told]
+    def _store_of_tenant(self, tenant_id: UUID, parsed: Sequence[ParsedT]) -> int:
+        """Store in one transaction; bisect a batch that fails, so that a bad entry does not block others."""
+        entries = [entry.entry for entry in parsed]
         try:
-            journalled = self.store(tenant_id, told)
+            journalled = self.store(tenant_id, parsed)
         except Exception as error:
             if isinstance(error, TradewindError) and error.retryable:
                 raise
-            if len(told) > 1:
-                half = len(told) // 2
-                return sum(self._store_of_tenant(tenant_id, part) for part in (told[:half], told[half:]))
+            if len(parsed) > 1:
+                half = len(parsed) // 2
+                return sum(self._store_of_tenant(tenant_id, part) for part in (parsed[:half], parsed[half:]))
             self.on_dropped(entries[0], repr(error))
             self.stream.settle(entries, {})
             return 0
         self.stream.settle(entries, journalled)
-        return len(told)
+        return len(parsed)

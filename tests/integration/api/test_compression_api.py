@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.advice.compression import KEPT_OF_A_KEY
+from services.application.advice.compression import MAX_OF_A_KEY
 from services.bootstrap import Container
 from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant, new_tenant
@@ -86,15 +86,14 @@ def test_of_one_setting_and_machine_the_newest_are_kept(
 ) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     told = [
-        seen("xz", 1, 5.0 + n, 1e8, seen_at=(begin + timedelta(minutes=n)).isoformat())
-        for n in range(KEPT_OF_A_KEY + 3)
+        seen("xz", 1, 5.0 + n, 1e8, seen_at=(begin + timedelta(minutes=n)).isoformat()) for n in range(MAX_OF_A_KEY + 3)
     ]
     add(agent, *told)
     with psycopg.connect(admin_database_url) as admin:
         found = admin.execute(
             "SELECT count(*), min(ratio) FROM compression_observations WHERE tenant_id = %s", [tenant.id]
         ).fetchone()
-    assert found == (KEPT_OF_A_KEY, 8.0)
+    assert found == (MAX_OF_A_KEY, 8.0)
 
 
 def test_a_codec_that_one_end_lacks_is_not_advised(agent: httpx.Client) -> None:
@@ -148,7 +147,7 @@ def test_an_observation_of_tomorrow_counts_as_one_of_now(agent: httpx.Client, ad
 def test_no_number_of_machines_makes_a_history_grow_without_end(
     agent: httpx.Client, tenant: Tenant, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.persistence.repositories.advice.compression.MOST_OF_A_TENANT", 6)
+    monkeypatch.setattr("services.persistence.repositories.advice.compression.MAX_OF_A_TENANT", 6)
     add(agent, *(seen("zstd", 3, 5.0, 1e8, cpu_class=f"x86_64/machine-{number}/2") for number in range(10)))
     with psycopg.connect(admin_database_url) as admin:
         found = admin.execute(

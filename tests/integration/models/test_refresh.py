@@ -133,16 +133,16 @@ def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         started = uow.release_work.start_attempt
         # The database was away when it was to be counted.
-        assert started(job.release_id, job.link_id, fixture.time, goes_on=True) == 1
+        assert started(job.release_id, job.link_id, fixture.time, is_retry=True) == 1
         for _ in range(MAX_ATTEMPTS):
             fixture.time += STALE_AFTER
-            assert started(job.release_id, job.link_id, fixture.time, goes_on=True) == 1
+            assert started(job.release_id, job.link_id, fixture.time, is_retry=True) == 1
         assert uow.release_work.last_activity(job.release_id) == fixture.time
         uow.commit()
     fixture.sent.clear()
     fixture.refresh.start(RefreshModels(tenant.id))
     assert fixture.fits() == []
-    fixture.refresh.fit(job, goes_on=True)
+    fixture.refresh.fit(job, is_retry=True)
     assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, distinct, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.advice.codec_outlook import CodecStatistics
-from services.application.advice.compression import KEPT_OF_A_KEY, MOST_OF_A_TENANT, SeenObservation
+from services.application.advice.compression import MAX_OF_A_KEY, MAX_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import size_bin
@@ -37,9 +37,9 @@ class CompressionObservations:
         newest = func.row_number().over(partition_by=_KEY, order_by=(table.c.seen_at.desc(), table.c.id))
         ranked = select(table.c.id, newest.label("rank")).where(tuple_(*_KEY).in_(keys)).subquery()
         self._connection.execute(
-            delete(table).where(table.c.id.in_(select(ranked.c.id).where(ranked.c.rank > KEPT_OF_A_KEY)))
+            delete(table).where(table.c.id.in_(select(ranked.c.id).where(ranked.c.rank > MAX_OF_A_KEY)))
         )
-        surplus = select(table.c.id).order_by(table.c.seen_at.desc(), table.c.id).offset(MOST_OF_A_TENANT)
+        surplus = select(table.c.id).order_by(table.c.seen_at.desc(), table.c.id).offset(MAX_OF_A_TENANT)
         self._connection.execute(delete(table).where(table.c.id.in_(surplus)))
         return len(added)
 
