@@ -39,7 +39,7 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
 def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
     """One link: what it has moved, and its clusters."""
     now = parts.clock.now()
-    RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
+    RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.current()

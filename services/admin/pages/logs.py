@@ -11,10 +11,10 @@ from fastapi import Form, Path, Query, Request, Response
 from services.admin.events import following
 from services.admin.rendering import STORABLE, done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
-from services.application.logs.correct_rows import MOST_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
+from services.application.logs.correct_rows import MAX_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
 from services.application.logs.long_jobs import LongJob, list_long_jobs
 from services.application.logs.retention_page import find_due_month, find_next_step
-from services.application.logs.rows import RAW_KEPT_BYTES
+from services.application.logs.rows import MAX_RAW_BYTES
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX
 
@@ -96,8 +96,8 @@ def quarantine_page(
         asked=asked,
         query=partial(_query, asked),
         matching=matching,
-        most_retried=MOST_RETRIED,
-        longest_kept=RAW_KEPT_BYTES,
+        most_retried=MAX_RETRIED,
+        longest_kept=MAX_RAW_BYTES,
     )
 
 
@@ -129,7 +129,7 @@ def retry(
     parts: Parts,
     raw: Annotated[str, Form(min_length=1, max_length=LONGEST_ROW)],
 ) -> Response:
-    """Store a mended row."""
+    """Store a corrected row."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         receipt = retry_row(row_id, raw, uow=uow, clock=parts.clock)
     said = "The row is stored." if receipt.accepted else "The row was stored before; it has left the quarantine."

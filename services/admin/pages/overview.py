@@ -28,7 +28,7 @@ LIVE_SHOWN = 10
 def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """The tenant at a glance."""
     now = parts.clock.now()
-    RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
+    RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)

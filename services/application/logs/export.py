@@ -1,7 +1,7 @@
-"""Views as Parquet, day by day: the days that have changed since they were exported are written anew, as a whole.
+"""Export views as Parquet, day by day: each day that changed since its last export is written again completely.
 
-A day is its tenant's file of that day; the database knows of which version of the day it is. A run that is interrupted
-has exported some days; of the one it was at, the file may be newer than what the database knows, and is written again.
+Each day is one file of its tenant; the database stores the exported version of the day. An interrupted run has exported
+some days; the file of the last may be newer than the database says, and is written again.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,17 +20,17 @@ from tradewind.errors import Conflict, TradewindError
 
 
 class View(StrEnum):
-    """What is exported: the view of the warehouse, which is the folder too."""
+    """A view of the warehouse that is exported; its name is the folder."""
 
     TRANSFERS = "transfers"
     HEARTBEATS = "heartbeats"
-    """By the day on which their transfer began."""
+    """By the day on which their transfer started."""
     QUOTES = "quotes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedDay:
-    """A day whose rows are not exported as they are."""
+    """A day that changed since its last export, or was not exported yet."""
 
     view: View
     day: date
@@ -39,7 +39,7 @@ class ChangedDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenDay:
-    """A file: its rows, its bytes, and the SHA-256 of them in hexadecimal digits."""
+    """A written file: its rows, its size in bytes, and its SHA-256 in hexadecimal digits."""
 
     rows: int
     bytes: int
@@ -48,7 +48,7 @@ class WrittenDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedDay:
-    """What was exported last of a day; ``current``: nothing of it has changed since."""
+    """The last export of a day; ``current`` : the day has not changed since."""
 
     view: View
     day: date
@@ -59,26 +59,26 @@ class ExportedDay:
 
 @dataclass(frozen=True, slots=True)
 class ExportFailure:
-    """That a day could not be written, and nothing has been since; ``reason`` : one line, without secrets."""
+    """The last failed export, while no later one succeeded; ``reason`` : one line without secrets."""
 
     at: datetime
     reason: str
 
 
 def folder_of(view: View, tenant_id: UUID, day: date) -> str:
-    """Where the file of a day is, below where exports are: partitioned as Hive, Spark and DuckDB name it."""
+    """Return the folder of a day below the export location, partitioned as Hive, Spark and DuckDB expect."""
     return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
 
 
 def request_export(place: str | None, *, uow: UnitOfWork, clock: Clock) -> int:
-    """Have the days that have changed exported now, as it is done each night; how many there are.
+    """Request the export of changed days now, like each night; return how many there are.
 
     Raises
     ------
-    Conflict : there is no place for them.
+    Conflict : no export location is set.
     """
     if place is None:
-        raise Conflict("nothing is exported here; set TRADEWIND_EXPORT to a folder or an object store")
+        raise Conflict("exports are off; set TRADEWIND_EXPORT to a folder or an object store")
     to_export = uow.log_days.to_export(clock.now().date())
     uow.publish(ExportLogs(uow.tenant_id))
     uow.commit()
@@ -87,7 +87,7 @@ def request_export(place: str | None, *, uow: UnitOfWork, clock: Clock) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Exports days that are over, the oldest first. ``lake`` : ``None`` where nothing is to be exported."""
+    """Exports past days, the oldest first. ``lake`` : ``None`` where nothing is exported."""
 
     unit_of_work: Callable[[UUID], UnitOfWork]
     lake: Lake | None
@@ -95,14 +95,14 @@ class Export:
     reporter: Reporter
 
     def run(self, job: ExportLogs) -> Sequence[ChangedDay]:
-        """Export each changed day in a transaction of its own; which they were.
+        """Export each changed day in a transaction of its own; return the days.
 
-        What keeps a day from being written is kept for those who look after exports, and raised.
+        An error that prevents an export is stored for the exports page, and raised.
         """
-        done: list[ChangedDay] = []
-        while (written := self._next(job.tenant_id)) is not None:
+        exported: list[ChangedDay] = []
+        while (written := self._export_next(job.tenant_id)) is not None:
             changed, file = written
-            done.append(changed)
+            exported.append(changed)
             event = LogsExported(
                 tenant_id=job.tenant_id,
                 view=changed.view,
@@ -111,9 +111,9 @@ class Export:
                 bytes=file.bytes,
             )
             self.reporter.report(event)
-        return done
+        return exported
 
-    def _next(self, tenant_id: UUID) -> tuple[ChangedDay, WrittenDay] | None:
+    def _export_next(self, tenant_id: UUID) -> tuple[ChangedDay, WrittenDay] | None:
         if self.lake is None:
             return None
         now = self.clock.now()
@@ -121,12 +121,12 @@ class Export:
             changed = uow.log_days.next_to_export(now.date())
             if changed is None:
                 return None
-            # Read after the version is: the rows are those of this version, or newer ones, which have a newer version.
+            # The rows are read after the version: they are of this version, or newer with a newer version.
             try:
                 written = self.lake.write(changed.view, tenant_id, changed.day)
             except Exception as error:
-                # In this transaction, whose turn it is, so that it never follows the success of somebody else.
-                uow.log_days.failed(ExportFailure(self.clock.now(), _reason_of(error)))
+                # In this transaction, which locks the day, so that it never follows the success of another run.
+                uow.log_days.failed(ExportFailure(self.clock.now(), _format_failure(error)))
                 uow.commit()
                 raise
             uow.log_days.exported(changed, written, at=now)
@@ -134,7 +134,7 @@ class Export:
         return changed, written
 
 
-def _reason_of(error: Exception) -> str:
+def _format_failure(error: Exception) -> str:
     if isinstance(error, TradewindError):
         return format_reason(str(error))
-    return f"{type(error).__name__}, which nobody foresaw; the worker's log tells more"
+    return f"unexpected error {type(error).__name__}; see the worker's log"

@@ -1,4 +1,4 @@
-"""Store a batch of transfer records once; bad rows go to quarantine with their reason."""
+"""Store a batch of transfer records once; rejected rows go to the quarantine with their reason."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -18,17 +18,17 @@ from tradewind.wire.logs import MAX_REJECTIONS_SHOWN, Rejection
 
 BLOCK_ROWS = 2_000
 BLOCK_BYTES = 8 * MIB
-"""A block is rendered while the one before is stored: two of them are all that is held in memory."""
+"""A block is rendered while the one before is stored, so two blocks at most are in memory."""
 
 CLOCK_SKEW = timedelta(hours=1)
-"""How far a clock of an agent may run ahead before its rows are refused."""
+"""An agent's clock may be this far in the future before its rows are rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogBatch:
-    """One upload, whole and at hand. Without an idempotency key its content is the key.
+    """One complete upload. Without an idempotency key its content is the key.
 
-    ``key_id`` : the API key that its rows came with, where another brings them than who acts.
+    ``key_id`` : the API key that first uploaded its rows, where it is not the acting one.
     """
 
     tenant_id: UUID
@@ -39,7 +39,7 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReceipt:
-    """What became of a batch. ``rejected`` counts the ``already_stored`` rows too."""
+    """The result of a batch. ``rejected`` includes the ``already_stored`` rows."""
 
     batch_id: UUID
     received_at: datetime
@@ -50,16 +50,17 @@ class IngestReceipt:
     already_stored: int = 0
     rejections: tuple[Rejection, ...] = ()
     repeated: bool = False
-    """The idempotency key was used before: this is what was answered then."""
+    """The idempotency key was used before: this is the receipt of that time."""
 
     @property
     def nothing_valid(self) -> bool:
-        """Every row was refused for what it says, rather than for being there already."""
+        """Whether every row was rejected for its content, and none because it is stored already."""
         return self.accepted == 0 and self.already_stored == 0
 
     def plus(self, *, accepted: int, already_stored: int, rejected: Sequence[RejectedRow]) -> Self:
+        """Return the receipt with the rows of one more block."""
         room = MAX_REJECTIONS_SHOWN - len(self.rejections)
-        shown = tuple(Rejection(row=each.row, field=each.field, reason=each.reason) for each in rejected[:room])
+        shown = tuple(Rejection(row=row.row, field=row.field, reason=row.reason) for row in rejected[:room])
         return replace(
             self,
             accepted=self.accepted + accepted,
@@ -70,7 +71,7 @@ class IngestReceipt:
 
 
 class RenderedBlock(NamedTuple):
-    """Rows of a block in the form that the store takes, and the months (year, month) in which they started."""
+    """Rows of a block in the form of the store, and the months (year, month) in which they started."""
 
     lines: Sequence[bytes]
     months: Collection[tuple[int, int]]
@@ -79,7 +80,7 @@ class RenderedBlock(NamedTuple):
 def ingest_logs(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """Store every valid row of ``batch`` and the reason for every other, in one transaction.
 
-    Memory does not grow with the batch. Rows whose record is stored already are refused as such.
+    Memory does not grow with the batch. Rows whose record is stored already are rejected as such.
 
     Raises
     ------
@@ -95,9 +96,9 @@ def ingest_logs(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
 
 
 def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
-    """The same within an open transaction, which the caller commits.
+    """Store a batch within an open transaction, which the caller commits.
 
-    A batch of which no row was taken is looked at again when it comes again.
+    A repeated batch of which no row was accepted is processed again.
     """
     idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
     now = clock.now()
@@ -107,7 +108,7 @@ def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
             raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
         if not receipt.nothing_valid:
             return receipt
-        receipt = uow.batches.reopen(receipt, at=now)  # what was refused may be right by now
+        receipt = uow.batches.reopen(receipt, at=now)  # rows that were rejected may be valid by now
     receipt = _store_rows(batch.body, receipt, uow)
     uow.batches.close(receipt)
     if receipt.accepted:
@@ -116,17 +117,17 @@ def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
 
 
 def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> IngestReceipt:
-    """The receipt, counted up: each block is rendered while the one before is stored."""
+    """Store all rows and return the receipt; each block is rendered while the one before is stored."""
     latest = receipt.received_at + CLOCK_SKEW
     earliest = uow.closed_months.hold()
     storing = _Storing(uow)
-    links = LinkBook(uow.links, before_asking=storing.wait)
-    owners = OwnerBook(uow.owners, before_asking=storing.wait)
+    links = LinkBook(uow.links, before_query=storing.wait)
+    owners = OwnerBook(uow.owners, before_query=storing.wait)
     for lines in _blocks(body.lines()):
         block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
         receipt = storing.settle(receipt)
-        storing.begin(block, rendered)
+        storing.start(block, rendered)
     receipt = storing.settle(receipt)
     if receipt.accepted + receipt.rejected == 0:
         raise InvalidValue("body", "has no rows")
@@ -148,26 +149,26 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 class _Storing:
-    """The block that is being stored, if one is."""
+    """The block that is being stored, if there is one."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
-        self._under_way: tuple[Block, Future[Collection[int]]] | None = None
+        self._current: tuple[Block, Future[Collection[int]]] | None = None
 
-    def begin(self, block: Block, rendered: RenderedBlock) -> None:
-        self._under_way = (block, self._uow.transfers.store(rendered))
+    def start(self, block: Block, rendered: RenderedBlock) -> None:
+        self._current = (block, self._uow.transfers.store(rendered))
 
     def wait(self) -> None:
-        """Return when the unit of work may be asked again."""
-        if self._under_way is not None:
-            self._under_way[1].result()
+        """Return when the unit of work may be used again."""
+        if self._current is not None:
+            self._current[1].result()
 
     def settle(self, receipt: IngestReceipt) -> IngestReceipt:
-        """Put the refused rows of the block into the quarantine, and add it to the receipt."""
-        if self._under_way is None:
+        """Put the rejected rows of the block into the quarantine, and add the block to the receipt."""
+        if self._current is None:
             return receipt
-        block, stored_before = self._under_way[0], self._under_way[1].result()
-        self._under_way = None
-        block.refuse(stored_before)
+        block, stored_before = self._current[0], self._current[1].result()
+        self._current = None
+        block.reject_stored(stored_before)
         self._uow.quarantine.add(block.rejected, batch_id=receipt.batch_id)
         return receipt.plus(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)

@@ -1,4 +1,4 @@
-"""From the compressed body of an upload to its lines, in memory that does not grow with the body."""
+"""Decompress the body of an upload and split it into lines, in memory that does not grow with the body."""
 
 import hashlib
 import zlib
@@ -25,16 +25,16 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimits:
-    """How much an upload may be once decompressed."""
+    """Limits of an upload after decompression."""
 
     decompressed_bytes: int = 4 * GIB
     expansion_ratio: float = 200.0
     """Log lines compress 5 to 30 times; deflate itself stops at about 1,030."""
     expansion_grace_bytes: int = 8 * MIB
-    """Output below which the ratio is not judged: a short body of much the same line is harmless."""
+    """Output below which the ratio is not checked: a short body of similar lines is harmless."""
     members_per_mib: int = 4096
-    """Gzip members or zstd frames, for each MiB begun that comes of them: a log that is compressed line by line has
-    fewer. A process takes 10 µs to begin one, and 21 bytes are enough to have it do so."""
+    """Gzip members or zstd frames for each started MiB of output: a log that is compressed line by line has fewer.
+    Starting one takes a process 10 µs and a sender only 21 bytes."""
     line_bytes: int = MIB
 
 
@@ -44,7 +44,7 @@ class Line(NamedTuple):
     number: int
     content: bytes
     too_long: bool = False
-    """Only the beginning of the line is in ``content``."""
+    """Whether ``content`` is only the beginning of the line."""
 
 
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -57,13 +57,15 @@ SLICE_BYTES: Mapping[Encoding, int] = MappingProxyType(
         Encoding.ZSTD: KIB,  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
     }
 )
-"""Both decompressors return all that their input yields, so it is cut until the most it can yield is bounded."""
+"""Both decompressors return the entire output of their input, so the input is sliced to bound the output."""
 
 READ_BYTES = 64 * KIB
-KEPT_OF_LONG_LINE_BYTES = KIB
+LONG_LINE_PREFIX_BYTES = KIB
 
 
 class _Decompressor(Protocol):
+    """A decompressor of one member; a port with two implementations, zlib's and zstandard's."""
+
     @property
     def eof(self) -> bool: ...
     @property
@@ -72,12 +74,12 @@ class _Decompressor(Protocol):
 
 
 def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
-    """The plain bytes of ``chunks``, piece by piece.
+    """Yield the plain bytes of ``chunks``, piece by piece.
 
     Raises
     ------
     InvalidValue : the stream is damaged or ends before it is complete.
-    TooLarge : more bytes, a higher expansion, or more streams one after the other than ``limits`` allow.
+    TooLarge : there are more bytes, a higher expansion, or more consecutive streams than ``limits`` allow.
     """
     consumed = produced = 0
 
@@ -87,7 +89,7 @@ def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) 
             consumed += len(part)
             yield part
 
-    for piece in _plain(counted(), encoding, limits):
+    for piece in _decode(counted(), encoding, limits):
         produced += len(piece)
         if produced > limits.decompressed_bytes:
             raise TooLarge(f"the batch is larger than {limits.decompressed_bytes} bytes when decompressed; split it")
@@ -96,7 +98,7 @@ def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) 
         yield piece
 
 
-def _plain(slices: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
+def _decode(slices: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
     match encoding:
         case Encoding.IDENTITY:
             yield from slices
@@ -114,16 +116,16 @@ def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 def _members(
     slices: Iterable[bytes], start: Callable[[], _Decompressor], name: str, most_per_mib: int
 ) -> Iterator[bytes]:
-    """Gzip members or zstd frames one after the other are one stream (RFC 1952 §2.2, RFC 8878 §3.1)."""
+    """Yield the output of consecutive gzip members or zstd frames as one stream (RFC 1952 §2.2, RFC 8878 §3.1)."""
     member: _Decompressor | None = None
-    begun = produced = 0
+    started = produced = 0
     try:
-        for each in slices:
-            rest = each
+        for part in slices:
+            rest = part
             while rest:
                 if member is None:
-                    member, begun = start(), begun + 1
-                    if begun > most_per_mib * (1 + produced // MIB):
+                    member, started = start(), started + 1
+                    if started > most_per_mib * (1 + produced // MIB):
                         raise TooLarge(
                             f"the batch has more than {most_per_mib} {name} streams a MiB; send it as one stream"
                         )
@@ -132,29 +134,29 @@ def _members(
                 yield piece
                 rest, member = (member.unused_data, None) if member.eof else (b"", member)
     except (zlib.error, zstandard.ZstdError) as damage:
-        raise InvalidValue("body", f"is not a whole {name} stream: {damage}") from None
+        raise InvalidValue("body", f"is not a complete {name} stream: {damage}") from None
     if member is not None:
         raise InvalidValue("body", f"the {name} stream ends before it is complete")
 
 
 def split_lines(pieces: Iterable[bytes], limits: BodyLimits) -> Iterator[Line]:
-    """Lines of a stream; blank ones are counted and left out, too long ones are skipped to the next newline."""
+    """Yield the lines of a stream; blank ones are counted and left out, too long ones are shortened."""
     number = 0
     carry = bytearray()  # grows in place: a line may come in many small pieces
-    skipping = False  # within a line that is too long: ``carry`` keeps its beginning
+    skipping = False  # within a line that is too long: ``carry`` has its beginning
     for piece in pieces:
         head, newline, rest = piece.partition(b"\n")
         if not skipping:
             carry += head
         if not newline:
             if len(carry) > limits.line_bytes:
-                skipping, carry = True, carry[:KEPT_OF_LONG_LINE_BYTES]
+                skipping, carry = True, carry[:LONG_LINE_PREFIX_BYTES]
             continue
         number += 1
         yield from _line(number, bytes(carry), skipping, limits)
-        *whole, begun = rest.split(b"\n")
-        skipping, carry = False, bytearray(begun)
-        for content in whole:
+        *complete, last = rest.split(b"\n")
+        skipping, carry = False, bytearray(last)
+        for content in complete:
             number += 1
             yield from _line(number, content, False, limits)
     yield from _line(number + 1, bytes(carry), skipping, limits)
@@ -162,17 +164,17 @@ def split_lines(pieces: Iterable[bytes], limits: BodyLimits) -> Iterator[Line]:
 
 def _line(number: int, content: bytes, cut: bool, limits: BodyLimits) -> Iterator[Line]:
     if cut or len(content) > limits.line_bytes:
-        yield Line(number, content[:KEPT_OF_LONG_LINE_BYTES], too_long=True)
+        yield Line(number, content[:LONG_LINE_PREFIX_BYTES], too_long=True)
     elif content and not content.isspace():
         yield Line(number, content)
 
 
 class UploadedBody:
-    """The body of an upload, put aside whole; it may be read more than once.
+    """The complete body of an upload in a file; it may be read more than once.
 
     Parameters
     ----------
-    file : open at any place; read from its beginning.
+    file : open at any position; it is read from its beginning.
     """
 
     def __init__(self, file: IO[bytes], encoding: Encoding, limits: BodyLimits) -> None:
@@ -182,11 +184,11 @@ class UploadedBody:
         self._sha256: bytes | None = None
 
     def lines(self) -> Iterator[Line]:
-        """Its lines; raises as ``decompress`` does."""
+        """Return the lines; raise the errors of ``decompress``."""
         return split_lines(self._plain(), self._limits)
 
     def sha256(self) -> bytes:
-        """Hash of what was sent, however it was compressed; costs a reading unless the lines were read to their end."""
+        """Return the hash of the decompressed content; this reads the body unless all lines were read before."""
         if self._sha256 is None:
             for _ in self._plain():
                 pass

@@ -1,4 +1,4 @@
-"""How far the work is that takes longer than a page waits: fits, rollups, exports and months that go."""
+"""Progress of long work: fits, daily sums, exports and retention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from services.application.logs.retention_page import NextStep, find_next_step
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.units import format_count
 
-MOST_WAITING = 200
-"""Days of links that wait to be added up are counted so far: more are told as so many."""
+MAX_COUNTED = 200
+"""Days that wait to be summed are counted up to this; more are shown as this many or more."""
 
 
 class Progress(NamedTuple):
@@ -21,10 +21,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongJob:
-    """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words.
+    """Progress of one kind of work.
 
-    ``failure`` : what keeps it from being done.
-    ``done`` : of ``total``, since this run began; ``None`` where no run counts what it does, and ``total`` is to come.
+    ``done`` : of ``total``, since this run started; ``None`` where runs are not counted and ``total`` is still to do.
+    ``unit`` : of the counts, in the singular. ``left`` : what is still to do, as text. ``failure`` : what prevents it.
     """
 
     name: str
@@ -36,21 +36,26 @@ class LongJob:
 
 
 def list_long_jobs(uow: UnitOfWork, *, now: datetime, is_exporting: bool, months: int | None) -> Sequence[LongJob]:
-    """All of it.
+    """Return the progress of all long work.
 
     Parameters
     ----------
     is_exporting : whether there is a place for exports.
-    months : of logs that are kept, ``None`` for all.
+    months : of logs that are retained, ``None`` for all.
     """
-    return [_fits(uow), _sums(uow), describe_export(uow, now=now, is_exporting=is_exporting), _months(uow, now, months)]
+    return [
+        _describe_fits(uow),
+        _describe_sums(uow),
+        describe_export(uow, now=now, is_exporting=is_exporting),
+        _describe_retention(uow, now, months),
+    ]
 
 
 def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
-    """Days of transfers, heartbeats and quotes that are over, a file each: those written today beside those left."""
+    """Return the progress of exports: a file for each past day of transfers, heartbeats and quotes."""
     done, total = uow.log_days.progress(now.date())
     if not is_exporting:
-        return LongJob(name="Exports", done=0, total=0, unit="file", left="no place for them is set")
+        return LongJob(name="Exports", done=0, total=0, unit="file", left="no export location is set")
     left = total - done
     return LongJob(
         name="Exports",
@@ -59,33 +64,33 @@ def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> Lo
         unit="file",
         left=f"{format_count(left, 'file')} to write, each night or when asked"
         if left
-        else "every day that is over is written",
+        else "every past day is written",
         failure=uow.log_days.failure(),
     )
 
 
-def _fits(uow: UnitOfWork) -> LongJob:
+def _describe_fits(uow: UnitOfWork) -> LongJob:
     building = uow.release_work.building()
     if building is None:
-        return LongJob(name="Fits", done=0, total=0, unit="link", left="begun when enough new logs have come")
+        return LongJob(name="Fits", done=0, total=0, unit="link", left="starts when there are enough new logs")
     done, total = uow.release_work.progress(building)
     return LongJob(
-        name="Fits", done=done, total=total, unit="link", left=f"release {building} is in force once all are fitted"
+        name="Fits", done=done, total=total, unit="link", left=f"release {building} becomes current once all are fitted"
     )
 
 
-def _sums(uow: UnitOfWork) -> LongJob:
-    waiting = uow.rollups.waiting(MOST_WAITING)
-    more = "or more " if waiting == MOST_WAITING else ""
-    left = f"{waiting} {more}days of links wait to be added up, the oldest first" if waiting else "every row is counted"
+def _describe_sums(uow: UnitOfWork) -> LongJob:
+    waiting = uow.rollups.waiting(MAX_COUNTED)
+    more = "or more " if waiting == MAX_COUNTED else ""
+    left = f"{waiting} {more}days of links wait to be summed, the oldest first" if waiting else "every row is counted"
     return LongJob(name="Daily sums", done=None, total=waiting, unit="day", left=left)
 
 
-def _months(uow: UnitOfWork, now: datetime, months: int | None) -> LongJob:
+def _describe_retention(uow: UnitOfWork, now: datetime, months: int | None) -> LongJob:
     if months is None:
-        return LongJob(name="Retention", done=0, total=0, unit="month", left="every row is kept")
-    next_up = [find_next_step(each, now=now, months=months) for each in uow.month_seals.page()]
-    gone = next_up.count(NextStep.GONE)
-    due = sum(each in (NextStep.CLOSES, NextStep.WAITS, NextStep.GOES) for each in next_up)
-    left = f"{due} to go once exported, at 02:40 UTC" if due else "no month is older than is kept"
+        return LongJob(name="Retention", done=0, total=0, unit="month", left="every row is retained")
+    steps = [find_next_step(month, now=now, months=months) for month in uow.month_seals.page()]
+    gone = steps.count(NextStep.GONE)
+    due = sum(step in (NextStep.CLOSES, NextStep.WAITS, NextStep.GOES) for step in steps)
+    left = f"{due} to drop once exported, at 02:40 UTC" if due else "no month is due"
     return LongJob(name="Retention", done=gone, total=gone + due, unit="month", left=left)

@@ -1,8 +1,8 @@
-"""Months of logs go once all that outlives their rows is kept: files, daily rollups, and the sums of statements.
+"""Drop months of logs once everything that outlives their rows is stored: files, daily sums, sums of statements.
 
-A month is closed first: from then on no upload adds a row to it, whoever sends it. Then its days are made and exported
-as ever, and each tenant's statement is sealed. What is dropped was looked at once more by the database, in the same
-transaction and under a lock. An interrupted run has left a month closed, or closed and sealed; the next one goes on.
+A month is closed first: from then on no upload adds a row to it. Then its days are summed and exported as usual, and
+each tenant's statement is sealed. The database checks a month again before it drops it, in the same transaction and
+under a lock. An interrupted run leaves a month closed, or closed and sealed; the next one continues.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from tradewind.errors import Conflict, Unavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMonth:
-    """A month of all tenants' logs in the database; ``rows`` as its statistics estimate them."""
+    """A month of all tenants' logs in the database; ``rows`` is estimated from its statistics."""
 
     month: Month
     rows: int
@@ -32,9 +32,9 @@ class StoredMonth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaysOfMonth:
-    """Of one tenant: days to be added up anew, days to be exported, and what was exported.
+    """Days of one tenant's month: counts to sum again (``marked``) and to export, and the exported days.
 
-    ``versions`` : grows with every change of the days.
+    ``versions`` : grows with each change of the days.
     """
 
     marked: int
@@ -44,17 +44,17 @@ class DaysOfMonth:
 
     @property
     def rows(self) -> int:
-        """Of transfers, chunks and wholes."""
-        return sum(each.file.rows for each in self.exported if each.view is View.TRANSFERS)
+        """Rows of transfers, both chunks and totals."""
+        return sum(day.file.rows for day in self.exported if day.view is View.TRANSFERS)
 
     @property
     def bytes(self) -> int:
-        return sum(each.file.bytes for each in self.exported)
+        return sum(day.file.bytes for day in self.exported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthDue:
-    """A month that is not to be kept; ``obstacles`` : why it is not dropped yet, in sentences."""
+    """A month that is due to be dropped; ``obstacles`` : why it is not dropped yet, as sentences."""
 
     stored: StoredMonth
     obstacles: Sequence[str]
@@ -62,7 +62,7 @@ class MonthDue:
 
 
 def oldest_retained_month(now: datetime, months: int) -> Month:
-    """The oldest month of which rows are kept: so many whole months beside the current one."""
+    """Return the oldest month whose rows are retained: so many full months before the current one."""
     month = Month.of(now)
     for _ in range(months):
         month = month.before
@@ -71,9 +71,9 @@ def oldest_retained_month(now: datetime, months: int) -> Month:
 
 @dataclass(frozen=True, slots=True)
 class LogRetention:
-    """Keeps so many whole ``months`` of logs beside the current one.
+    """Retains so many full ``months`` of logs before the current one.
 
-    ``exports`` : ``None`` where nothing is exported, and nothing is dropped.
+    ``exports`` : ``None`` where nothing is exported; then nothing is dropped.
     """
 
     unit_of_work: Callable[[UUID], UnitOfWork]
@@ -84,35 +84,37 @@ class LogRetention:
     reporter: Reporter
 
     def plan(self) -> Sequence[MonthDue]:
-        """What a run would do now: months without an obstacle would be dropped."""
-        closable = self._closable()
-        return [MonthDue(stored=each, obstacles=list(self._obstacles(each, closable))) for each in self._due()]
+        """Return the due months; a run would drop those without an obstacle now."""
+        closable = self._find_closable_before()
+        return [
+            MonthDue(stored=month, obstacles=list(self._find_obstacles(month, closable))) for month in self._list_due()
+        ]
 
     def run(self) -> Sequence[MonthDue]:
-        """Close what is due, seal and drop what nothing stands in the way of."""
-        closable = self._closable()
-        if any(each.month < closable and not each.closed for each in self._due()):
-            with suppress(Unavailable):  # somebody uploads: those months stay open until the next run
+        """Close due months, and seal and drop those without obstacles; return all due months."""
+        closable = self._find_closable_before()
+        if any(month.month < closable and not month.closed for month in self._list_due()):
+            with suppress(Unavailable):  # an upload is running: those months stay open until the next run
                 self.stored.close(closable)
-        return [self._go(each, closable) for each in self._due()]
+        return [self._process(month, closable) for month in self._list_due()]
 
-    def _due(self) -> Sequence[StoredMonth]:
-        kept = oldest_retained_month(self.clock.now(), self.months)
-        return [each for each in self.stored.stored() if each.month < kept]
+    def _list_due(self) -> Sequence[StoredMonth]:
+        oldest = oldest_retained_month(self.clock.now(), self.months)
+        return [month for month in self.stored.stored() if month.month < oldest]
 
-    def _closable(self) -> Month:
-        """Months before this one may be closed: no transfer that would be logged in them is live."""
-        kept = oldest_retained_month(self.clock.now(), self.months)
-        oldest = self.stored.oldest_live_transfer()
-        return kept if oldest is None else min(kept, Month.of(oldest))
+    def _find_closable_before(self) -> Month:
+        """Return the month before which months may be closed: no live transfer will be logged in them."""
+        oldest = oldest_retained_month(self.clock.now(), self.months)
+        live_since = self.stored.oldest_live_transfer()
+        return oldest if live_since is None else min(oldest, Month.of(live_since))
 
-    def _go(self, stored: StoredMonth, closable: Month) -> MonthDue:
-        due = MonthDue(stored=stored, obstacles=list(self._obstacles(stored, closable)))
+    def _process(self, stored: StoredMonth, closable: Month) -> MonthDue:
+        due = MonthDue(stored=stored, obstacles=list(self._find_obstacles(stored, closable)))
         if not due.obstacles:
             due = self._drop(due)
-        month, told = str(stored.month), due.stored
+        month = str(stored.month)
         if due.dropped:
-            self.reporter.report(LogsDropped(month=month, rows=told.rows, bytes=told.bytes))
+            self.reporter.report(LogsDropped(month=month, rows=due.stored.rows, bytes=due.stored.bytes))
         else:
             self.reporter.report(LogsRetained(month=month, reasons=tuple(due.obstacles)))
         return due
@@ -120,7 +122,7 @@ class LogRetention:
     def _drop(self, due: MonthDue) -> MonthDue:
         month = due.stored.month
         if not due.stored.closed:
-            return replace(due, obstacles=["logs are stored just now; it is closed by the next run"])
+            return replace(due, obstacles=["logs are being stored; the next run closes the month"])
         try:
             for tenant_id in self.stored.tenants(month):
                 self._seal(tenant_id, month)
@@ -128,7 +130,7 @@ class LogRetention:
         except Conflict as changed:
             return replace(due, obstacles=[str(changed)])
         except Unavailable:
-            return replace(due, obstacles=["somebody reads or writes the logs just now; the next run tries again"])
+            return replace(due, obstacles=["the logs are being read or written; the next run tries again"])
         return replace(due, dropped=True)
 
     def _seal(self, tenant_id: UUID, month: Month) -> None:
@@ -140,22 +142,22 @@ class LogRetention:
             uow.audit.note("logs.sealed", str(month), rows=days.rows, exported_bytes=days.bytes)
             uow.commit()
 
-    def _obstacles(self, stored: StoredMonth, closable: Month) -> Iterator[str]:
+    def _find_obstacles(self, stored: StoredMonth, closable: Month) -> Iterator[str]:
         if not stored.closed and stored.month >= closable:
-            yield "a transfer that began in it or before is live"
+            yield "a transfer that started in it or before is live"
         if self.exports is None:
-            yield "nothing is exported here; set TRADEWIND_EXPORT"
+            yield "nothing is exported; set TRADEWIND_EXPORT"
             return
         for tenant_id in self.stored.tenants(stored.month):
-            yield from self._of_tenant(tenant_id, stored.month, self.exports)
+            yield from self._find_obstacles_of_tenant(tenant_id, stored.month, self.exports)
 
-    def _of_tenant(self, tenant_id: UUID, month: Month, exports: Lake) -> Iterator[str]:
+    def _find_obstacles_of_tenant(self, tenant_id: UUID, month: Month, exports: Lake) -> Iterator[str]:
         with self.unit_of_work(tenant_id) as uow:
             days = uow.month_seals.days(month)
         if days.marked:
-            yield f"tenant {tenant_id}: days to be added up: {days.marked}"
+            yield f"tenant {tenant_id}: days to sum: {days.marked}"
         if days.to_export:
-            yield f"tenant {tenant_id}: days to be exported: {days.to_export}"
-        for each in days.exported:
-            if each.current and not exports.holds(tenant_id, each):
-                yield f"{folder_of(each.view, tenant_id, each.day)}: the file is not there as it was exported"
+            yield f"tenant {tenant_id}: days to export: {days.to_export}"
+        for day in days.exported:
+            if day.current and not exports.holds(tenant_id, day):
+                yield f"{folder_of(day.view, tenant_id, day.day)}: the exported file is missing or changed"

@@ -1,4 +1,4 @@
-"""What is kept of each month of a tenant's logs, and what happens to it next."""
+"""The months of a tenant's logs, and the next step of their retention."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,9 +10,10 @@ from services.application.logs.retain import oldest_retained_month
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthOfTenant:
-    """A month of logs: days of its views that are, or are to be, a file each.
+    """A month of logs; each past day of a view is one file.
 
-    ``rows`` of exported transfers, chunks and wholes; ``bytes`` of all exported files; ``transfers`` by its rollups.
+    ``rows`` : of exported transfers, chunks and totals. ``bytes`` : of all exported files. ``transfers`` : from daily
+    sums.
     """
 
     month: Month
@@ -32,16 +33,16 @@ class MonthOfTenant:
 
 
 class NextStep(StrEnum):
-    """What happens to a month of logs."""
+    """The next step of a month of logs."""
 
     KEPT = "kept"
-    """For ever: no retention is set."""
+    """It stays for good: no retention is set."""
     KEPT_UNTIL = "kept_until"
-    """Until it is too old."""
+    """It stays until it is too old."""
     CLOSES = "closes"
-    """The next run closes it, unless a transfer that began in it is live."""
+    """The next run closes it, unless a transfer that started in it is live."""
     WAITS = "waits"
-    """It is closed, and not exported."""
+    """It is closed and waits for its export."""
     GOES = "goes"
     """The next run drops its rows."""
     GONE = "gone"
@@ -49,7 +50,7 @@ class NextStep(StrEnum):
 
 
 def find_next_step(month: MonthOfTenant, *, now: datetime, months: int | None) -> NextStep:
-    """What happens next where so many ``months`` are kept; ``None`` : all of them."""
+    """Return the next step where so many ``months`` are retained; ``None`` : all of them."""
     if month.dropped_at is not None:
         return NextStep.GONE
     if months is None:
@@ -62,7 +63,7 @@ def find_next_step(month: MonthOfTenant, *, now: datetime, months: int | None) -
 
 
 def find_due_month(month: Month, months: int) -> datetime:
-    """From when on a month is not to be kept where so many whole ``months`` are."""
+    """Return the time from which a month is due, where so many full ``months`` are retained."""
     due = month.after
     for _ in range(months):
         due = due.after

@@ -1,4 +1,4 @@
-"""Daily rollups: what pages and analysts add up, made anew for the days whose rows have changed."""
+"""Daily sums (rollups) for pages and analysts, computed again for the days whose rows changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,39 +7,39 @@ from uuid import UUID
 from services.application.shared.unit_of_work import UnitOfWork
 
 DAYS_A_TRANSACTION = 200
-"""Days of links; each costs what its rows cost."""
+"""Days of links in one transaction; the cost of a day grows with its rows."""
 
 TRANSACTIONS_A_RUN = 50
-"""A worker goes on to the next tenant after so many; the next run goes on where this one ended."""
+"""A worker continues with the next tenant after this many; the next run continues where this one ended."""
 
 DAYS_A_PAGE = 20
-"""So many a page makes anew itself, so that it tells of what came a moment ago; more it leaves to the workers."""
+"""A page sums this many days itself, so that it is up to date; it leaves more to the workers."""
 
 ROWS_A_PAGE = 5_000
-"""The days that a page makes anew have no more rows together, which take some tens of milliseconds."""
+"""Most rows of the days that a page sums itself, which takes some tens of milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
-    """Brings rollups up to date; an interrupted run has made some days and left the marks of the others."""
+    """Updates the daily sums; an interrupted run has summed some days, and the others stay marked."""
 
     unit_of_work: Callable[[UUID], UnitOfWork]
 
     def run(self, tenant_id: UUID) -> int:
-        """Make the days of links that are marked; how many. Days of heartbeats and quotes have nothing to be made."""
+        """Sum the marked days of links, and return how many. Days of heartbeats and quotes have no sums."""
         with self.unit_of_work(tenant_id) as uow:
             uow.log_days.settle()
             uow.commit()
-        made = 0
+        total = 0
         for _ in range(TRANSACTIONS_A_RUN):
             settled = self._settle(tenant_id, DAYS_A_TRANSACTION)
-            made += settled
+            total += settled
             if settled < DAYS_A_TRANSACTION:
                 break
-        return made
+        return total
 
-    def for_page(self, tenant_id: UUID) -> None:
-        """Make what changed a moment ago, and no more than a page can wait for."""
+    def update_for_page(self, tenant_id: UUID) -> None:
+        """Sum the days that changed last, as many as a page can wait for."""
         self._settle(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
 
     def _settle(self, tenant_id: UUID, most: int, *, most_rows: int | None = None) -> int:

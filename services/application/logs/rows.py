@@ -1,4 +1,4 @@
-"""Lines of a batch on their way to be stored: parsed, checked against what is known of their link, or refused."""
+"""Parse the lines of a batch, and check them against what is known of their link; reject invalid ones."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from tradewind.units import KIB
 from tradewind.wire.logs import ALREADY_STORED
 from tradewind.wire.records import RATE_TOLERANCE, WirePath, WireRecord, parse_row
 
-RAW_KEPT_BYTES = 64 * KIB
-"""Of the longest line that is kept in the quarantine: one that is cut can never be tried again as it was."""
+MAX_RAW_BYTES = 64 * KIB
+"""Longest line that is stored in the quarantine: a shortened line could not be retried unchanged."""
 
 NUL = b"\x00"
-"""PostgreSQL's text holds none."""
+"""PostgreSQL's text cannot store it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLink:
-    """A stored link and what its endpoints' owner says of its path."""
+    """A stored link and what the owner of its endpoints declares of its path."""
 
     id: UUID
     path: Path = UNKNOWN_PATH
@@ -38,7 +38,7 @@ class AcceptedRow(NamedTuple):
 
 
 class RejectedRow(NamedTuple):
-    """``raw`` : the line as it came; ``None`` where it is too long to keep, or no text that can be stored unchanged."""
+    """A rejected line. ``raw`` : the line unchanged; ``None`` where it is too long, or cannot be stored as text."""
 
     row: int
     field: str
@@ -48,7 +48,7 @@ class RejectedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What a batch adds to a link."""
+    """The number of rows that a batch adds to a link, and the time of the last."""
 
     rows: int
     last_log_at: datetime
@@ -60,7 +60,7 @@ LinkNames = tuple[str, str, str | None, str]
 
 @dataclass(slots=True)
 class LinkTally:
-    """A link under one of its names, and what the batch brings to it so far."""
+    """A link under one of its names, and the rows that the batch has added to it so far."""
 
     link: KnownLink
     rows: int
@@ -68,34 +68,35 @@ class LinkTally:
 
 
 class LinkBook:
-    """The links that a batch has met.
+    """The links that occur in a batch.
 
     Parameters
     ----------
-    before_asking : returns when ``links`` may be asked.
+    before_query : returns when ``links`` may be queried.
     """
 
-    def __init__(self, links: LinkRepository, *, before_asking: Callable[[], None]) -> None:
+    def __init__(self, links: LinkRepository, *, before_query: Callable[[], None]) -> None:
         self._links = links
-        self._before_asking = before_asking
+        self._before_query = before_query
         self._known: dict[LinkNames, LinkTally] = {}
 
     def recall(self, names: LinkNames) -> LinkTally | None:
+        """Return the link if it was looked up before."""
         return self._known.get(names)
 
     def look_up(self, rows: Iterable[WireRecord]) -> None:
-        """Know the links of these records from now on."""
+        """Look up the links of these records that are not known yet."""
         unknown = {names: record.ended_at for record in rows if (names := _link_names(record)) not in self._known}
         if not unknown:
             return
         keys = {names: LinkKey(*names) for names in unknown}
-        self._before_asking()
+        self._before_query()
         found = self._links.resolve(keys.values())
         for names, key in keys.items():
             self._known[names] = LinkTally(found[key], 0, unknown[names])
 
     def new_rows(self) -> Mapping[UUID, NewRows]:
-        """What the batch brings, by link; a link may have been met under several names."""
+        """Return the new rows of the batch by link; a link may occur under several names."""
         totals: dict[UUID, NewRows] = {}
         for tally in self._known.values():
             if tally.rows:
@@ -106,25 +107,25 @@ class LinkBook:
 
 
 ROWS_AT_ONCE = 200
-"""Rows that wait for one look-up, so that few records are alive together."""
+"""Rows that wait for one look-up, so that few records are in memory together."""
 
-MOST_REMEMBERED = 100_000
-"""Transfers of one upload; those before are looked up again."""
+MAX_REMEMBERED = 100_000
+"""Transfers of one upload in memory; beyond that, earlier ones are looked up again."""
 
-OF_ANOTHER_KEY = "is of a transfer that another key began: upload its log with that key"
+OF_ANOTHER_KEY = "is of a transfer that another key started: upload its log with that key"
 
 
 class OwnerBook:
-    """Transfers that a batch has met, by whether they are another key's.
+    """The transfers that occur in a batch, and whether they are of another key.
 
     Parameters
     ----------
-    before_asking : returns when ``owners`` may be asked.
+    before_query : returns when ``owners`` may be queried.
     """
 
-    def __init__(self, owners: TransferOwners, *, before_asking: Callable[[], None]) -> None:
+    def __init__(self, owners: TransferOwners, *, before_query: Callable[[], None]) -> None:
         self._owners = owners
-        self._before_asking = before_asking
+        self._before_query = before_query
         self._known: dict[UUID, bool] = {}
 
     def is_known(self, transfer_id: UUID | None) -> bool:
@@ -132,31 +133,31 @@ class OwnerBook:
         return transfer_id is None or transfer_id in self._known
 
     def look_up(self, rows: Iterable[WireRecord]) -> None:
-        """Look up whose the transfers of these records are."""
-        if len(self._known) > MOST_REMEMBERED:
+        """Look up the owners of these records' transfers."""
+        if len(self._known) > MAX_REMEMBERED:
             self._known.clear()
         unknown = {row.transfer_id for row in rows if row.transfer_id is not None} - self._known.keys()
         if not unknown:
             return
-        self._before_asking()
+        self._before_query()
         others = self._owners.select_others_logs(unknown)
         self._known |= {transfer_id: transfer_id in others for transfer_id in unknown}
 
     def require_own(self, record: WireRecord) -> None:
-        """Raise ``InvalidValue`` where the record is of a transfer that another key began."""
+        """Raise ``InvalidValue`` where the record is of a transfer of another key."""
         if record.transfer_id is not None and self._known[record.transfer_id]:
             raise InvalidValue("transfer_id", OF_ANOTHER_KEY)
 
 
 class Block:
-    """Lines on their way to be stored: iterating parses them one by one, and puts aside what is refused.
+    """A block of lines; iterating parses them one by one and collects the rejected ones.
 
-    A record lives only until whoever iterates has rendered it: thousands of records kept alive cost more time in the
+    A record lives only until its consumer has rendered it: thousands of live records would cost more time in the
     garbage collector than parsing does.
 
     Parameters
     ----------
-    earliest, latest : what began before the one, or ended after the other, is refused.
+    earliest, latest : a record that started before the one, or ended after the other, is rejected.
     """
 
     def __init__(
@@ -194,12 +195,12 @@ class Block:
             except InvalidValue as wrong:
                 self._reject(line, wrong)
             if len(waiting) >= ROWS_AT_ONCE:
-                yield from self._once_looked_up(waiting)
+                yield from self._accept_after_look_up(waiting)
                 waiting = []
         if waiting:
-            yield from self._once_looked_up(waiting)
+            yield from self._accept_after_look_up(waiting)
 
-    def _once_looked_up(self, rows: Sequence[tuple[Line, WireRecord]]) -> Iterator[AcceptedRow]:
+    def _accept_after_look_up(self, rows: Sequence[tuple[Line, WireRecord]]) -> Iterator[AcceptedRow]:
         self._links.look_up(record for _, record in rows)
         self._owners.look_up(record for _, record in rows)
         for line, record in rows:
@@ -211,8 +212,8 @@ class Block:
             except InvalidValue as wrong:
                 self._reject(line, wrong)
 
-    def refuse(self, stored_before: Collection[int]) -> None:
-        """Turn accepted rows into refused ones whose record turned out to be stored already."""
+    def reject_stored(self, stored_before: Collection[int]) -> None:
+        """Reject accepted rows whose record turned out to be stored already."""
         for row in stored_before:
             self._tallies.pop(row).rows -= 1
             self.rejected.append(RejectedRow(row, "id", ALREADY_STORED, None))
@@ -220,18 +221,18 @@ class Block:
 
     def _accept(self, line: Line, record: WireRecord, tally: LinkTally) -> AcceptedRow:
         if tally.link.path is not UNKNOWN_PATH:
-            record = _on_known_path(record, tally.link.path)
+            record = _complete_path(record, tally.link.path)
         tally.rows += 1
         tally.last_log_at = max(tally.last_log_at, record.ended_at)
         self._tallies[line.number] = tally
         return AcceptedRow(line.number, record, tally.link)
 
     def _reject(self, line: Line, wrong: InvalidValue) -> None:
-        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, _kept_whole(line)))
+        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, _storable_text(line)))
 
 
-def _kept_whole(line: Line) -> str | None:
-    if line.too_long or len(line.content) > RAW_KEPT_BYTES or NUL in line.content:
+def _storable_text(line: Line) -> str | None:
+    if line.too_long or len(line.content) > MAX_RAW_BYTES or NUL in line.content:
         return None
     try:
         return line.content.decode()
@@ -250,14 +251,14 @@ def _parse(line: Line, earliest: datetime | None, latest: datetime) -> WireRecor
     if record.ended_at > latest:
         raise InvalidValue("ended_at", "lies in the future")
     if earliest is not None and record.started_at < earliest:
-        raise InvalidValue("started_at", f"lies in a month that is closed; logs are taken from {earliest:%Y-%m} on")
+        raise InvalidValue("started_at", f"lies in a month that is closed; logs are accepted from {earliest:%Y-%m} on")
     if len(record.energy) > 1 and record.energy[0].host is record.energy[1].host:
         raise InvalidValue("energy", f"names the {record.energy[0].host} host twice")
     return record
 
 
-def _on_known_path(record: WireRecord, known: Path) -> WireRecord:
-    """The record with what it does not say of its path taken from the endpoint's known pairs."""
+def _complete_path(record: WireRecord, known: Path) -> WireRecord:
+    """Return the record with missing values of its path taken from the endpoint's known pairs."""
     if known.bandwidth_bps is not None and record.outcome.throughput_bps > RATE_TOLERANCE * known.bandwidth_bps:
         raise InvalidValue("outcome.throughput_bps", "is above the link's known rate; see the endpoint's known pairs")
     stated = record.path or WirePath()

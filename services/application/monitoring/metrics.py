@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from services.application.logs.long_jobs import MOST_WAITING
+from services.application.logs.long_jobs import MAX_COUNTED
 from services.application.monitoring.overview import (
     Day,
     Gain,
@@ -40,7 +40,7 @@ class OverviewMetrics:
 
     @property
     def more(self) -> bool:
-        return self.waiting == MOST_WAITING
+        return self.waiting == MAX_COUNTED
 
 
 def read_overview_metrics(
@@ -54,7 +54,7 @@ def read_overview_metrics(
         sla_outcomes=uow.outcomes.sla_outcomes(since, link_id),
         days=uow.outcomes.days(since, link_id),
         gains=[] if release is None else _gains(uow, release, tuned),
-        waiting=uow.rollups.waiting(MOST_WAITING),
+        waiting=uow.rollups.waiting(MAX_COUNTED),
     )
 
 

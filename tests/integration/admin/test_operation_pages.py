@@ -10,7 +10,7 @@ import pytest
 from services.application.access.authenticate import Scope
 from services.application.limits.caps import LimitScope
 from services.application.logs.correct_rows import RejectionReason, retry_rows
-from services.application.logs.rows import RAW_KEPT_BYTES
+from services.application.logs.rows import MAX_RAW_BYTES
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.agent.support.command import environment, run
 from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
@@ -98,7 +98,7 @@ def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenan
     of_reason = {"field": wanted.field, "reason": wanted.reason}
     still = operator.submit("/admin/logs/quarantine/retry-all", **of_reason)
     assert still.status_code == 422
-    assert "so all 1 rows are refused again" in still.text
+    assert "all 1 rows are rejected again" in still.text
     assert len(quarantined(parts, tenant)) == 2
     with parts.store.unit_of_work(tenant.id) as uow:  # mended, as a row that a newer service understands is
         mended = json.dumps(nameless | {"source": "site A"})
@@ -137,7 +137,7 @@ def test_a_line_is_tried_again_as_it_came_or_not_at_all(parts, api, tenant, oper
     separated = record(destination="") | {"source": "a\u2028b"}
     of_latin_1 = json.dumps(record(1) | {"source": "caf\u00e9"}, ensure_ascii=False).encode("latin-1")
     of_nul = json.dumps(record(2)).replace("alpha", "al\x00pha").encode()
-    long = json.dumps(record(3) | {"source": "", "note": "x" * RAW_KEPT_BYTES}).encode()
+    long = json.dumps(record(3) | {"source": "", "note": "x" * MAX_RAW_BYTES}).encode()
     first, good = json.dumps(separated, ensure_ascii=False).encode(), json.dumps(record(4)).encode()
     lines = [first, of_latin_1, of_nul, long, good]
     with tenant.client(api) as agent:

@@ -120,7 +120,7 @@ def test_no_more_rows_are_tried_again_than_memory_is_for(
 ) -> None:
     first, *others = refused(api, tenant, *(of_the_future() for _ in range(3)))
     two = len(str(first.raw).encode()) + len(str(others[0].raw).encode())
-    monkeypatch.setattr(correct_rows, "MOST_RETRIED_BYTES", two)
+    monkeypatch.setattr(correct_rows, "MAX_RETRIED_BYTES", two)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         retried = retry_rows(RejectionReason(first.field, first.reason), uow=uow, clock=Later(2))
     assert (retried.stored, retried.left) == (2, 1)

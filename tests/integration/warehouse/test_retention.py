@@ -61,7 +61,7 @@ def test_heartbeats_go_with_their_month_and_quotes_two_months_later(house: House
     quote(house.tenant, at=began)
     house.roll_up()
     assert obstacles(house.retention("2000-09-20").plan())["2000-06"] == [
-        f"tenant {house.tenant.id}: days to be exported: 3"
+        f"tenant {house.tenant.id}: days to export: 3"
     ]
     house.export()
     assert dropped(house.retention("2000-09-20").run()) == ["2000-06"]
@@ -112,7 +112,7 @@ def test_rows_that_come_later_are_quarantined_and_change_nothing(house: House) -
     before, content = house.rollups(), house.file("2002-01-03").read_bytes()
     (refused,) = house.upload("2002-01-03")
     assert refused["field"] == "started_at"
-    assert refused["reason"] == "lies in a month that is closed; logs are taken from 2002-04 on"
+    assert refused["reason"] == "lies in a month that is closed; logs are accepted from 2002-04 on"
     assert house.rows("SELECT field FROM log_quarantine") == [{"field": "started_at"}]
     # Nor may anything else make days or files of it anew: an end that comes late, versions that somebody set back.
     with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
@@ -129,14 +129,14 @@ def test_rows_that_come_later_are_quarantined_and_change_nothing(house: House) -
 def test_what_is_not_exported_stays_and_it_is_said_why(house: House) -> None:
     house.upload("2003-01-03", "2003-01-04")
     due = house.retention("2003-06-20").run()
-    assert obstacles(due) == {"2003-01": [f"tenant {house.tenant.id}: days to be exported: 2"]}
+    assert obstacles(due) == {"2003-01": [f"tenant {house.tenant.id}: days to export: 2"]}
     assert house.logged_months() == {"2003-01"}
     assert LogsRetained in {type(fact) for fact in house.facts}
     house.export()
     house.file("2003-01-04").write_bytes(b"something else")
     folder = folder_of(View.TRANSFERS, house.tenant.id, date(2003, 1, 4))
     assert obstacles(house.retention("2003-06-20").run()) == {
-        "2003-01": [f"{folder}: the file is not there as it was exported"]
+        "2003-01": [f"{folder}: the exported file is missing or changed"]
     }
     house.file("2003-01-04").unlink()
     assert dropped(house.retention("2003-06-20").run()) == []
@@ -170,7 +170,7 @@ def test_a_month_is_not_closed_while_rows_are_stored(house: House) -> None:
     house.export()
     with storing(house):
         due = house.retention("2005-06-20").run()
-        assert obstacles(due) == {"2005-01": ["logs are stored just now; it is closed by the next run"]}
+        assert obstacles(due) == {"2005-01": ["logs are being stored; the next run closes the month"]}
     assert house.upload("2005-01-04") == []
     house.export()
     assert dropped(house.retention("2005-06-20").run()) == ["2005-01"]
@@ -188,7 +188,7 @@ def test_a_month_is_not_closed_while_a_transfer_of_it_is_live(house: House, admi
             [house.tenant.id, transfer_id],
         )
         assert obstacles(house.retention("2006-06-20").run()) == {
-            "2006-01": ["a transfer that began in it or before is live"]
+            "2006-01": ["a transfer that started in it or before is live"]
         }
         assert house.upload("2006-01-04") == []
         admin.execute("UPDATE transfers SET ended_at = now(), status = 'succeeded' WHERE id = %s", [transfer_id])
@@ -300,7 +300,7 @@ def test_the_command_says_what_it_would_do_before_it_does(
     told = out[out.index("2010-01  about ") :]
     assert code == 0
     assert "cannot be dropped yet" in told
-    assert f"tenant {house.tenant.id}: days to be exported: 1" in told
+    assert f"tenant {house.tenant.id}: days to export: 1" in told
     house.export()
     assert re.search("2010-01  about .*  would be dropped", command("--months", "2")[1])
     assert house.logged_months() == {"2010-01"}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.application.logs.lines import (
-    KEPT_OF_LONG_LINE_BYTES,
+    LONG_LINE_PREFIX_BYTES,
     BodyLimits,
     Encoding,
     Line,
@@ -45,7 +45,7 @@ def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
 )
 def test_lines_do_not_depend_on_how_the_stream_is_cut(lines: list[bytes], places: list[int]) -> None:
     expected = [
-        Line(number, line[:KEPT_OF_LONG_LINE_BYTES], len(line) > LIMITS.line_bytes)
+        Line(number, line[:LONG_LINE_PREFIX_BYTES], len(line) > LIMITS.line_bytes)
         for number, line in enumerate(lines, 1)
         if line.strip()
     ]
@@ -61,7 +61,7 @@ def test_too_long_line_keeps_its_beginning_and_the_next_line_is_complete() -> No
     limits = BodyLimits(line_bytes=3000)
     pieces = [b"a" * 2000, b"b" * 2000, b"c" * 2000 + b"\nnext\n"]
     long, following = split_lines(pieces, limits)
-    assert (long.number, long.too_long, len(long.content)) == (1, True, KEPT_OF_LONG_LINE_BYTES)
+    assert (long.number, long.too_long, len(long.content)) == (1, True, LONG_LINE_PREFIX_BYTES)
     assert following == Line(2, b"next")
 
 
