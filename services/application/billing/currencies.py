@@ -10,17 +10,17 @@ from tradewind.errors import InvalidValue
 
 @cache
 def list_currencies() -> frozenset[str]:
-    """ISO 4217 codes of what is legal tender somewhere today."""
+    """Return the ISO 4217 codes of currencies that are legal tender somewhere today."""
     uses = (use for of_territory in get_global("territory_currencies").values() for use in of_territory)
     return frozenset(code for code, _, end, is_tender in uses if is_tender and end is None)
 
 
 def check_currency(code: str) -> str:
-    """The code, if it is a currency.
+    """Return the code, if it is a currency.
 
     Raises
     ------
-    InvalidValue : it is none in use today.
+    InvalidValue : no currency in use has this code.
     """
     if code not in list_currencies():
         raise InvalidValue("currency", f"{code[:12]!r} is no currency in use; write its ISO 4217 code, such as EUR")
@@ -28,5 +28,5 @@ def check_currency(code: str) -> str:
 
 
 def minor_digits(code: str) -> int:
-    """Decimals of the currency's smallest unit: 2 of EUR, 0 of JPY."""
+    """Return the decimals of the currency's smallest unit: 2 for EUR, 0 for JPY."""
     return get_currency_precision(code)

@@ -1,4 +1,4 @@
-"""Price books: drafted, edited, published from a date on. What is published never changes."""
+"""Price books: drafted, edited, published from a date on. A published book never changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PriceModel, check_energy_cost
 
 ENERGY_COST_SET = "price_book.energy_cost_set"
-"""The entry of the log of changes that tells what energy costs the provider: for providers and operators alone."""
+"""The audit entry with the provider's energy cost, which only providers and operators may see."""
 
 
 class BookState(StrEnum):
     DRAFT = "draft"
     PUBLISHED = "published"
     SUPERSEDED = "superseded"
-    """Another one's date has come since."""
+    """A later book is current."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceBook:
     """Prices by tier in one currency on one energy basis.
 
-    ``version`` rises with each change. ``effective_until`` is where the next published book begins.
-    ``energy_cost_per_kwh`` is what energy costs the provider, in the book's currency; no customer is told it.
+    ``version`` : rises with each change. ``effective_until`` : when the next published book starts.
+    ``energy_cost_per_kwh`` : the provider's cost of energy, in the book's currency; customers never see it.
     """
 
     id: UUID
@@ -51,15 +51,15 @@ class PriceBook:
     def state(self, now: datetime) -> BookState:
         if self.published_at is None:
             return BookState.DRAFT
-        over = self.effective_until is not None and self.effective_until <= now
-        return BookState.SUPERSEDED if over else BookState.PUBLISHED
+        is_over = self.effective_until is not None and self.effective_until <= now
+        return BookState.SUPERSEDED if is_over else BookState.PUBLISHED
 
     def is_current(self, now: datetime) -> bool:
-        begun = self.effective_from is not None and self.effective_from <= now
-        return begun and self.state(now) is BookState.PUBLISHED
+        has_started = self.effective_from is not None and self.effective_from <= now
+        return has_started and self.state(now) is BookState.PUBLISHED
 
     def starts_after(self, now: datetime) -> bool:
-        """Whether it is published and waits for its date."""
+        """Return whether it is published and waits for its date."""
         return self.effective_from is not None and self.effective_from > now
 
 
@@ -72,11 +72,11 @@ def draft_book(
     uow: UnitOfWork,
     clock: Clock,
 ) -> PriceBook:
-    """A new draft, empty or with the prices of another book.
+    """Create a draft, empty or with the prices of another book.
 
     Raises
     ------
-    InvalidValue : no currency in use, or another than that of the book whose prices are copied.
+    InvalidValue : the currency is not in use, or differs from that of the copied book.
     NotFound : the tenant has no book to copy.
     """
     origin = None if copy_of is None else uow.price_books.get(copy_of)
@@ -113,48 +113,50 @@ def set_prices(
 
     Parameters
     ----------
-    version : that the change was made on; ``None`` where the caller does not mind who changed it in between.
+    version : that the change is based on; ``None`` accepts any.
 
     Raises
     ------
     NotFound : the tenant has no such book.
-    InvalidValue : the tenant has none of these tiers.
-    Conflict : the book is published, or somebody else changed it.
+    InvalidValue : one of the tiers is not the tenant's.
+    Conflict : the book is published, or it was changed meanwhile.
     """
     book = claim_draft(book_id, version, uow)
     changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
     if not changed:
         return book
-    priced = [tier_id for tier_id, price in changed.items() if price is not None]  # others may be gone with a release
+    priced = [
+        tier_id for tier_id, price in changed.items() if price is not None
+    ]  # removed prices may be of tiers that no longer exist
     if not uow.price_books.knows_tiers(priced):
         raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
     uow.price_books.put(book_id, changed)
-    _note(book, changed, uow)
+    _note_prices(book, changed, uow)
     after = uow.price_books.get(book_id)
     uow.commit()
     return after
 
 
-def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: UnitOfWork) -> None:
-    """An entry for all tiers whose price becomes another one alike."""
-    alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
+def _note_prices(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: UnitOfWork) -> None:
+    """Add one audit entry for all tiers with the same change of price."""
+    tiers_by_change: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
     for tier_id, price in changed.items():
-        alike.setdefault((book.prices.get(tier_id), price), []).append(tier_id)
-    for (before, after), tier_ids in alike.items():
+        tiers_by_change.setdefault((book.prices.get(tier_id), price), []).append(tier_id)
+    for (before, after), tier_ids in tiers_by_change.items():
         uow.audit.note(
             "price.removed" if after is None else "price.set",
             book.name,
             book=str(book.id),
             tiers=format_named_tiers(list_named_tiers(tier_ids, uow)),
             count=len(tier_ids),
-            tier_ids=[str(each) for each in tier_ids],
+            tier_ids=[str(tier_id) for tier_id in tier_ids],
             before=format_price(before),
             after=format_price(after),
         )
 
 
 def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | None, uow: UnitOfWork) -> PriceBook:
-    """Keep with a draft what a kilowatt-hour costs the provider, or forget it; margins are told by it.
+    """Set or remove a draft's cost of a kilowatt-hour for the provider, from which margins are computed.
 
     Parameters
     ----------
@@ -164,8 +166,8 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
     Raises
     ------
     NotFound : the tenant has no such book.
-    InvalidValue : it is no cost.
-    Conflict : the book is published, or somebody else changed it.
+    InvalidValue : it is not a valid cost.
+    Conflict : the book is published, or it was changed meanwhile.
     """
     book = claim_draft(book_id, version, uow)
     if per_kwh == book.energy_cost_per_kwh:
@@ -175,33 +177,33 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
         ENERGY_COST_SET,
         book.name,
         id=str(book_id),
-        before=_cost_words(book.energy_cost_per_kwh, book.currency),
-        after=_cost_words(per_kwh, book.currency),
+        before=_format_cost(book.energy_cost_per_kwh, book.currency),
+        after=_format_cost(per_kwh, book.currency),
     )
     after = uow.price_books.get(book_id)
     uow.commit()
     return after
 
 
-def _cost_words(per_kwh: Decimal | None, currency: str) -> str:
+def _format_cost(per_kwh: Decimal | None, currency: str) -> str:
     return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
 
 
 def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | None:
-    """The book that is quoted from now."""
+    """Return the current book, from which quotes are made."""
     return next((book for book in books.all() if book.is_current(now)), None)
 
 
 def publish_book(
     book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: UnitOfWork, clock: Clock
 ) -> PriceBook:
-    """Publish a draft from a date on, or from now; the book before it ends there.
+    """Publish a draft from a date on, or from now; the previous book ends then.
 
     Raises
     ------
     NotFound : the tenant has no such book.
     InvalidValue : nothing is priced in it, or the date has passed.
-    Conflict : it is published, somebody else changed it, or another book begins at the same time.
+    Conflict : it is published, it was changed meanwhile, or another book starts at the same time.
     """
     now = clock.now()
     book = claim_draft(book_id, version, uow)
@@ -221,12 +223,12 @@ def publish_book(
 
 
 def claim_draft(book_id: UUID, version: int | None, uow: UnitOfWork) -> PriceBook:
-    """The draft, kept from others until the transaction ends.
+    """Return the draft, locked until the transaction ends.
 
     Raises
     ------
     NotFound : the tenant has no such book.
-    Conflict : it is published, or not at this version any more.
+    Conflict : it is published, or has another version by now.
     """
     book = uow.price_books.claim(book_id)
     if book.published_at is not None:
@@ -236,7 +238,7 @@ def claim_draft(book_id: UUID, version: int | None, uow: UnitOfWork) -> PriceBoo
 
 
 def check_version(book: PriceBook, version: int | None) -> None:
-    """Refuse a change that was made on another version; ``None`` is made on any."""
+    """Raise ``Conflict`` where a change is based on another version; ``None`` accepts any."""
     if version is not None and version != book.version:
         raise Conflict(
             f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; load it again, "
@@ -245,7 +247,7 @@ def check_version(book: PriceBook, version: int | None) -> None:
 
 
 def format_price(price: PriceModel | None) -> Mapping[str, str] | None:
-    """A price as the log of changes has it."""
+    """Return a price for an audit entry."""
     if price is None:
         return None
     return {name: f"{getattr(price, name):f}" for name in ("base", "per_gb", "per_kwh", "margin")}

@@ -1,4 +1,4 @@
-"""The published prices of a tenant as the API holds them: the book in force, and those whose date is still to come."""
+"""The published prices of a tenant in memory: the current book, and those whose date is still to come."""
 
 import math
 from collections.abc import Mapping
@@ -24,23 +24,23 @@ class PublishedBook:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """The book in force and those to come, the earliest first, as they were read at one time of the store's clock."""
+    """The current book and those to come, the earliest first, read at one time of the store's clock."""
 
     books: tuple[PublishedBook, ...] = ()
     read_at: datetime | None = None
 
     def priced_tiers(self) -> frozenset[UUID]:
-        """Return the tiers that have a price in the book in force or in one to come."""
+        """Return the tiers that have a price in the current book or in one to come."""
         return frozenset(tier_id for book in self.books for tier_id in book.prices)
 
     def now(self) -> PublishedBook | None:
-        """The book in force when the list was read."""
+        """Return the book that was current when the list was read."""
         return self.schedule(0.0).at(0.0)
 
     def schedule(self, read_s: float) -> "Schedule":
-        """When each begins, on a process's own clock; ``read_s`` : what that said when the list was there.
+        """Return when each book starts on a process's own clock; ``read_s`` : that clock when the list was read.
 
-        Every process follows the store's clock in this way, so that all of them turn the page together.
+        Every process follows the store's clock in this way, so that all of them change books together.
         """
         if self.read_at is None:
             return NO_SCHEDULE
@@ -52,16 +52,16 @@ NO_PRICES = PriceList()
 
 
 class Schedule(NamedTuple):
-    """Books and the monotonic time, s, from which each is in force, ascending."""
+    """Books and the monotonic time, s, from which each is current, ascending."""
 
     starts: tuple[tuple[float, PublishedBook], ...] = ()
 
     def at(self, now_s: float) -> PublishedBook | None:
-        """The book in force."""
+        """Return the current book."""
         return next((book for from_s, book in reversed(self.starts) if from_s <= now_s), None)
 
     def next_s(self, now_s: float) -> float:
-        """When another book comes into force; infinity if none is known."""
+        """Return when the next book starts; infinity if none is known."""
         return next((from_s for from_s, _ in self.starts if from_s > now_s), math.inf)
 
 

@@ -1,4 +1,4 @@
-"""What each customer key has used in a month, and what it pays: from logged transfers, joined with what was quoted."""
+"""Monthly usage of each customer key, and what it pays: logged transfers, joined with their quotes."""
 
 import csv
 from collections.abc import Generator, Iterable, Sequence
@@ -34,11 +34,11 @@ class Month:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The month of ``YYYY-MM``.
+        """Parse a month of the form ``YYYY-MM``.
 
         Raises
         ------
-        InvalidValue : it is none, or no month of which there could be logs.
+        InvalidValue : it is not a month, or too far from now for logs.
         """
         year, dash, number = text.partition("-")
         digits = text.isascii() and year.isdigit() and number.isdigit() and (len(year), len(number)) == (4, 2)
@@ -67,23 +67,23 @@ class Month:
 
 
 class Billing(StrEnum):
-    """What becomes of a logged transfer."""
+    """How a logged transfer is billed."""
 
     BILLED = "billed"
     NOT_SUCCESSFUL = "not_successful"
     """It was quoted, but failed or was cancelled."""
     NOT_QUOTED = "not_quoted"
     UNKNOWN_QUOTE = "unknown_quote"
-    """Its log carries what is no quote by a book of the tenant's."""
+    """The quote in its log is not from a price book of the tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLine:
-    """Transfers of one key in one currency that fare alike.
+    """Transfers of one key in one currency that are billed in the same way.
 
-    ``key_id`` : whom the offer was made to, else who brought the log; ``None`` where neither is known. ``amount`` is
-    the exact sum of what was offered, in main units of ``currency``. ``from_log_alone`` : how many have no quote in
-    the journal, so that only their log says what was offered.
+    ``key_id`` : the key that was given the quote, else the one that uploaded the log; ``None`` where both are unknown.
+    ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``kept``, ``missed`` : SLAs met and missed.
+    ``from_log_alone`` : transfers without a quote in the journal, so that only their log has it.
     """
 
     key_id: UUID | None
@@ -107,7 +107,7 @@ class UsageLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One customer key: a line of ``billed`` a currency, and apart from them what is not billed, and why."""
+    """The statement of one customer key: a ``billed`` line for each currency, and unbilled lines by reason."""
 
     key_id: UUID | None
     key: str | None
@@ -115,27 +115,29 @@ class Statement:
     unbilled: Sequence[UsageLine]
 
 
-def build_statements(used: Iterable[UsageLine]) -> Sequence[Statement]:
-    """By key, in the order of their names; what no key is known of comes last."""
-    ordered = sorted(used, key=_order)
+def build_statements(lines: Iterable[UsageLine]) -> Sequence[Statement]:
+    """Return statements by key, sorted by name; lines without a known key come last."""
+    ordered = sorted(lines, key=_order)
     return [
         Statement(
             key_id=key_id,
-            key=lines[0].key,
-            billed=[each for each in lines if each.billing is Billing.BILLED],
-            unbilled=[each for each in lines if each.billing is not Billing.BILLED],
+            key=of_key[0].key,
+            billed=[line for line in of_key if line.billing is Billing.BILLED],
+            unbilled=[line for line in of_key if line.billing is not Billing.BILLED],
         )
-        for key_id, lines in ((key_id, list(of_key)) for key_id, of_key in groupby(ordered, key=lambda one: one.key_id))
+        for key_id, of_key in (
+            (key_id, list(group)) for key_id, group in groupby(ordered, key=lambda line: line.key_id)
+        )
     ]
 
 
-def _order(used: UsageLine) -> tuple[bool, str, str, str, str]:
-    return used.key_id is None, used.key or "", str(used.key_id), used.currency or "", used.billing
+def _order(line: UsageLine) -> tuple[bool, str, str, str, str]:
+    return line.key_id is None, line.key or "", str(line.key_id), line.currency or "", line.billing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTransfer:
-    """One logged transfer of a month, as a list of them has it; ``kept`` : whether what was promised was, if known."""
+    """One logged transfer of a month, a line of the file; ``kept`` : whether its SLA was met, if known."""
 
     key_id: UUID | None
     key: str | None
@@ -161,19 +163,19 @@ COLUMNS = UsageTransfer.__slots__
 LINES_AT_ONCE = 1_000
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet would take for the beginning of a formula."""
+"""Characters that start a formula in a spreadsheet."""
 
 
 def usage_file_name(month: Month) -> str:
-    """What the file with the transfers of a month is called."""
+    """Return the name of the file with the transfers of a month."""
     return f"usage-{month}.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFile:
-    """The transfers of a tenant's month as CSV, their header first: a run like a query's, with its turn and limits.
+    """The transfers of a tenant's month as CSV with a header; it is run like a query, with a slot and limits.
 
-    Names that a spreadsheet would compute are marked as text.
+    Names that a spreadsheet would take for a formula are marked as text.
     """
 
     tenant_id: UUID
@@ -181,25 +183,25 @@ class UsageFile:
     unit_of_work: UnitOfWork
 
     def chunks(self) -> Generator[bytes, None, None]:
-        """The file, piece by piece, read from the store as it is taken.
+        """Yield the file piece by piece, read from the store on demand.
 
         Raises
         ------
-        Conflict : the rows of the month are dropped; before the first piece.
-        Unavailable : the store is away.
+        Conflict : the rows of the month are dropped; raised before the first piece.
+        Unavailable : the store is unreachable.
         """
         with self.unit_of_work as uow, closing(uow.usage.each(self.month)) as transfers:
-            rows = ([_cell(getattr(each, name)) for name in COLUMNS] for each in transfers)
-            first = list(islice(rows, LINES_AT_ONCE))  # until then it can be refused
-            yield _csv([COLUMNS, *first])
+            rows = ([_format_cell(getattr(transfer, name)) for name in COLUMNS] for transfer in transfers)
+            first = list(islice(rows, LINES_AT_ONCE))  # errors before the first piece can still be answered
+            yield _format_csv([COLUMNS, *first])
             while more := list(islice(rows, LINES_AT_ONCE)):
-                yield _csv(more)
+                yield _format_csv(more)
 
     def cancel(self) -> None:
-        """Nothing: a statement that nobody waits for any more ends by the store's own patience."""
+        """Do nothing: an abandoned statement ends by the store's own time limit."""
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     match value:
         case None:
             return ""
@@ -214,7 +216,7 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _csv(rows: Iterable[Sequence[str]]) -> bytes:
+def _format_csv(rows: Iterable[Sequence[str]]) -> bytes:
     lines = StringIO()
     csv.writer(lines).writerows(rows)
     return lines.getvalue().encode()

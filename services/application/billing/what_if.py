@@ -1,7 +1,7 @@
-"""What a price book would have earned of the requests of the last days, had it been in force, and what is left of it.
+"""Replay recent requests against a price book: what it would have earned, and the margin after energy cost.
 
-The requests stay as they were: what customers would have asked for at other prices is not guessed. Energy is what the
-models in service predicted for the requests; nobody has measured it.
+The requests stay unchanged: what customers would have requested at other prices is not estimated. Energy is what the
+models predicted for the requests; it is not measured.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tradewind.sla.pricing import PriceModel, compute_energy_amount
 from tradewind.units import GB
 
 REPLAYED_PERIOD = timedelta(days=30)
-"""Whose requests a book is tried on."""
+"""Age of the requests that a book is replayed on."""
 
 _EXACT = Context(prec=80)
 _NOTHING = Decimal(0)
@@ -27,7 +27,7 @@ _NOTHING = Decimal(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Requests in one tier on one energy basis; ``known_…`` : of those whose energy was known."""
+    """Requests in one tier on one energy basis; ``known_…`` : of requests whose energy is known."""
 
     tier_id: UUID
     energy_basis: EnergyBasis
@@ -40,12 +40,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earnings:
-    """Of some requests, in the main unit of a book's currency, exact.
+    """Earnings from some requests, exact, in the main unit of a book's currency.
 
-    ``energy_charged`` and ``mark_up`` are parts of the revenue, as the book charges them. ``energy_cost`` is what the
-    modelled energy costs the provider, on the book's basis; ``None`` where nobody has said what a kWh costs.
-    ``unpriced`` : requests that the book would not have quoted. ``energy_unknown`` : those that it would have, whose
-    energy is not known on its basis, so that their cost is missing.
+    ``energy_charged``, ``mark_up`` : parts of the revenue, as the book charges them. ``energy_cost`` : cost of the
+    modelled energy for the provider, on the book's basis; ``None`` where the cost of a kWh is not set. ``unpriced`` :
+    requests that the book would not have quoted. ``energy_unknown`` : quoted requests whose energy is unknown on its
+    basis, so that their cost is missing.
     """
 
     revenue: Decimal = _NOTHING
@@ -81,11 +81,11 @@ NO_EARNINGS = Earnings()
 def compute_earnings(
     demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_per_kwh: Decimal | None = None
 ) -> Earnings:
-    """What a price earns of requests; those whose energy is charged and not known on its basis are not priced.
+    """Return what a price earns from requests; charged energy that is unknown on its basis leaves them unpriced.
 
     Parameters
     ----------
-    cost_per_kwh : what energy costs the provider, in the currency of the price; ``None`` where that is not known.
+    cost_per_kwh : the provider's cost of energy, in the currency of the price; ``None`` where it is unknown.
     """
     knows_energy = demand.energy_basis is basis
     if model is None or (model.needs_energy and not knows_energy):
@@ -111,7 +111,7 @@ def compute_earnings(
 
 @dataclass(frozen=True, slots=True)
 class TierWhatIf:
-    """Demand of a tier, and what two books earn of it."""
+    """Demand of a tier, and what two books earn from it."""
 
     tier_id: UUID
     requests: int
@@ -122,7 +122,7 @@ class TierWhatIf:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The demand tier by tier, those that earn most in the draft first, and the sums over all of them."""
+    """The demand by tier, sorted by earnings in the draft, and the sums over all tiers."""
 
     tiers: Sequence[TierWhatIf]
     in_force: Earnings
@@ -130,17 +130,17 @@ class WhatIf:
 
     @property
     def requests(self) -> int:
-        return sum(each.requests for each in self.tiers)
+        return sum(tier.requests for tier in self.tiers)
 
 
 def what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook | None) -> WhatIf:
-    """Replay a demand against a draft and the book in force.
+    """Replay a demand against a draft and the current book.
 
-    In one currency a kWh costs the provider what the draft says, whichever book is in force: it is the newer word.
+    If both have one currency, the draft's cost of a kWh counts for both: it is the newer value.
     """
     by_tier: dict[UUID, list[Demand]] = {}
-    for each in demand:
-        by_tier.setdefault(each.tier_id, []).append(each)
+    for part in demand:
+        by_tier.setdefault(part.tier_id, []).append(part)
     cost_in_force = None
     if in_force is not None:
         shared = in_force.currency == draft.currency
@@ -148,34 +148,34 @@ def what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook
     tiers = [
         TierWhatIf(
             tier_id,
-            sum(each.requests for each in of_tier),
-            sum(each.total_bytes for each in of_tier),
-            _by_book(of_tier, in_force, cost_in_force),
-            _by_book(of_tier, draft, draft.energy_cost_per_kwh),
+            sum(part.requests for part in of_tier),
+            sum(part.total_bytes for part in of_tier),
+            _sum_earnings(of_tier, in_force, cost_in_force),
+            _sum_earnings(of_tier, draft, draft.energy_cost_per_kwh),
         )
         for tier_id, of_tier in by_tier.items()
     ]
     tiers.sort(key=lambda tier: (-tier.draft.revenue, -tier.in_force.revenue, -tier.requests, tier.tier_id))
     return WhatIf(
-        tiers, sum((one.in_force for one in tiers), NO_EARNINGS), sum((one.draft for one in tiers), NO_EARNINGS)
+        tiers, sum((tier.in_force for tier in tiers), NO_EARNINGS), sum((tier.draft for tier in tiers), NO_EARNINGS)
     )
 
 
-def _by_book(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Decimal | None) -> Earnings:
+def _sum_earnings(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Decimal | None) -> Earnings:
     prices: Mapping[UUID, PriceModel] = {} if book is None else book.prices
     basis = EnergyBasis.TOTAL if book is None else book.energy_basis
-    return sum((compute_earnings(each, prices.get(each.tier_id), basis, cost_per_kwh) for each in demand), NO_EARNINGS)
+    return sum((compute_earnings(part, prices.get(part.tier_id), basis, cost_per_kwh) for part in demand), NO_EARNINGS)
 
 
 class PlacedTier(NamedTuple):
-    """A tier of the release in force. ``place`` : its link and cluster in words."""
+    """A tier of the current release. ``place`` : its link and cluster as text."""
 
     name: str
     place: str
 
 
 class Replay(NamedTuple):
-    """``tiers`` : those of the release in force; what was asked for in others has no name any more."""
+    """The result of a replay. ``tiers`` : of the current release; requested tiers of earlier ones have no name."""
 
     what_if: WhatIf
     tiers: Mapping[UUID, PlacedTier]
@@ -183,13 +183,13 @@ class Replay(NamedTuple):
 
 
 def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
-    """The draft beside the book in force, on the requests of the last days."""
+    """Replay the recent requests against a draft and the current book."""
     since = now - REPLAYED_PERIOD
-    tried = what_if(uow.quotes.demand(since), draft=draft, in_force=in_force)
+    result = what_if(uow.quotes.demand(since), draft=draft, in_force=in_force)
     release = uow.releases.current()
     tiers: Sequence[LinkTier] = []
     if release is not None:
-        tiers = uow.sla_tiers.of(release, [each.tier_id for each in tried.tiers])
+        tiers = uow.sla_tiers.of(release, [tier.tier_id for tier in result.tiers])
     paths = {link.id: format_path(link.key) for link in uow.links.all()}
-    named = {each.tier.id: PlacedTier(each.name, f"{paths[each.link_id]}, {each.cluster}") for each in tiers}
-    return Replay(tried, named, since)
+    named = {tier.tier.id: PlacedTier(tier.name, f"{paths[tier.link_id]}, {tier.cluster}") for tier in tiers}
+    return Replay(result, named, since)

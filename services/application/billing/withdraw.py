@@ -1,4 +1,4 @@
-"""Price books that never came into force: drafts are deleted, and what waits for its date is a draft again."""
+"""Delete drafts of price books, and withdraw published books whose date has not come."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -11,7 +11,7 @@ from tradewind.errors import Conflict
 from tradewind.units import format_count
 
 WITHDRAWAL_LIMIT = timedelta(minutes=1)
-"""No later than this a book is withdrawn: a process that has missed the notice reads its prices again until then."""
+"""A book is withdrawn this long before its date at the latest: until then every process has read prices again."""
 
 
 def delete_draft(book_id: UUID, *, version: int | None, uow: UnitOfWork) -> None:
@@ -19,12 +19,12 @@ def delete_draft(book_id: UUID, *, version: int | None, uow: UnitOfWork) -> None
 
     Parameters
     ----------
-    version : that was looked at; ``None`` where the caller does not mind who changed it in between.
+    version : that the decision is based on; ``None`` accepts any.
 
     Raises
     ------
     NotFound : the tenant has no such book.
-    Conflict : the book is published, or somebody else changed it.
+    Conflict : the book is published, or it was changed meanwhile.
     """
     book = claim_draft(book_id, version, uow)
     uow.price_books.delete(book_id)
@@ -39,7 +39,7 @@ def delete_draft(book_id: UUID, *, version: int | None, uow: UnitOfWork) -> None
 
 
 def withdraw_book(book_id: UUID, *, version: int | None, uow: UnitOfWork, clock: Clock) -> PriceBook:
-    """Make a draft again of a book whose date has not come; the one before it goes on.
+    """Turn a published book whose date has not come into a draft again; the current one continues.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def withdraw_book(book_id: UUID, *, version: int | None, uow: UnitOfWork, clock:
     Raises
     ------
     NotFound : the tenant has no such book.
-    Conflict : it is a draft, is or was in force or is about to be, or somebody else changed it.
+    Conflict : it is a draft, its date has come or is near, or it was changed meanwhile.
     """
     book = uow.price_books.claim(book_id)
     if book.effective_from is None:

@@ -1,4 +1,4 @@
-"""A release beside the one in force: which links and tiers would change, and how well each model does."""
+"""Compare a release with the current one: changed links and tiers, and the accuracy of each model."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.wire.releases import ChangeKind, Release, ReleaseComparison, TierChange, UndecidedTiers
 
 MAX_TIERS_LISTED = 50
-"""Tiers that are told one by one, those that move most."""
+"""Tiers that are listed, those that move most."""
 
 
 def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
-    """What putting a release in force would change.
+    """Return what publishing a release would change.
 
     Raises
     ------
@@ -25,14 +25,14 @@ def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
         same=uow.release_differences.same(current, release_id),
         links=tuple(uow.release_differences.links(current, release_id)),
         tiers_changed=len(tiers),
-        tiers_gained=sum(each.change is ChangeKind.GAINED for each in tiers),
-        tiers_lost=sum(each.change is ChangeKind.LOST for each in tiers),
+        tiers_gained=sum(tier.change is Change.GAINED for tier in tiers),
+        tiers_lost=sum(tier.change is Change.LOST for tier in tiers),
         tiers=tuple(tiers[:MAX_TIERS_LISTED]),
     )
 
 
 def measure_tier_shift(tier: TierChange) -> float:
-    """By how much of the wider bound a tier moves; one that comes or goes moves as a whole."""
+    """Return the shift of a tier as a share of its wider bound; 1 for a new or lost tier."""
     before, after = tier.before, tier.after
     if before is None or after is None:
         return 1.0
@@ -41,7 +41,7 @@ def measure_tier_shift(tier: TierChange) -> float:
 
 
 def to_wire_release(release: StoredRelease, undecided: Sequence[UndecidedTiers] = ()) -> Release:
-    """Return the release as the API states it; ``undecided`` counts for the one in force alone."""
+    """Return the release for the API; ``undecided`` is included for the current release only."""
     return Release(
         id=release.id,
         state=release.state,

@@ -1,4 +1,4 @@
-"""A cluster of the release in force, with the model that it belongs to."""
+"""A cluster of the current release, with the model that it belongs to."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -15,19 +15,21 @@ class CurrentCluster(NamedTuple):
 
 
 class ClusterSuperseded(NotFound):
-    """The cluster was in force once: its link was fitted, or its tiers cut, anew."""
+    """The cluster is of an earlier release: its link was fitted again, or its tier boundaries changed."""
 
     def __init__(self, link_id: UUID) -> None:
-        super().__init__("that cluster is in force no more: its link was fitted anew, or its tiers were cut otherwise")
+        super().__init__(
+            "that cluster is of an earlier release: its link was fitted again, or its tier boundaries were changed"
+        )
         self.link_id = link_id
 
 
 def find_current_cluster(cluster_id: UUID, uow: UnitOfWork) -> CurrentCluster:
-    """One cluster.
+    """Return a cluster of the current release.
 
     Raises
     ------
-    ClusterSuperseded, NotFound : the release in force has none of this id.
+    ClusterSuperseded, NotFound : the current release has no cluster of this id.
     """
     release = uow.releases.current()
     model = None if release is None else uow.models.with_cluster(release, cluster_id)

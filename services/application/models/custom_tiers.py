@@ -1,7 +1,7 @@
-"""What a provider says of its tiers: names, and cuts of its own between them, which hold over refits.
+"""Custom tiers of a provider: names, and boundaries between tiers, which hold over refits.
 
-Cuts are kept by the identities of the tiers between them. They are applied to the release in force at once, as a
-release of its own, and again to every model that is fitted later.
+Boundaries are stored with the ids of the tiers between them. They are applied to the current release at once, as a new
+release, and to every model that is fitted later.
 """
 
 import itertools
@@ -30,15 +30,15 @@ from tradewind.tiers.partitions import Partition, PartitionKey, has_moved, match
 
 @dataclass(frozen=True, slots=True)
 class CustomBoundaries:
-    """Where a provider cuts the targets of one key; tier n lies between the cuts n − 1 and n."""
+    """A provider's boundaries of the targets of one key; tier n lies between ``cuts`` n − 1 and n."""
 
     key: PartitionKey
     cuts: tuple[float, ...]
     tier_ids: tuple[UUID, ...]
 
     def between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
-        """Edges and tiers of what can be certified now; those beyond it are kept until it reaches them again."""
-        inside = (cut for cut in self.cuts if cut - lowest > MIN_WIDTH * cut and highest - cut > MIN_WIDTH * highest)
+        """Return edges and tiers within the certifiable range; the others stay stored until it reaches them again."""
+        inside = (cut for cut in self.cuts if cut - lowest > NARROWEST * cut and highest - cut > NARROWEST * highest)
         edges = (lowest, *inside, highest)
         middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
@@ -46,7 +46,7 @@ class CustomBoundaries:
 
 @dataclass(frozen=True, slots=True)
 class BoundedTier:
-    """A tier and what serves it; ``is_new`` : it continues none, and inherits the price of what it was split from."""
+    """A tier and its partition; ``is_new`` : it is no continuation, and inherits the price of its origin."""
 
     tier: Tier
     partition: Partition
@@ -55,39 +55,39 @@ class BoundedTier:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryPreview:
-    """The tiers of a key as they are and as they would be, both solved alike, so that their regrets compare."""
+    """The current and the future tiers of a key, solved in the same way, so that their regrets compare."""
 
     before: Sequence[BoundedTier]
     after: Sequence[BoundedTier]
 
 
 def list_cluster_tiers(leaf: StoredLeaf, key: PartitionKey) -> Sequence[BoundedTier]:
-    """The tiers of a cluster for one key, ascending."""
-    held = zip(leaf.tiers, leaf.model.partitions, strict=True)
+    """Return the tiers of a cluster for one key, ascending."""
+    pairs = zip(leaf.tiers, leaf.model.partitions, strict=True)
     return sorted(
-        (BoundedTier(tier, partition) for tier, partition in held if partition.key == key),
-        key=lambda each: each.partition.lower,
+        (BoundedTier(tier, partition) for tier, partition in pairs if partition.key == key),
+        key=lambda bounded: bounded.partition.lower,
     )
 
 
 def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float]) -> BoundaryPreview:
-    """What other cuts would change: a tier goes on in the one that shares most with it.
+    """Return what other boundaries would change: a tier continues in the one that shares most with it.
 
     Raises
     ------
-    InvalidValue : the kind cannot be cut, or not there.
+    InvalidValue : the kind has no boundaries, or they are out of range.
     NotFound : the cluster has no tiers of this key.
     """
-    held = list_cluster_tiers(leaf, key)
-    if not held:
+    tiers = list_cluster_tiers(leaf, key)
+    if not tiers:
         raise NotFound("the cluster has no such tiers")
-    edges = (held[0].partition.lower, *(each.partition.upper for each in held))
-    check_boundaries(cuts, lowest=edges[0], highest=edges[-1])
-    as_is = solve_between(leaf.model.table, key, edges)
-    before = [replace(each, partition=partition) for each, partition in zip(held, as_is, strict=True)]
-    tier_of = {id(each.partition): each.tier for each in before}
+    edges = (tiers[0].partition.lower, *(bounded.partition.upper for bounded in tiers))
+    check_cuts(cuts, lowest=edges[0], highest=edges[-1])
+    unchanged = solved_between(leaf.model.table, key, edges)
+    before = [replace(bounded, partition=partition) for bounded, partition in zip(tiers, unchanged, strict=True)]
+    tier_of = {id(bounded.partition): bounded.tier for bounded in before}
     after = []
-    for match in match_partitions(as_is, solve_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
+    for match in match_partitions(unchanged, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
         if match.old is None:
             origin = None if match.split_from is None else tier_of[id(match.split_from)].id
             after.append(BoundedTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
@@ -100,70 +100,70 @@ def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float
 def set_boundaries(
     cluster_id: UUID, key: PartitionKey, cuts: Sequence[float], *, version: UUID, uow: UnitOfWork, clock: Clock
 ) -> UUID:
-    """Cut the tiers of a cluster otherwise, from now on and after each fit; the cluster's id in the new release.
+    """Set the boundaries of a cluster's tiers, now and after each fit; return the cluster's id in the new release.
 
     Parameters
     ----------
-    version : the model that the change was made on.
+    version : the model that the change is based on.
 
     Raises
     ------
-    NotFound : the release in force has no such cluster, or no such tiers.
-    InvalidValue : the cuts leave no tiers between them.
-    Conflict : the link was fitted again, or somebody else changed its tiers.
+    NotFound : the current release has no such cluster, or no such tiers.
+    InvalidValue : the boundaries leave no tiers between them.
+    Conflict : the link was fitted again, or its tiers were changed meanwhile.
     """
     release = uow.releases.current()
     model = None if release is None else uow.models.with_cluster(release, cluster_id)
     if release is None or model is None or model.id != version:
         raise Conflict("the link was fitted again or its tiers were changed meanwhile; look at them again")
     position = next(n for n, leaf in enumerate(model.leaves) if leaf.cluster_id == cluster_id)
-    effect = preview_boundaries(model.leaves[position], key, cuts)
-    own = CustomBoundaries(key, tuple(cuts), tuple(each.tier.id for each in effect.after))
-    uow.custom_tiers.keep(model.link_id, own, replacing=[each.tier.id for each in effect.before])
+    preview = preview_boundaries(model.leaves[position], key, cuts)
+    own = CustomBoundaries(key, tuple(cuts), tuple(bounded.tier.id for bounded in preview.after))
+    uow.custom_tiers.keep(model.link_id, own, replacing=[bounded.tier.id for bounded in preview.before])
     cut, tiers = apply_custom_boundaries(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
     model_id = uow.models.add(model.link_id, cut, tiers, fitted_at=model.fitted_at)
-    uow.price_books.inherit(list_tier_origins([[each.tier for each in effect.after]]))
-    now_in_force = uow.releases.with_model(
+    uow.price_books.inherit(list_tier_origins([[bounded.tier for bounded in preview.after]]))
+    new_release = uow.releases.with_model(
         model.link_id, model_id, built_on=release, at=clock.now(), why="tiers_cut", refits=False
     )
     uow.audit.note(
         "tier.cut",
-        _in_words(key),
-        link=_path(model.link_id, uow.links),
-        before=[tier_name(each.partition) for each in effect.before],
-        after=[tier_name(each.partition) for each in effect.after],
-        release=now_in_force,
+        _format_key(key),
+        link=_format_link(model.link_id, uow.links),
+        before=[tier_name(bounded.partition) for bounded in preview.before],
+        after=[tier_name(bounded.partition) for bounded in preview.after],
+        release=new_release,
     )
-    stored = uow.models.of_link(now_in_force, model.link_id)
+    stored = uow.models.of_link(new_release, model.link_id)
     uow.publish(PricesChanged(uow.tenant_id))
-    uow.publish(ReleaseChanged(uow.tenant_id, now_in_force))
+    uow.publish(ReleaseChanged(uow.tenant_id, new_release))
     uow.commit()
-    assert stored is not None, "it was stored just now"
+    assert stored is not None, "the model was stored in this transaction"
     return stored.leaves[position].cluster_id
 
 
 def reset_boundaries(cluster_id: UUID, key: PartitionKey, *, uow: UnitOfWork) -> None:
-    """Let the next fit cut the tiers of a cluster as it proposes.
+    """Remove custom boundaries, so that the next fit sets its own.
 
     Raises
     ------
-    NotFound : the release in force has no such cluster.
+    NotFound : the current release has no such cluster.
     """
     _, model, leaf = find_current_cluster(cluster_id, uow)
-    uow.custom_tiers.forget(model.link_id, key, [each.tier.id for each in list_cluster_tiers(leaf, key)])
-    uow.audit.note("tier.cuts_given_up", _in_words(key), link=_path(model.link_id, uow.links))
+    uow.custom_tiers.forget(model.link_id, key, [bounded.tier.id for bounded in list_cluster_tiers(leaf, key)])
+    uow.audit.note("tier.cuts_given_up", _format_key(key), link=_format_link(model.link_id, uow.links))
     uow.commit()
 
 
 def apply_custom_boundaries(
     model: LinkModel, tiers: Sequence[Sequence[Tier]], own: Collection[CustomBoundaries], before: StoredModel | None
 ) -> tuple[LinkModel, Sequence[Sequence[Tier]]]:
-    """A model with the provider's own cuts in the clusters that continue those they were made for.
+    """Return a model with the custom boundaries in the clusters that continue those they were set for.
 
     Parameters
     ----------
-    tiers : for each leaf one for each of its partitions; those of the model before where they continue them.
-    before : by which bounds are told that moved.
+    tiers : for each leaf one for each of its partitions; the previous model's where they continue them.
+    before : the previous model, which shows what bounds have moved.
     """
     known: Mapping[UUID, BoundedTier] = {
         tier.id: BoundedTier(tier, partition)
@@ -171,34 +171,34 @@ def apply_custom_boundaries(
         for tier, partition in zip(leaf.tiers, leaf.model.partitions, strict=True)
     }
     cut = list(zip(model.leaves, tiers, strict=True))
-    for each in own:
-        cut = [_cut(leaf, of_leaf, each, known) for leaf, of_leaf in cut]
+    for boundaries in own:
+        cut = [_apply_to_leaf(leaf, of_leaf, boundaries, known) for leaf, of_leaf in cut]
     return replace(model, leaves=tuple(leaf for leaf, _ in cut)), [of_leaf for _, of_leaf in cut]
 
 
-def _cut(
+def _apply_to_leaf(
     leaf: LeafModel, tiers: Sequence[Tier], own: CustomBoundaries, known: Mapping[UUID, BoundedTier]
 ) -> tuple[LeafModel, Sequence[Tier]]:
-    whole = list(zip(leaf.partitions, tiers, strict=True))
-    held = [(partition, tier) for partition, tier in whole if partition.key == own.key]
+    pairs = list(zip(leaf.partitions, tiers, strict=True))
+    held = [(partition, tier) for partition, tier in pairs if partition.key == own.key]
     if not {tier.id for _, tier in held} & {*own.tier_ids}:
         return leaf, tiers
     edges, tier_ids = own.between(
         min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
     )
     try:
-        solved = solve_between(leaf.table, own.key, edges)
-    except InvalidValue:  # nothing between them can be certified any more: what is proposed serves until it can
+        solved = solved_between(leaf.table, own.key, edges)
+    except InvalidValue:  # nothing between them can be certified now: the fit's own tiers serve until it can
         return leaf, tiers
-    mine = list(zip(solved, map(_marked, tier_ids, solved, [known] * len(solved)), strict=True))
-    others = [pair for pair in whole if pair[0].key != own.key]
-    first = whole.index(held[0])
+    mine = list(zip(solved, map(_mark_for_review, tier_ids, solved, [known] * len(solved)), strict=True))
+    others = [pair for pair in pairs if pair[0].key != own.key]
+    first = pairs.index(held[0])
     joined = others[:first] + mine + others[first:]
     return replace(leaf, partitions=tuple(partition for partition, _ in joined)), [tier for _, tier in joined]
 
 
-def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTier]) -> Tier:
-    """The tier, to be reviewed where its bounds have moved or nobody has seen it yet."""
+def _mark_for_review(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTier]) -> Tier:
+    """Return the tier, marked for review where it is new or its bounds have moved."""
     before = known.get(tier_id)
     if before is None:
         return Tier(tier_id, needs_review=True)
@@ -206,17 +206,17 @@ def _marked(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTie
 
 
 def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:
-    """Call a tier otherwise; without a name it goes by its range.
+    """Rename a tier; without a name it is named by its range.
 
     Raises
     ------
     NotFound : the tenant has no such tier.
-    InvalidValue : another tier of its link goes by that name, so that customers could not tell them apart.
+    InvalidValue : another tier of its link has that name, so that customers could not distinguish them.
     """
-    _known(tier_id, uow)
+    _require_known(tier_id, uow)
     if name is not None:
         _check_free(name, tier_id, uow)
-    before = _named([tier_id], uow)
+    before = _format_tiers([tier_id], uow)
     uow.custom_tiers.rename(tier_id, name)
     uow.audit.note("tier.renamed", before, now=name or "by its range", id=str(tier_id))
     uow.publish(PricesChanged(uow.tenant_id))
@@ -224,41 +224,41 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:
 
 
 def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
-    """Refuse a name of another tier of the link in the release in force: nobody is told those of earlier ones."""
+    """Reject the name of another tier of the link in the current release; names of earlier ones are not shown."""
     release = uow.releases.current()
     mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
-    for each in list_link_tiers(mine[0].link_id, uow) if mine else ():
-        if each.tier.id != tier_id and each.name.casefold().split() == name.casefold().split():
-            which = f"{each.range}, {each.cluster}"
-            raise InvalidValue("name", f"{each.name!r} is another tier of this link ({which}); choose another name")
+    for tier in list_link_tiers(mine[0].link_id, uow) if mine else ():
+        if tier.tier.id != tier_id and tier.name.casefold().split() == name.casefold().split():
+            which = f"{tier.range}, {tier.cluster}"
+            raise InvalidValue("name", f"{tier.name!r} is another tier of this link ({which}); choose another name")
 
 
 def accept_tiers(tier_ids: Iterable[UUID], *, uow: UnitOfWork) -> None:
-    """Let tiers stand as they are: their moved bounds were looked at.
+    """Accept tiers with their moved bounds after a review.
 
     Raises
     ------
     NotFound : the tenant has no such tier.
     """
     for tier_id in tier_ids:
-        _known(tier_id, uow)
+        _require_known(tier_id, uow)
         uow.custom_tiers.accept(tier_id)
-        uow.audit.note("tier.reviewed", _named([tier_id], uow), id=str(tier_id))
+        uow.audit.note("tier.reviewed", _format_tiers([tier_id], uow), id=str(tier_id))
     uow.commit()
 
 
-def _in_words(key: PartitionKey) -> str:
+def _format_key(key: PartitionKey) -> str:
     return f"{key.kind.replace('_', ' ')} at {key.confidence:.0%} on {key.energy_basis} energy"
 
 
-def _path(link_id: UUID, links: LinkRepository) -> str:
+def _format_link(link_id: UUID, links: LinkRepository) -> str:
     return next(format_path(link.key) for link in links.all() if link.id == link_id)
 
 
-def _named(tier_ids: Collection[UUID], uow: UnitOfWork) -> str:
-    return "; ".join(each.in_words() for each in list_named_tiers(tier_ids, uow))
+def _format_tiers(tier_ids: Collection[UUID], uow: UnitOfWork) -> str:
+    return "; ".join(named.format() for named in list_named_tiers(tier_ids, uow))
 
 
-def _known(tier_id: UUID, uow: UnitOfWork) -> None:
+def _require_known(tier_id: UUID, uow: UnitOfWork) -> None:
     if not uow.price_books.knows_tiers([tier_id]):
         raise NotFound("no such tier")

@@ -1,4 +1,4 @@
-"""Name end systems and what is known of the paths between them."""
+"""Create and change endpoints: their names, aliases and known paths."""
 
 from uuid import UUID
 
@@ -8,11 +8,11 @@ from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
 
 def create_endpoint(new: NewEndpoint, *, uow: UnitOfWork) -> Endpoint:
-    """A new endpoint, of which every process is told.
+    """Create an endpoint, and notify every process.
 
     Raises
     ------
-    Conflict : the name or an alias is taken, or one is there twice.
+    Conflict : the name or an alias is taken, or occurs twice.
     """
     endpoint = uow.endpoints.add(new)
     uow.audit.note(
@@ -24,12 +24,12 @@ def create_endpoint(new: NewEndpoint, *, uow: UnitOfWork) -> Endpoint:
 
 
 def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: UnitOfWork) -> Endpoint:
-    """Change what ``change`` names, and tell every process.
+    """Change the fields that ``change`` has, and notify every process.
 
     Raises
     ------
     NotFound : the tenant has no such endpoint.
-    Conflict : the name or an alias is taken, or one is there twice.
+    Conflict : the name or an alias is taken, or occurs twice.
     """
     endpoint = uow.endpoints.change(endpoint_id, change)
     uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_none=True))

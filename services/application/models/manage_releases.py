@@ -1,4 +1,4 @@
-"""Put a release in force, an earlier one or one that was put aside: at one stroke, with a notice to every process."""
+"""Make another release current, an earlier or an abandoned one, in one transaction and with a notice to processes."""
 
 from services.application.shared.jobs import ReleaseChanged
 from services.application.shared.ports import Clock
@@ -6,7 +6,7 @@ from services.application.shared.unit_of_work import UnitOfWork
 
 
 def roll_back(release_id: int, *, uow: UnitOfWork) -> int:
-    """Return to the release before the current one, or to an earlier one that is named; its id.
+    """Roll back a release to the one before it; return the id of the release that is current then.
 
     Raises
     ------
@@ -21,12 +21,12 @@ def roll_back(release_id: int, *, uow: UnitOfWork) -> int:
 
 
 def publish_anyway(release_id: int, *, reason: str, uow: UnitOfWork, clock: Clock) -> None:
-    """Put a release in force that was rejected or rolled back; the log of changes keeps why.
+    """Publish a release that was rejected or rolled back; the audit log stores the reason.
 
     Raises
     ------
     NotFound : the tenant has no such release.
-    Conflict : it is in force already, is still being built, or only a way back leads to it.
+    Conflict : it is current already, is still being built, or can only be reached by a rollback.
     """
     before = uow.releases.current()
     uow.releases.publish_anyway(release_id, clock.now())

@@ -1,7 +1,7 @@
-"""Tiers that have a price: what a new model of their link would change of them.
+"""Find what a new model of a link would change of its priced tiers.
 
-A price stands for a promise. So a model that would take such a tier away, or move it so far that it is another promise,
-does not serve until a provider has decided. Small drifts of bounds pass: they are marked for review.
+A price is given for a promise. A model that would remove such a tier, or move it so far that it is another promise,
+does not serve until a provider has decided. Small drifts of bounds are accepted and marked for review.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,10 +17,10 @@ from tradewind.units import format_count
 from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 
 LEAST_SHARED = 0.5
-"""Part of the old and new targets together that both have; a tier that shares less is another promise."""
+"""Share of all old and new targets that both have in common; a tier that shares less is another promise."""
 
 DRIFT = 0.1
-"""A bound may drift by this share of itself: a narrow tier that shares little then is the same promise all the same."""
+"""A bound may drift by this share of itself: a narrow tier is then the same promise even if it shares little."""
 
 LEVEL_DRIFT = 0.25
 """The same of the level of a kind that has no target, such as max_throughput."""
@@ -50,7 +50,7 @@ def list_priced_tier_changes(
     ----------
     before : the model that serves the link now.
     tiers : of the new model, for each leaf one for each of its partitions.
-    priced : the tiers that have a price in the book in force or in one to come.
+    priced : the tiers that have a price in the current book or in one to come.
     """
     if before is None or not priced:
         return ()
@@ -58,34 +58,36 @@ def list_priced_tier_changes(
         list(zip(leaf.partitions, of_leaf, strict=True)) for leaf, of_leaf in zip(model.leaves, tiers, strict=True)
     ]
     found: dict[UUID, TierChange | None] = {}
-    for old, tier in _tiers_of(before):
+    for old, tier in _iterate_tiers(before):
         if tier.id in priced and found.get(tier.id, ...) is not None:
-            successors = [parts for each in after if (parts := _successors(each, tier.id, old))]
-            found[tier.id] = _change(before.link_id, tier, old, successors)
+            successors = [parts for pairs in after if (parts := _find_successors(pairs, tier.id, old))]
+            found[tier.id] = _describe_change(before.link_id, tier, old, successors)
     return tuple(change for change in found.values() if change is not None)
 
 
 def format_wait_reason(changes: Sequence[TierChange]) -> str:
     """Return why the link keeps its model, for the pages and `GET /v1/links`."""
-    lost = sum(each.change is ChangeKind.LOST for each in changes)
+    lost = sum(tier.change is Change.LOST for tier in changes)
     counts = [(lost, "take away"), (len(changes) - lost, "move")]
     what = " and ".join(f"{verb} {format_count(count, 'tier')}" for count, verb in counts if count)
     return f"the new model would {what} with a price; the model before serves until a provider has decided"
 
 
-def _tiers_of(model: StoredModel) -> Iterator[tuple[Partition, Tier]]:
+def _iterate_tiers(model: StoredModel) -> Iterator[tuple[Partition, Tier]]:
     for leaf in model.leaves:
         yield from zip(leaf.model.partitions, leaf.tiers, strict=True)
 
 
-def _successors(held: Sequence[tuple[Partition, Tier]], tier_id: UUID, old: Partition) -> Sequence[Partition]:
+def _find_successors(pairs: Sequence[tuple[Partition, Tier]], tier_id: UUID, old: Partition) -> Sequence[Partition]:
     """Return the partitions of one leaf that have the price of the old one: its successor, and what was split off."""
-    own = [partition for partition, tier in held if tier.id == tier_id and partition.key == old.key]
-    return [*own, *(partition for partition, tier in held if tier.split_from == tier_id)] if own else []
+    own = [partition for partition, tier in pairs if tier.id == tier_id and partition.key == old.key]
+    return [*own, *(partition for partition, tier in pairs if tier.split_from == tier_id)] if own else []
 
 
-def _change(link_id: UUID, tier: Tier, old: Partition, successors: Sequence[Sequence[Partition]]) -> TierChange | None:
-    """Return what becomes of a tier where that is another promise; of several leaves the best one counts."""
+def _describe_change(
+    link_id: UUID, tier: Tier, old: Partition, successors: Sequence[Sequence[Partition]]
+) -> TierChange | None:
+    """Return the change of a tier that becomes another promise; of several leaves the best one counts."""
     if any(_is_same_promise(old, parts) for parts in successors):
         return None
     hull = _hull(successors[0]) if successors else None
@@ -103,7 +105,7 @@ def _change(link_id: UUID, tier: Tier, old: Partition, successors: Sequence[Sequ
 
 
 def _hull(parts: Sequence[Bounds]) -> _Range:
-    return _Range(min(each.lower for each in parts), max(each.upper for each in parts))
+    return _Range(min(part.lower for part in parts), max(part.upper for part in parts))
 
 
 def _is_same_promise(old: Bounds, parts: Sequence[Bounds]) -> bool:
@@ -115,6 +117,6 @@ def _is_same_promise(old: Bounds, parts: Sequence[Bounds]) -> bool:
         for one, other in ((old.lower, hull.lower), (old.upper, hull.upper))
     ):
         return True
-    shared = sum(shared_length(old, each) for each in parts)
-    joint = (old.upper - old.lower) + sum(each.upper - each.lower for each in parts) - shared
+    shared = sum(shared_length(old, part) for part in parts)
+    joint = (old.upper - old.lower) + sum(part.upper - part.lower for part in parts) - shared
     return joint > 0 and shared >= LEAST_SHARED * joint

@@ -1,6 +1,6 @@
-"""Old releases go, with the models that no kept release holds: else each refit would leave a model for ever.
+"""Remove old releases, and the models that no remaining release has; otherwise each refit would leave a model.
 
-An SLA tier lives as long as a kept model has it: a refit continues the tiers of the model in force, which is never
+An SLA tier lives as long as a stored model has it: a refit continues the tiers of the current model, which is never
 removed.
 """
 
@@ -13,15 +13,15 @@ from services.application.shared.jobs import RemoveOldReleases
 from services.application.shared.unit_of_work import UnitOfWork
 
 MODELS_A_TRANSACTION = 64
-"""A model has a lattice of up to 1,500 settings a leaf: so many are removed in a moment."""
+"""Models removed in one transaction; a model has up to 1,500 settings a leaf, so this takes a moment."""
 
 TRANSACTIONS_A_JOB = 200
-"""A worker goes back to its fits after so many; the next sweep goes on where this one ended."""
+"""A worker returns to its fits after this many; the next sweep continues where this one ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalResult:
-    """How many releases, and how many models of links."""
+    """Counts of removed releases and models."""
 
     releases: int = 0
     models: int = 0
@@ -32,14 +32,14 @@ class RemovalResult:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRetention:
-    """Keeps the newest ``kept`` releases of a tenant and whatever they refer to."""
+    """Removes all but the newest ``kept`` releases of a tenant and what they refer to."""
 
     unit_of_work: Callable[[UUID], UnitOfWork]
     kept: int
     reporter: Reporter
 
     def remove(self, job: RemoveOldReleases) -> RemovalResult:
-        """Give up at one stroke what is too old, so that nobody returns to half a release; then remove it in parts."""
+        """Expire old releases in one transaction, so that none can be rolled back to; then remove them in parts."""
         with self.unit_of_work(job.tenant_id) as work:
             work.old_releases.expire(self.kept)
             work.commit()

@@ -1,4 +1,4 @@
-"""A provider decides on a model that would take away or move tiers that have a price."""
+"""Decisions of a provider on models that would remove or move priced tiers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,54 +35,54 @@ def list_undecided(uow: UnitOfWork) -> tuple[UndecidedTiers, ...]:
     keys = {link.id: link.key for link in uow.links.all()} if decisions else {}
     return tuple(
         UndecidedTiers(
-            decision_id=each.id,
-            link_id=each.link_id,
-            source=keys[each.link_id].source,
-            destination=keys[each.link_id].destination,
-            network=keys[each.link_id].network,
-            mover=keys[each.link_id].mover,
-            release=each.release_id,
-            raised_at=each.raised_at,
-            tiers=each.changes,
+            decision_id=decision.id,
+            link_id=decision.link_id,
+            source=keys[decision.link_id].source,
+            destination=keys[decision.link_id].destination,
+            network=keys[decision.link_id].network,
+            mover=keys[decision.link_id].mover,
+            release=decision.release_id,
+            raised_at=decision.raised_at,
+            tiers=decision.changes,
         )
-        for each in decisions
+        for decision in decisions
     )
 
 
 def decide_tiers(decision_id: UUID, *, accept: bool, uow: UnitOfWork, clock: Clock) -> int | None:
-    """Put the model that waits in force, or keep the one before; return the release that is in force now.
+    """Publish the waiting model, or leave the previous one; return the release that is current afterwards.
 
-    The tiers follow the model in force and the provider's own cuts as they are now, not as they were at the fit.
+    The tiers follow the current model and the current custom boundaries, not those at the time of the fit.
 
     Raises
     ------
-    NotFound : it was decided already, or a newer model has taken its place.
-    Conflict : no release is in force, or another one came into force in the same moment.
+    NotFound : it was decided already, or a newer model has replaced it.
+    Conflict : no release is current, or another one became current at the same moment.
     """
     decision = uow.tier_decisions.claim(decision_id)
     release = uow.releases.current()
     if accept:
         if release is None:
-            raise Conflict("no release is in force that could take over the model")
-        release = _put_in_force(decision, release, uow, clock)
+            raise Conflict("there is no current release that could take over the model")
+        release = _publish_model(decision, release, uow, clock)
         uow.publish(PricesChanged(uow.tenant_id))
         uow.publish(ReleaseChanged(uow.tenant_id, release))
     uow.tier_decisions.drop(decision.link_id)
-    lost = sum(each.change is ChangeKind.LOST for each in decision.changes)
+    lost = sum(tier.change is Change.LOST for tier in decision.changes)
     uow.audit.note(
         "tier.model_accepted" if accept else "tier.model_declined",
         format_path(uow.links.get(decision.link_id).key),
         decision=str(decision.id),
         lost=lost,
         moved=len(decision.changes) - lost,
-        tier_ids=[str(each.tier_id) for each in decision.changes],
+        tier_ids=[str(tier.tier_id) for tier in decision.changes],
         release=release,
     )
     uow.commit()
     return release
 
 
-def _put_in_force(decision: TierDecision, release: int, uow: UnitOfWork, clock: Clock) -> int:
+def _publish_model(decision: TierDecision, release: int, uow: UnitOfWork, clock: Clock) -> int:
     waiting = uow.models.get(decision.model_id)
     before, model = uow.models.of_link(release, decision.link_id), waiting.model()
     own = uow.custom_tiers.of_link(decision.link_id)

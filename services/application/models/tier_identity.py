@@ -1,4 +1,4 @@
-"""Tiers keep their identity from release to release: names, edits and prices carry over, moved bounds are marked."""
+"""Identity of tiers over releases: names, edits and prices carry over, and moved bounds are marked for review."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
@@ -9,12 +9,12 @@ from tradewind.tiers.partitions import Match, match_partitions
 
 
 def match_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
-    """For each leaf of ``model`` a tier for each of its partitions: the one that it continues, or a new one."""
-    return [_tiers(_nearest(before, leaf), leaf) for leaf in model.leaves]
+    """Return for each leaf of ``model`` a tier for each partition: the one that it continues, or a new one."""
+    return [_match_leaf(_find_nearest(before, leaf), leaf) for leaf in model.leaves]
 
 
-def _nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | None:
-    """The stored leaf whose data sets, and then whose load, are nearest."""
+def _find_nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | None:
+    """Return the stored leaf with the nearest data sets, and then the nearest load."""
     if before is None:
         return None
     size, count = 2**leaf.leaf.log2_mean_file_bytes, 2**leaf.leaf.log2_file_count
@@ -24,14 +24,14 @@ def _nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | None:
     )
 
 
-def _tiers(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
+def _match_leaf(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
     if old is None:
         return [Tier(uuid4()) for _ in leaf.partitions]
     known = {id(partition): tier for partition, tier in zip(old.model.partitions, old.tiers, strict=True)}
-    return [_tier(match, known) for match in match_partitions(old.model.partitions, leaf.partitions)]
+    return [_continue_tier(match, known) for match in match_partitions(old.model.partitions, leaf.partitions)]
 
 
-def _tier(match: Match, known: Mapping[int, Tier]) -> Tier:
+def _continue_tier(match: Match, known: Mapping[int, Tier]) -> Tier:
     if match.old is not None:
         tier = known[id(match.old)]
         return Tier(tier.id, needs_review=tier.needs_review or match.moved)
