@@ -172,7 +172,7 @@ def _p95(values: Sequence[float]) -> float:
 def signed_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Client]:
     """A browser's session of a new provider."""
     login = f"benchmark {uuid4().hex}"
-    kept = Passwords().hashed(PASSWORD)
+    kept = Passwords().hash(PASSWORD)
     with store.unit_of_work(tenant_id) as uow:
         user = uow.users.add(login, kept, ROLES, at=SystemClock().now())
         uow.users.set_password(user.id, kept, must_change=False)

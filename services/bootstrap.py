@@ -271,6 +271,6 @@ def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
 
     def login(tenant_id: UUID, anew: bool) -> StoredLogin:
         units = store.unit_of_work
-        return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
+        return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), rotate=anew)
 
     return login

@@ -13,9 +13,9 @@ class RedisMemory:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def put(self, key: str, value: str, *, kept_s: int) -> None:
+    def put(self, key: str, value: str, *, keep_s: int) -> None:
         try:
-            self._client.set(f"{PREFIX}{key}", value, ex=kept_s)
+            self._client.set(f"{PREFIX}{key}", value, ex=keep_s)
         except redis.RedisError as away:
             raise Unavailable("signing in by the provider does not work just now; try again") from away
 

@@ -45,4 +45,4 @@ def test_what_is_refused_is_told_beside_the_form(signed_in: Page) -> None:
     with page.expect_response("**/roles") as refused:
         row.get_by_role("button", name="Set").click()
     assert refused.value.status == 409
-    expect(page.get_by_role("alert")).to_contain_text("at least one person must stay an operator")
+    expect(page.get_by_role("alert")).to_contain_text("at least one user must stay an operator")

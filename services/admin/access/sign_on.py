@@ -8,7 +8,7 @@ from services.admin.access.account import begin_session, not_signed_in
 from services.admin.rendering import go_to, page_router
 from services.admin.visitors import HOME, Parts, own_address
 from services.application.access.pending_sign_ins import (
-    KEPT_S,
+    PENDING_S,
     PendingSignIn,
     store_pending_sign_in,
     take_pending_sign_in,
@@ -45,7 +45,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
         httponly=True,
         samesite="lax",
         secure=request.url.scheme == "https",
-        max_age=KEPT_S,
+        max_age=PENDING_S,
     )
     return response
 

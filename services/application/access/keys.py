@@ -1,4 +1,4 @@
-"""Give out and take back API keys; set up a tenant with its first."""
+"""Create, change and revoke API keys; register a tenant with its first key."""
 
 from uuid import UUID
 
@@ -13,11 +13,11 @@ from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 
 def create_key(new: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock) -> CreatedKey:
-    """A new key; its secret is in the answer and nowhere else.
+    """Create a key; its secret is in the answer and stored nowhere.
 
     Raises
     ------
-    InvalidValue : a scope that does not exist.
+    InvalidValue : a scope does not exist.
     """
     unknown = sorted(set(new.scopes) - set(Scope))
     if unknown:
@@ -45,9 +45,9 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock)
 
 
 def adjust_key(key_id: UUID, change: KeyChange, *, uow: UnitOfWork) -> Key:
-    """Change what the key's transfers weigh where several share a cap, or how often it may call.
+    """Change the weight of a key's transfers, or how often it may call.
 
-    Live transfers follow at their next heartbeat, every process within seconds.
+    Live transfers use the new weight from their next heartbeat on, and every process within seconds.
 
     Raises
     ------
@@ -62,10 +62,10 @@ def adjust_key(key_id: UUID, change: KeyChange, *, uow: UnitOfWork) -> Key:
 
 
 def revoke_key(key_id: UUID, *, uow: UnitOfWork, clock: Clock) -> None:
-    """Revoke a key; every process forgets it once that is durable.
+    """Revoke a key; every process drops it after the commit.
 
-    With a key that could ask for the tenant's login to the database that login goes, and its sessions end: whoever else
-    uses it asks for the new one.
+    If the key could read the tenant's database account, the account is removed and its sessions end; other users of it
+    request a new one.
 
     Raises
     ------
@@ -80,6 +80,6 @@ def revoke_key(key_id: UUID, *, uow: UnitOfWork, clock: Clock) -> None:
 
 
 def register_tenant(name: str, first_key: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock) -> CreatedKey:
-    """A new tenant, whose id is that of the unit of work, with its first key."""
+    """Register a tenant, whose id is that of the unit of work, and create its first key."""
     uow.tenants.add(name)
     return create_key(first_key, secret, uow=uow, clock=clock)

@@ -1,4 +1,4 @@
-"""Passwords of people: hashed by argon2id, never kept, and slow to guess."""
+"""Passwords of users: hashed by argon2id, never stored, and slow to guess."""
 
 import secrets
 import time
@@ -16,17 +16,17 @@ __all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Pa
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
 SIGNED_IN = Attempt(IN_A_SESSION, is_known=True)
-"""Of somebody who is signed in and gives a password out."""
+"""The attempt of a signed-in user who sets a password for another user."""
 
 INITIAL_BYTES = 15
 
 
 class Passwords:
-    """Hashes passwords, and knows them again: a few at once of the process that has it.
+    """Hashes and verifies passwords, a few at once in one process.
 
     Parameters
     ----------
-    monotonic : seconds of a clock that never goes back.
+    monotonic : returns seconds of a clock that never goes back.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -34,13 +34,13 @@ class Passwords:
         self._slots = HashingSlots(monotonic)
         self._failed = FailedAttempts(monotonic)
 
-    def hashed(self, password: str) -> str:
-        """The hash to keep.
+    def hash(self, password: str) -> str:
+        """Return the hash of a new password.
 
         Raises
         ------
-        InvalidValue : too short, longer than anybody types, or blank.
-        Unavailable : too many wait for theirs.
+        InvalidValue : it is too short, too long, or blank.
+        Unavailable : too many hashes are waiting.
         """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
@@ -49,33 +49,33 @@ class Passwords:
         with self._slots.slot(SIGNED_IN):
             return self._hasher.hash(password)
 
-    def matches(self, password: str, kept: str | None, attempt: Attempt = Attempt()) -> bool:  # noqa: B008 -- frozen
-        """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing.
+    def matches(self, password: str, stored_hash: str | None, attempt: Attempt = Attempt()) -> bool:  # noqa: B008 -- frozen
+        """Return whether a password has this hash; it takes as long without a hash, so that time reveals nothing.
 
         Parameters
         ----------
-        attempt : whose; only those who are known where they ask are looked at after too many wrong ones from there.
+        attempt : who tries; after too many wrong passwords from a network, only known users may try from there.
 
         Raises
         ------
-        Unavailable : too many wait for theirs.
-        TooManyAttempts : too many passwords from this network were wrong of late.
+        Unavailable : too many hashes are waiting.
+        TooManyAttempts : too many recent passwords from this network were wrong.
         """
         if len(password) > MAX_LENGTH:
             return False
         if not attempt.is_known:
             self._failed.require_few(attempt.network)
         with self._slots.slot(attempt):
-            is_right = self._hasher.verify(password, kept or self._of_nobody) and kept is not None
+            is_right = self._hasher.verify(password, stored_hash or self._dummy_hash) and stored_hash is not None
         if not is_right and attempt.network != IN_A_SESSION:
             self._failed.add(attempt.network)
         return is_right
 
     @cached_property
-    def _of_nobody(self) -> str:
+    def _dummy_hash(self) -> str:
         return self._hasher.hash(initial_password())
 
 
 def initial_password() -> str:
-    """A password to be changed at the first sign-in."""
+    """Return a random password that has to be changed at the first sign-in."""
     return secrets.token_urlsafe(INITIAL_BYTES)

@@ -1,4 +1,4 @@
-"""Sign-ins at a provider that were begun and have not come back: each is taken once, by the browser that began it."""
+"""Sign-ins at an OpenID provider that are not finished; each is taken once, by the browser that started it."""
 
 import hmac
 import json
@@ -9,15 +9,15 @@ from typing import Protocol
 from services.application.access.authenticate import hash_secret
 from tradewind.errors import Unauthenticated
 
-KEPT_S = 600
-"""So long somebody may take to sign in at the provider."""
+PENDING_S = 600
+"""Longest time of a sign-in at the provider."""
 
-GONE = "this sign-in has ended or was not begun here; sign in again"
+GONE = "this sign-in has ended or was not started here; sign in again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """What comes back with it or is shown again; ``next`` : the page asked for."""
+    """The values that the provider's answer is checked with; ``next`` : the page to show afterwards."""
 
     nonce: str
     verifier: str
@@ -25,32 +25,32 @@ class PendingSignIn:
 
 
 class ShortMemory(Protocol):
-    """Values that are forgotten after a while."""
+    """Values that expire; a port because `services.queue` implements it."""
 
-    def put(self, key: str, value: str, *, kept_s: int) -> None: ...
+    def put(self, key: str, value: str, *, keep_s: int) -> None: ...
     def take(self, key: str) -> str | None:
-        """The value, which is then gone."""
+        """Return a value and remove it."""
 
 
 def store_pending_sign_in(pending: PendingSignIn, state: str, memory: ShortMemory) -> str:
-    """Remember a sign-in under its state; the secret that the browser must show."""
+    """Store a sign-in under its state; return the secret that the browser must send back."""
     browser = secrets.token_urlsafe(32)
-    told = {"nonce": pending.nonce, "verifier": pending.verifier, "next": pending.next}
-    memory.put(state, json.dumps({**told, "browser": hash_secret(browser).hex()}), kept_s=KEPT_S)
+    fields = {"nonce": pending.nonce, "verifier": pending.verifier, "next": pending.next}
+    memory.put(state, json.dumps({**fields, "browser": hash_secret(browser).hex()}), keep_s=PENDING_S)
     return browser
 
 
 def take_pending_sign_in(state: str, browser: str, memory: ShortMemory) -> PendingSignIn:
-    """The sign-in of a state, once.
+    """Return the sign-in of a state, and remove it.
 
     Raises
     ------
-    Unauthenticated : there is none, or another browser began it.
+    Unauthenticated : there is none, or another browser started it.
     """
-    told = memory.take(state)
-    if told is None:
+    stored = memory.take(state)
+    if stored is None:
         raise Unauthenticated(GONE)
-    known = json.loads(told)
+    known = json.loads(stored)
     if not hmac.compare_digest(known["browser"], hash_secret(browser).hex()):
         raise Unauthenticated(GONE)
     return PendingSignIn(nonce=known["nonce"], verifier=known["verifier"], next=known["next"])

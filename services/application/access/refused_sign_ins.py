@@ -1,4 +1,4 @@
-"""Refused sign-ins, told in sums: whoever tries thousands of passwords a second does not write as many lines."""
+"""Count refused sign-ins and report sums: thousands of attempts a second must not write as many log lines."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 EVERY_S = 1.0
 
-MOST_ADDRESSES = 1_000
-"""Told apart at a time; who comes from a further one is counted with the others."""
+MAX_ADDRESSES = 1_000
+"""Addresses counted separately; further ones are counted together as others."""
 
 OTHERS = "others"
 
 
 class RefusedSignIn(NamedTuple):
-    """Attempts from one address since they were last told; ``path`` and ``reason`` are the last one's."""
+    """Attempts from one address since the last report; ``path`` and ``reason`` are of the last one."""
 
     visitor: str | None
     path: str
@@ -23,11 +23,11 @@ class RefusedSignIn(NamedTuple):
 
 
 class RefusedSignIns:
-    """Takes note of them in any thread, and tells them from time to time.
+    """Counts refused sign-ins in any thread, and reports them regularly.
 
     Parameters
     ----------
-    on_refused : told at most once for an address in ``EVERY_S``.
+    on_refused : called at most once for an address in ``EVERY_S``.
     """
 
     def __init__(self, on_refused: Callable[[RefusedSignIn], None]) -> None:
@@ -36,25 +36,25 @@ class RefusedSignIns:
         self._lock = Lock()
 
     def add(self, visitor: str | None, *, path: str, reason: str) -> None:
-        """Take note of one attempt."""
+        """Count one attempt."""
         with self._lock:
-            if visitor not in self._waiting and len(self._waiting) >= MOST_ADDRESSES:
+            if visitor not in self._waiting and len(self._waiting) >= MAX_ADDRESSES:
                 visitor = OTHERS
             before = self._waiting.get(visitor)
             self._waiting[visitor] = RefusedSignIn(visitor, path, reason, 1 + (before.attempts if before else 0))
 
-    def tell(self) -> None:
-        """Tell what was noted since the last time."""
+    def report(self) -> None:
+        """Report the attempts since the last report."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for refused in waiting.values():
             self._on_refused(refused)
 
     async def follow(self, *, every_s: float = EVERY_S) -> None:
-        """Tell again and again, until cancelled, and then what is left."""
+        """Report regularly until cancelled, and then the rest."""
         try:
             while True:
                 await asyncio.sleep(every_s)
-                self.tell()
+                self.report()
         finally:
-            self.tell()
+            self.report()

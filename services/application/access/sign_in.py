@@ -1,4 +1,4 @@
-"""Signing in and out: sessions kept on the server; a network is not looked at for a while after repeated failures."""
+"""Sign in and out: sessions are stored on the server; repeated failures lock a network for a while."""
 
 import hashlib
 import hmac
@@ -30,14 +30,14 @@ LONGEST_SESSION = timedelta(days=7)
 LONGEST_IDLE = timedelta(hours=12)
 
 REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
-"""The same for all, so that nobody learns who has an account here."""
+"""One message for all reasons, so that it does not reveal which accounts exist."""
 
-LOCKED = "is not looked at for a while after failed attempts"
+LOCKED = "is not checked for a while after failed attempts; try again later"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundUser:
-    """Where a person is looked up whose tenant is not known yet."""
+    """The id and tenant of a user, found by login."""
 
     id: UUID
     tenant_id: UUID
@@ -45,7 +45,7 @@ class FoundUser:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who is signed in."""
+    """A signed-in user."""
 
     tenant_id: UUID
     user: User
@@ -58,7 +58,7 @@ class Visitor:
         return not self.user.roles.isdisjoint(scopes)
 
     def require(self, *scopes: Scope) -> None:
-        """Raise ``NotPermitted`` unless the person has one of these roles."""
+        """Raise ``NotPermitted`` unless the user has one of these roles."""
         if not self.may(*scopes):
             raise NotPermitted(f"this needs the role {' or '.join(scopes)}")
 
@@ -69,11 +69,11 @@ Open = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 
 @dataclass(frozen=True, slots=True)
 class SignIns:
-    """Signs people in and finds who is.
+    """Signs users in, and finds the user of a session.
 
     Parameters
     ----------
-    find_user, find_session : the user of a login, and the tenant of a session's hash.
+    find_user, find_session : return the user of a login, and the tenant of a session's hash.
     """
 
     find_user: Callable[[str], FoundUser | None]
@@ -83,40 +83,40 @@ class SignIns:
     passwords: Passwords
 
     def sign_in(self, login: str, password: str, *, network: str = NOWHERE) -> str:
-        """Begin a session; its secret.
+        """Start a session; return its secret.
 
         Parameters
         ----------
-        network : from where; what fails there counts there, and over all networks.
+        network : of the client; failures count for it, and over all networks.
 
         Raises
         ------
         Unauthenticated : with one message for every reason.
-        Unavailable : many sign in at this moment.
-        TooManyAttempts : many passwords from this network were wrong, and nobody of this login has signed in there.
+        Unavailable : too many users sign in at this moment.
+        TooManyAttempts : many passwords from this network were wrong, and this user never signed in from there.
         """
         found = self.find_user(login.strip())
-        user, standing = (None, Standing()) if found is None else self._user(found, network)
+        user, standing = (None, Standing()) if found is None else self._load_user(found, network)
         now = self.clock.now()
         known = user.password_hash if user is not None else None
         is_locked = user is not None and standing.is_locked(now, everywhere_until=user.locked_until)
         attempt = Attempt(network, login.strip(), is_known=standing.is_known(now) and not is_locked)
-        right = self.passwords.matches(password, known, attempt)
+        is_right = self.passwords.matches(password, known, attempt)
         if found is None or user is None:
             raise Unauthenticated(REFUSED)
         if user.disabled_at is not None or is_locked:
             raise Unauthenticated(REFUSED)
-        if not right:
-            self._failed(found, user, network, now)
+        if not is_right:
+            self._note_failure(found, user, network, now)
             raise Unauthenticated(REFUSED)
-        return self._begin(found, user, network, now)
+        return self._start_session(found, user, network, now)
 
     def visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
-        """Who holds this session, if it goes on.
+        """Return the user of a session, if it has not expired.
 
         Parameters
         ----------
-        looks_by_itself : a page left open asks, and nobody may sit before it: the session stays as idle as before.
+        looks_by_itself : an open page refreshes itself, perhaps unattended: the session stays as idle as before.
         """
         digest = hash_secret(secret)
         tenant_id = self.find_session(digest)
@@ -124,8 +124,8 @@ class SignIns:
             return None
         now = self.clock.now()
         with self.open_(tenant_id, SERVICE) as uow:
-            found = uow.user_sessions.holder if looks_by_itself else uow.user_sessions.visit
-            user = found(digest, at=now, idle_since=now - LONGEST_IDLE)
+            read = uow.user_sessions.holder if looks_by_itself else uow.user_sessions.visit
+            user = read(digest, at=now, idle_since=now - LONGEST_IDLE)
             uow.commit()
         return None if user is None else Visitor(tenant_id, user)
 
@@ -137,38 +137,38 @@ class SignIns:
             uow.commit()
 
     def change_password(self, visitor: Visitor, secret: str, *, old: str, new: str) -> None:
-        """Give oneself another password; every other session ends. A wrong old one counts as a failed sign-in.
+        """Change the visitor's password and end every other session; a wrong old one counts as a failed sign-in.
 
         Raises
         ------
-        InvalidValue : the old one is wrong or not looked at after too many failures, or the new one is not fit.
+        InvalidValue : the old one is wrong or locked after too many failures, or the new one is not acceptable.
         """
         user, now = visitor.user, self.clock.now()
         if user.signs_in_elsewhere:
             raise InvalidValue("old", "is none: you sign in at the provider")
         found = FoundUser(user.id, visitor.tenant_id)
-        if _is_locked_in_session(self._user(found, IN_A_SESSION)[1], now):
+        if _is_locked_in_session(self._load_user(found, IN_A_SESSION)[1], now):
             raise InvalidValue("old", LOCKED)
         if not self.passwords.matches(old, user.password_hash, Attempt(IN_A_SESSION, user.login, is_known=True)):
-            self._failed(found, user, IN_A_SESSION, now)
+            self._note_failure(found, user, IN_A_SESSION, now)
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
-        kept = self.passwords.hashed(new)
+        new_hash = self.passwords.hash(new)
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
             standing = uow.sign_in_networks.standing(user.id, IN_A_SESSION)
-            if not _unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
+            if not _is_unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
                 raise InvalidValue("old", LOCKED)
-            uow.users.set_password(visitor.user.id, kept, must_change=False)
+            uow.users.set_password(visitor.user.id, new_hash, must_change=False)
             uow.user_sessions.end_all(visitor.user.id, but=hash_secret(secret))
             uow.audit.note("user.password_changed", visitor.user.login)
             uow.commit()
 
-    def _user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
+    def _load_user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
         with self.open_(found.tenant_id, SERVICE) as uow:
             return uow.users.get(found.id), uow.sign_in_networks.standing(found.id, network)
 
-    def _failed(self, found: FoundUser, user: User, network: str, now: datetime) -> None:
+    def _note_failure(self, found: FoundUser, user: User, network: str, now: datetime) -> None:
         with self.open_(found.tenant_id, SERVICE) as uow:
             everywhere = uow.users.note_failure(user.id)
             here = uow.sign_in_networks.note_failure(user.id, network)
@@ -177,16 +177,16 @@ class SignIns:
                 uow.audit.note("user.locked", user.login, network=network, failures=here, until=until.isoformat())
             if (until := compute_lock_end(everywhere, most=FAILURES_BEFORE_LOCK_EVERYWHERE, now=now)) is not None:
                 uow.users.lock(user.id, until)
-                told = {"network": "any new one", "failures": everywhere, "until": until.isoformat()}
-                uow.audit.note("user.locked", user.login, **told)
+                details = {"network": "any new one", "failures": everywhere, "until": until.isoformat()}
+                uow.audit.note("user.locked", user.login, **details)
             uow.commit()
 
-    def _begin(self, found: FoundUser, user: User, network: str, now: datetime) -> str:
+    def _start_session(self, found: FoundUser, user: User, network: str, now: datetime) -> str:
         secret = secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
             since = uow.users.get(user.id)
             standing = uow.sign_in_networks.standing(user.id, network)
-            if not _unchanged(user, since) or standing.is_locked(now, everywhere_until=since.locked_until):
+            if not _is_unchanged(user, since) or standing.is_locked(now, everywhere_until=since.locked_until):
                 raise Unauthenticated(REFUSED)
             uow.users.note_sign_in(user.id, now)
             uow.sign_in_networks.note_sign_in(user.id, network, now)
@@ -197,20 +197,20 @@ class SignIns:
 
 
 def _is_locked_in_session(standing: Standing, now: datetime) -> bool:
-    """Strangers' failures do not count where somebody is signed in already."""
+    """Return whether the session's own failures lock it; failures of unauthenticated clients do not count."""
     return standing.is_locked(now, everywhere_until=None)
 
 
-def _unchanged(user: User, since: User) -> bool:
-    """Whether nobody disabled the account or changed its password while this one was checked.
+def _is_unchanged(user: User, since: User) -> bool:
+    """Return whether the account was neither disabled nor given another password during the check.
 
-    Locks are looked at again then too: guesses sent all at once are else checked before the first of them locks.
+    Locks are checked again, too: otherwise guesses sent all at once would pass before the first of them locks.
     """
     return (user.password_hash, user.disabled_at) == (since.password_hash, since.disabled_at)
 
 
 def form_token(session_secret: str) -> str:
-    """What every form of a session carries, so that another site cannot send one."""
+    """Return the token that every form of a session carries, so that another site cannot send one."""
     return hmac.new(session_secret.encode(), b"form", hashlib.sha256).hexdigest()
 
 

@@ -21,16 +21,16 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, Unauthenticated
 
-EVERYBODY = "*"
-"""Stands for any value of the claim of roles, or for none."""
+ANY_VALUE = "*"
+"""Matches any value of the roles claim, or none."""
 
 EMAIL, EMAIL_VERIFIED = "email", "email_verified"
-"""Claims of OpenID Connect Core 1.0, section 5.1; providers whose addresses are their own leave out the second."""
+"""Claims of OpenID Connect Core 1.0, section 5.1; providers that own their addresses omit the second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where people sign in, and as whom this service asks there; ``name`` stands on the button."""
+    """The OpenID provider and this service's client there; ``name`` is shown on the button."""
 
     issuer: str
     client_id: str
@@ -41,10 +41,10 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOnRules:
-    """How what a provider says of a person becomes a person here.
+    """How an identity at the provider maps to a user.
 
-    ``tenant`` : its name, unless ``tenant_claim`` names the claim that tells it. ``roles`` : by the value of
-    ``roles_claim``. ``makes_people`` : whether somebody who is not known here is let in.
+    ``tenant`` : its name, unless ``tenant_claim`` names the claim that has it. ``roles`` : by the value of
+    ``roles_claim``. ``makes_people`` : whether an unknown identity gets a new user.
     """
 
     tenant: str
@@ -57,7 +57,7 @@ class SignOnRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who somebody is at a provider, and everything else that it says."""
+    """An identity at a provider, with all its claims."""
 
     issuer: str
     subject: str
@@ -66,9 +66,11 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class SingleSignOn:
-    """Parameters
+    """Signs users in whom the provider has authenticated.
+
+    Parameters
     ----------
-    find_tenant, find_user, find_identity : by name, by login, by issuer and subject; whatever the tenant.
+    find_tenant, find_user, find_identity : find by name, by login, by issuer and subject, over all tenants.
     """
 
     rules: SignOnRules
@@ -79,32 +81,32 @@ class SingleSignOn:
     clock: Clock
 
     def sign_in(self, identity: Identity) -> str:
-        """Begin a session of whoever it is; its secret.
+        """Start a session for an identity; return its secret.
 
         Raises
         ------
-        Unauthenticated : the person is not to come in; why, in words for themselves. Somebody who is known is shut out.
+        Unauthenticated : the user may not sign in, with the reason for them. A known user loses all sessions.
         """
         found = self.find_identity(identity.issuer, identity.subject)
         try:
-            return self._begin(identity, found)
+            return self._start_session(identity, found)
         except Unauthenticated as refused:
             if found is not None:
                 self._shut_out(found, str(refused))
             raise
 
-    def _begin(self, identity: Identity, found: FoundUser | None) -> str:
-        tenant_id, roles = self._tenant(identity), self._roles(identity)
+    def _start_session(self, identity: Identity, found: FoundUser | None) -> str:
+        tenant_id, roles = self._find_tenant_id(identity), self._map_roles(identity)
         if found is not None and found.tenant_id != tenant_id:
             raise Unauthenticated("your account here is of another tenant; ask an operator")
         now, secret = self.clock.now(), secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(tenant_id, SERVICE) as uow:
             uow.users.lock_all()
-            user = uow.users.get(found.id) if found is not None else self._linked(identity, roles, uow, tenant_id)
+            user = uow.users.get(found.id) if found is not None else self._link_user(identity, roles, uow, tenant_id)
             if user.disabled_at is not None:
                 raise Unauthenticated("your account here is disabled; ask an operator")
             if user.roles != frozenset(roles):
-                self._put_roles(user, roles, uow)
+                self._update_roles(user, roles, uow)
             until = now + LONGEST_SESSION
             uow.users.note_sign_in(user.id, now)
             uow.user_sessions.begin(hash_secret(secret), user.id, at=now, expires_at=until)
@@ -114,17 +116,17 @@ class SingleSignOn:
             uow.commit()
         return secret
 
-    def _put_roles(self, user: User, roles: Sequence[str], uow: UnitOfWork) -> None:
+    def _update_roles(self, user: User, roles: Sequence[str], uow: UnitOfWork) -> None:
         try:
             set_roles(user.id, roles, uow=uow, by="oidc")
         except Conflict as last:
             raise Unauthenticated(
-                "your groups make you an operator no more, and you are the last one here; "
-                "let somebody sign in first whose groups do"
+                "your groups no longer make you an operator, and you are the last one here; "
+                "first let somebody sign in whose groups do"
             ) from last
 
     def _shut_out(self, found: FoundUser, reason: str) -> None:
-        """What an earlier sign-in has opened is closed, and not only when its time is over."""
+        """End the sessions of earlier sign-ins now, rather than when they expire."""
         with self.open_(found.tenant_id, SERVICE) as uow:
             uow.users.lock_all()
             user = uow.users.get(found.id)
@@ -132,17 +134,17 @@ class SingleSignOn:
             shut_out(user, uow=uow)
             uow.commit()
 
-    def _linked(self, identity: Identity, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
-        """The account of somebody who has not been here before, known by the identity from now on."""
+    def _link_user(self, identity: Identity, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
+        """Return the user for a new identity, and link both."""
         try:
-            user = self._account(self._login(identity), roles, uow, tenant_id)
+            user = self._find_or_create_user(self._read_login(identity), roles, uow, tenant_id)
             uow.users.link(user.id, identity.issuer, identity.subject)
         except Conflict as taken:
             raise Unauthenticated(f"{taken}; ask an operator") from taken
         return user
 
-    def _account(self, login: str, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
-        """Whose account a first sign-in is for: one that waits for it, or a new one."""
+    def _find_or_create_user(self, login: str, roles: Sequence[str], uow: UnitOfWork, tenant_id: UUID) -> User:
+        """Return the user of a first sign-in: an invited one, or a new one."""
         here = self.find_user(login)
         if here is not None:
             user = uow.users.get(here.id) if here.tenant_id == tenant_id else None
@@ -155,32 +157,34 @@ class SingleSignOn:
         uow.audit.note("user.created", login, roles=roles, by="oidc")
         return user
 
-    def _tenant(self, identity: Identity) -> UUID:
+    def _find_tenant_id(self, identity: Identity) -> UUID:
         name = self.rules.tenant
         if self.rules.tenant_claim is not None:
-            name = _text(identity, self.rules.tenant_claim, "which tenant you are of")
+            name = _read_text(identity, self.rules.tenant_claim, "which tenant you are of")
         tenant_id = self.find_tenant(name)
         if tenant_id is None:
             raise Unauthenticated(f"there is no tenant {name!r} here; ask an operator")
         return tenant_id
 
-    def _login(self, identity: Identity) -> str:
-        login = _text(identity, self.rules.login_claim, "who you are")
+    def _read_login(self, identity: Identity) -> str:
+        login = _read_text(identity, self.rules.login_claim, "who you are")
         if self.rules.login_claim == EMAIL and identity.claims.get(EMAIL_VERIFIED, True) not in (True, "true"):
-            raise Unauthenticated(f"the provider has not seen that {login} is yours; confirm the address there first")
+            raise Unauthenticated(
+                f"the provider has not verified that {login} is yours; confirm the address there first"
+            )
         return login
 
-    def _roles(self, identity: Identity) -> list[str]:
-        said = identity.claims.get(self.rules.roles_claim)
-        values = said if isinstance(said, list) else [] if said is None else [said]
-        wanted = {str(value) for value in values} | {EVERYBODY}
-        roles = sorted({role for value, role in self.rules.roles.items() if value in wanted})
+    def _map_roles(self, identity: Identity) -> list[str]:
+        claimed = identity.claims.get(self.rules.roles_claim)
+        values = claimed if isinstance(claimed, list) else [] if claimed is None else [claimed]
+        matched = {str(value) for value in values} | {ANY_VALUE}
+        roles = sorted({role for value, role in self.rules.roles.items() if value in matched})
         if not roles:
             raise Unauthenticated("you have no role here; ask an operator which group gives you one")
         return roles
 
 
-def _text(identity: Identity, claim: str, meaning: str) -> str:
+def _read_text(identity: Identity, claim: str, meaning: str) -> str:
     value = identity.claims.get(claim)
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_LOGIN_LENGTH or not value.isprintable():
         raise Unauthenticated(f"the provider does not say {meaning}: its claim {claim!r} is missing or no name")

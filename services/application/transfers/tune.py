@@ -220,7 +220,7 @@ class Tuner:
         if enquiry is None:
             enquiry = await self._load_request(key)
         opening = await open_(enquiry)
-        _require_size("request", opening.enquiry, MAX_ENQUIRY_BYTES)
+        _require_size("request (`enquiry`)", opening.enquiry, MAX_ENQUIRY_BYTES)
         state = begin(opening.basis) if sample.sequence == 0 else resume(opening.basis, sample)
         return _Live(
             opening,

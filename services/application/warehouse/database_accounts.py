@@ -1,24 +1,24 @@
-"""A person's own login to the database, for psql and notebooks: shown once, and gone with the person or the role."""
+"""Personal database accounts for psql and notebooks: shown once, and removed with the user or the role."""
 
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
 from services.application.access.sign_in import LONGEST_SESSION, Visitor
-from services.application.access.users import READING_ROLES, withdraw_login
+from services.application.access.users import READING_ROLES, remove_database_account
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.warehouse.query import PASSWORD_BYTES, StoredLogin
 from tradewind.errors import Conflict, NotFound, NotPermitted
 
-MOST_LOGINS = 19
-"""Personal logins of a tenant. With its login for dashboards they are twenty, of which each still has a connection: the
-logins of a tenant share twenty (migrations: ``share_reader_connections``)."""
+MAX_LOGINS = 19
+"""Personal accounts of a tenant. With its account for dashboards they are twenty, so that each has a connection: the
+accounts of a tenant share twenty (migrations: ``share_reader_connections``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonalLogin:
-    """What is known of it later; its password is not."""
+    """A personal account as it is listed, without its password."""
 
     name: str
     created_at: datetime
@@ -26,25 +26,25 @@ class PersonalLogin:
 
 
 def create_personal_login(visitor: Visitor, *, uow: UnitOfWork, clock: Clock) -> StoredLogin:
-    """A login for oneself, with a password that is kept nowhere; the one before opens nothing any more.
+    """Create the visitor's database account with a password that is stored nowhere; it replaces an earlier one.
 
-    Whoever signs in at the provider alone has it as long as a session from the last sign-in on: who is taken out there
-    is told of to nobody here.
+    For a user who signs in at the OpenID provider only, it lasts as long as a session from the last sign-in on: the
+    provider does not report a removed user.
 
     Raises
     ------
-    NotPermitted : the person has no role that reads the warehouse, or not any more.
-    Conflict : the tenant has as many logins as it may have.
+    NotPermitted : the user has no role that reads the warehouse.
+    Conflict : the tenant has the maximum number of accounts.
     """
     visitor.require(*READING_ROLES)
-    uow.users.lock_all()  # whoever takes the role away meanwhile finds the login, or is found
+    uow.users.lock_all()  # a concurrent removal of the role then sees the account, or is seen here
     user = uow.users.get(visitor.user.id)
     if user.disabled_at is not None or user.roles.isdisjoint(READING_ROLES):
         raise NotPermitted(f"this needs the role {' or '.join(READING_ROLES)}")
     replaced = uow.warehouse_logins.close_personal(user.id)
-    if uow.warehouse_logins.count_personal() >= MOST_LOGINS:
+    if uow.warehouse_logins.count_personal() >= MAX_LOGINS:
         raise Conflict(
-            f"your organisation has {MOST_LOGINS} database logins, as many as it may have: "
+            f"your organisation has {MAX_LOGINS} database logins, as many as it may have: "
             "somebody who no longer needs theirs has to revoke it first"
         )
     now, until = clock.now(), None
@@ -57,12 +57,12 @@ def create_personal_login(visitor: Visitor, *, uow: UnitOfWork, clock: Clock) ->
 
 
 def revoke_personal_login(visitor: Visitor, *, uow: UnitOfWork) -> None:
-    """Take one's own login away and end its sessions.
+    """Remove the visitor's database account and end its sessions.
 
     Raises
     ------
     NotFound : there is none.
     """
-    if not withdraw_login(visitor.user, uow=uow):
+    if not remove_database_account(visitor.user, uow=uow):
         raise NotFound("you have no login to the database")
     uow.commit()

@@ -1,4 +1,4 @@
-"""SQL of analysts: what may be asked, under which limits, and by which logins."""
+"""Queries of analysts: their limits, and the database accounts that run them."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +17,14 @@ from tradewind.units import GIB, MIB
 PASSWORD_BYTES = 24
 
 LONGEST_TRANSACTION = timedelta(minutes=10)
-"""Of people's tools: a session that goes on for longer in one is ended."""
+"""Longest transaction of users' tools: a session with a longer one is ended."""
 
 Parameter = str | int | float | bool | None
 
 
 class LoginKind(StrEnum):
     READER = "reader"
-    """For a person's psql, notebook or dashboard."""
+    """For a user's psql, notebook or dashboard."""
     QUERY = "query"
     """For the queries that the service runs on behalf of a key."""
 
@@ -37,6 +37,8 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredLogin:
+    """A database account with its password."""
+
     name: str
     password: str
     created_at: datetime
@@ -44,27 +46,27 @@ class StoredLogin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
-    """What one query may take."""
+    """Limits of one query."""
 
     rows: int = 10_000_000
     seconds: float = 120.0
     taking_seconds: float = 10.0
-    """After these, for a client to take what is on its way: the database measures no time while it waits to send."""
+    """Additional time for a client to read what was sent: the database does not count time while it waits to send."""
     row_bytes: int = 16 * MIB
-    """Of one row as it is sent. Rows are whole in memory, some times over."""
+    """Size of one row as it is sent. Entire rows are in memory, several times."""
     answer_bytes: int = 8 * GIB
-    """Of all rows together."""
+    """Size of all rows together."""
     at_once: int = 4
-    """Queries of one tenant that one process runs at a time; others are told to come again."""
+    """Queries of one tenant that one process runs at a time; further ones are told to retry."""
     in_all: int = 8
-    """Queries of all tenants; half of the turns are for tenants that have none."""
+    """Queries of all tenants; half of the slots are for tenants that have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One statement with values for its ``$1``, ``$2``, …
 
-    ``limit`` : after so many rows the answer ends. Without one, more than the service's limit is an error.
+    ``limit`` : the answer ends after this many rows. Without it, more rows than the service's limit are an error.
     """
 
     sql: str
@@ -74,22 +76,25 @@ class Query:
 
 
 class QueryRun(Protocol):
-    """A query on its way. ``chunks`` is run by one thread, ``cancel`` may be called by another."""
+    """A running query. One thread runs ``chunks``; another may call ``cancel``.
+
+    A port with two implementations: queries in `services.persistence.warehouse`, and `UsageFile`.
+    """
 
     @property
     def tenant_id(self) -> UUID:
-        """Whose query it is."""
+        """The tenant of the query."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The answer, piece by piece, in flat memory.
+        """Yield the answer piece by piece, in constant memory.
 
         Raises
         ------
-        QueryRefused, TooLarge, Unavailable : before the first piece or after any.
+        QueryRefused, TooLarge, Unavailable : raised before the first piece or after any.
         """
 
     def cancel(self) -> None:
-        """Stop it in the database too."""
+        """Stop the query, in the database too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +115,22 @@ UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 
 
 def login_for_queries(
-    tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, anew: bool = False
+    tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, rotate: bool = False
 ) -> StoredLogin:
-    """The login of the service's queries for the tenant, made when it is first asked for.
+    """Return the account of the service's queries for the tenant, created on first use.
 
     Parameters
     ----------
-    anew : make it again, as when the database does not know what is stored, since it was restored elsewhere.
+    rotate : create it again, as when the database lacks the stored account because it was restored elsewhere.
     """
     with units(tenant_id, actor) as uow:
         found = uow.warehouse_logins.find(LoginKind.QUERY)
-        if found is not None and not anew:
+        if found is not None and not rotate:
             return found
         uow.warehouse_logins.take_slot(LoginKind.QUERY)
-        rivals = uow.warehouse_logins.find(LoginKind.QUERY)
-        if rivals is not None and rivals != found:
-            return rivals
+        existing = uow.warehouse_logins.find(LoginKind.QUERY)
+        if existing is not None and existing != found:
+            return existing
         login = uow.warehouse_logins.open(LoginKind.QUERY, _new_password(), at=clock.now())
         uow.audit.note("warehouse_login.created", login.name)
         uow.commit()
@@ -133,9 +138,9 @@ def login_for_queries(
 
 
 def issue_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock) -> StoredLogin:
-    """The tenant's login for people's tools, made when it is first asked for, else as it is stored.
+    """Return the tenant's account for users' tools, created on first use.
 
-    It is put right each time: whoever has it can change its password and settings in the database.
+    It is reset to its stored state each time: its holder can change its password and settings in the database.
     """
     with units(tenant_id, actor) as uow:
         uow.warehouse_logins.take_slot(LoginKind.READER)
@@ -148,7 +153,7 @@ def issue_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clo
 
 
 def revoke_login(kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: UnitsOfWork) -> bool:
-    """Take the login away and end its sessions; whether there was one. The next to ask gets one with a new password."""
+    """Remove the account and end its sessions; return whether there was one. The next request creates a new one."""
     with units(tenant_id, actor) as uow:
         if not uow.warehouse_logins.close(kind):
             return False

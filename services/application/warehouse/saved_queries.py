@@ -1,4 +1,4 @@
-"""Queries that analysts keep under a name: seen by all of their tenant, changed by their author alone."""
+"""Queries that analysts save under a name: all users of the tenant see them, only their author changes them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +11,13 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound, NotPermitted
 
-MOST_SAVED = 500
+MAX_SAVED = 500
 LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedQuery:
-    """``author`` : the login."""
+    """A saved query. ``author`` : the author's login."""
 
     id: UUID
     name: str
@@ -28,27 +28,27 @@ class SavedQuery:
 
 
 class SaveResult(NamedTuple):
-    """A query as it was saved; ``replaced`` : in the place of its author's own of that name."""
+    """The id of a saved query; ``replaced`` : it replaced its author's query of that name."""
 
     id: UUID
     replaced: bool
 
 
 def save_query(name: str, sql: str, *, author: Visitor, uow: UnitOfWork, clock: Clock) -> SaveResult:
-    """Keep a query; its author's own of the same name is replaced.
+    """Save a query; it replaces its author's own of the same name.
 
     Raises
     ------
     InvalidValue : the name is empty.
-    Conflict : the name is that of somebody else's query, or there are too many.
+    Conflict : another user has a query of that name, or there are too many.
     """
     name = name.strip()
     if not name:
         raise InvalidValue("name", "must not be empty")
     saved = uow.saved_queries.all()
-    is_there = any(each.name == name for each in saved)
-    if not is_there and len(saved) >= MOST_SAVED:
-        raise Conflict(f"{MOST_SAVED} queries are saved already; remove some")
+    is_there = any(query.name == name for query in saved)
+    if not is_there and len(saved) >= MAX_SAVED:
+        raise Conflict(f"{MAX_SAVED} queries are saved already; remove some")
     query_id = uow.saved_queries.put(name, sql, author_id=author.user.id, at=clock.now())
     if query_id is None:
         raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
@@ -58,14 +58,14 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: UnitOfWork, clock: 
 
 
 def remove_query(query_id: UUID, *, by: Visitor, uow: UnitOfWork) -> str:
-    """Remove a query of one's own, or as an operator any; its name.
+    """Remove a query, the visitor's own or any as an operator; return its name.
 
     Raises
     ------
     NotFound : there is none of this id.
     NotPermitted : it is somebody else's.
     """
-    found = next((each for each in uow.saved_queries.all() if each.id == query_id), None)
+    found = next((query for query in uow.saved_queries.all() if query.id == query_id), None)
     if found is None:
         raise NotFound("no such saved query")
     if found.author_id != by.user.id and not by.may(Scope.OPERATOR):

@@ -145,5 +145,5 @@ def test_guessing_the_old_password_of_an_open_session_locks_too(sign_ins, operat
     for _ in range(FAILURES_BEFORE_LOCK):
         with pytest.raises(InvalidValue, match="is not your password"):
             sign_ins.change_password(sign_ins.visitor(secret), secret, old="a guess of mine", new="x" * 12)
-    with pytest.raises(InvalidValue, match="is not looked at for a while"):
+    with pytest.raises(InvalidValue, match="is not checked for a while"):
         sign_ins.change_password(sign_ins.visitor(secret), secret, old=PASSWORD, new="x" * 12)

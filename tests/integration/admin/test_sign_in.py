@@ -211,7 +211,7 @@ def test_logins_are_one_persons_whatever_the_tenant_and_the_case(parts, database
 @pytest.mark.parametrize("password", ["short", "x" * 201])
 def test_a_password_is_neither_short_nor_endless(password):
     with pytest.raises(InvalidValue):
-        Passwords().hashed(password)
+        Passwords().hash(password)
 
 
 def test_what_is_changed_by_a_key_is_in_the_log_with_its_name(parts, api, tenant):

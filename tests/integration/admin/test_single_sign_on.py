@@ -167,7 +167,7 @@ def test_who_comes_again_is_the_same_person(house: tuple[Container, Tenant, str]
     [
         ("eve", "you have no role here"),
         ("taken.ops", "somebody who has a password"),
-        ("una.ops.unproven", "has not seen that una@example.org is yours"),
+        ("una.ops.unproven", "has not verified that una@example.org is yours"),
     ],
 )
 def test_who_is_not_to_come_in_is_told_why_and_nothing_changes(
@@ -221,7 +221,7 @@ def test_an_operator_may_leave_sign_ins_to_the_provider(house: tuple[Container, 
 
 @pytest.mark.parametrize(
     ("forged", "said"),
-    [("nonce", "ID token is not valid"), ("browser", "not begun here"), ("verifier", "takes the sign-in back")],
+    [("nonce", "ID token is not valid"), ("browser", "not started here"), ("verifier", "takes the sign-in back")],
 )
 def test_an_answer_to_another_sign_in_is_refused(
     house: tuple[Container, Tenant, str], browser: Visitor, forged: str, said: str
@@ -271,11 +271,11 @@ def test_what_was_not_begun_in_this_browser_is_refused(house: tuple[Container, T
     back = at_the_provider(browser, "mallory.ops")
     with Visitor(base_url=house[2], timeout=60) as victim:
         answer = victim.get(back)
-        assert (answer.status_code, "not begun here" in answer.text) == (401, True)
+        assert (answer.status_code, "not started here" in answer.text) == (401, True)
         assert "tradewind_session" not in victim.cookies
     (state,) = parse_qs(urlsplit(str(back)).query)["state"]
     answer = browser.get(CALLBACK, params={"state": state[::-1], "code": "guessed"})
-    assert (answer.status_code, "not begun here" in answer.text) == (401, True)
+    assert (answer.status_code, "not started here" in answer.text) == (401, True)
 
 
 def test_a_provider_that_is_away_leaves_passwords(

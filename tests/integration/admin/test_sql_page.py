@@ -14,7 +14,7 @@ import pytest
 
 from services.admin.pages.sql import LONGEST_SQL
 from services.application.warehouse.query import QueryLimits
-from services.application.warehouse.saved_queries import MOST_SAVED
+from services.application.warehouse.saved_queries import MAX_SAVED
 from services.bootstrap import Container, Options, build_container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -259,7 +259,7 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
         visitor.submit(f"{HERE}/save", sql="SELECT 1", name="mine")
         with parts.store.unit_of_work(tenant.id) as uow:
             author_id = uow.saved_queries.all()[0].author_id
-            for number in range(1, MOST_SAVED):
+            for number in range(1, MAX_SAVED):
                 uow.saved_queries.put(str(number), "SELECT 1", author_id=author_id, at=parts.clock.now())
             uow.commit()
         assert "queries are saved already" in visitor.submit(f"{HERE}/save", sql="SELECT 2", name="another").text

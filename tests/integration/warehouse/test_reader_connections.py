@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from services.application.access.authenticate import Scope
-from services.application.warehouse.database_accounts import MOST_LOGINS
+from services.application.warehouse.database_accounts import MAX_LOGINS
 from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
@@ -92,7 +92,7 @@ def test_a_login_that_is_handed_out_again_keeps_to_its_share(provider: Tenant, a
 
 
 def test_more_logins_than_connections_are_refused(provider: Tenant, api: str, admin_database_url: str) -> None:
-    colleagues = [person(provider.parts, provider, "analyst") for _ in range(MOST_LOGINS)]
+    colleagues = [person(provider.parts, provider, "analyst") for _ in range(MAX_LOGINS)]
     with psycopg.connect(admin_database_url) as admin:
         for number, colleague in enumerate(colleagues):
             admin.execute(
@@ -101,7 +101,7 @@ def test_more_logins_than_connections_are_refused(provider: Tenant, api: str, ad
             )
     with signed_in(api, person(provider.parts, provider, "analyst")) as visitor:
         refused = visitor.submit(MAKE)
-        assert (refused.status_code, f"has {MOST_LOGINS} database logins" in refused.text) == (409, True)
+        assert (refused.status_code, f"has {MAX_LOGINS} database logins" in refused.text) == (409, True)
     with signed_in(api, colleagues[0]) as visitor:
         made(visitor)  # in place of the one that they have
 

@@ -11,7 +11,7 @@ CROWD = 10 * (AT_ONCE + MOST_WAITING)
 
 def test_hashing_slots_refuse_before_every_thread_is_taken():
     passwords = Passwords()
-    kept = passwords.hashed("a password of my own")
+    kept = passwords.hash("a password of my own")
     together = Barrier(CROWD)
 
     def guess(_: int) -> bool | None:
