@@ -1,4 +1,4 @@
-"""Who is calling: API keys to principals, remembered for a moment so that most calls ask no database."""
+"""Authenticate API keys; principals are cached for a moment, so that most calls need no database query."""
 
 import hashlib
 import hmac
@@ -17,23 +17,23 @@ from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 SECRET_PREFIX = "tw_"  # noqa: S105 - a mark by which leaked keys are found, not a secret
 SECRET_BYTES = 32
 SHOWN_CHARACTERS = 10
-"""Of a secret, in lists of keys."""
+"""Characters of a secret that lists of keys show."""
 
-REMEMBERED_S = 5.0
-AHEAD_S = 1.0
-"""So long before a key is forgotten it is looked up again, if it is used, while those who use it go on."""
+CACHED_S = 5.0
+RENEW_BEFORE_S = 1.0
+"""A key in use is looked up again this long before its cache entry expires, while calls still use the entry."""
 
-MAX_REMEMBERED = 100_000
+MAX_CACHED = 100_000
 
 UNCHECKED_S = 30.0
-"""How long a key is honoured unasked once the database was found away: one that hangs must not hold up each call."""
+"""How long a cached key is valid without a query once the database was unreachable, so that calls do not hang."""
 
 LONGEST_UNCHECKED_S = 3600.0
-"""After so long without the database no key is honoured that it may have seen revoked."""
+"""After this long without the database no key is valid, because it may have been revoked."""
 
 
 class Scope(StrEnum):
-    """What a key may be used for."""
+    """Scopes of a key: what it may be used for."""
 
     AGENT = "agent"
     PROVIDER = "provider"
@@ -48,7 +48,7 @@ class Principal:
     Attributes
     ----------
     weight : of its transfers where several share a cap.
-    rate_factor : how many times the usual number of calls it may make.
+    rate_factor : multiple of the usual call rate that it may use.
     """
 
     tenant_id: UUID
@@ -59,12 +59,12 @@ class Principal:
 
     @property
     def actor(self) -> Actor:
-        """As whom its holder changes things."""
+        """The actor of changes that the key makes."""
         return Actor(ActorKind.KEY, self.key_id)
 
     @property
     def is_customer(self) -> bool:
-        """Whether the key moves data and nothing else: its holder learns what is paid, not how that is made up."""
+        """Whether the key only moves data; its holder sees what is paid, not how the price is composed."""
         return self.scopes <= {Scope.AGENT}
 
     def require(self, *scopes: Scope) -> None:
@@ -75,7 +75,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class NewSecret:
-    """A secret that is shown once, and what is kept of it."""
+    """A secret that is shown once, and the parts that are stored."""
 
     secret: str
     prefix: str
@@ -83,7 +83,7 @@ class NewSecret:
 
 
 def new_secret() -> NewSecret:
-    """A random secret; 256 bits of entropy need no slow hash."""
+    """Create a random secret; 256 bits of entropy need no slow hash."""
     secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     return NewSecret(secret, secret[:SHOWN_CHARACTERS], hash_secret(secret))
 
@@ -93,6 +93,8 @@ def hash_secret(secret: str) -> bytes:
 
 
 class FoundKey(Protocol):
+    """A stored key; a port because the application may not import persistence, whose rows have these fields."""
+
     @property
     def id(self) -> UUID: ...
     @property
@@ -107,8 +109,8 @@ class FoundKey(Protocol):
     def secret_sha256(self) -> bytes: ...
 
 
-class _Remembered(NamedTuple):
-    """``checked_s`` : when the database last told it; ``until_s`` : until when it is not asked again."""
+class _CacheEntry(NamedTuple):
+    """``checked_s`` : when the database last confirmed the key. ``until_s`` : until when it is not queried again."""
 
     principal: Principal
     checked_s: float
@@ -116,84 +118,84 @@ class _Remembered(NamedTuple):
 
 
 class Keyring:
-    """Principals by secret. A revoked key is honoured for ``REMEMBERED_S`` at most, and not at all once forgotten.
+    """A cache of principals by secret. A revoked key is valid for ``CACHED_S`` at most, and invalid once forgotten.
 
-    While the database is away, keys that it has told are honoured on, so that live transfers are still answered.
+    While the database is unreachable, cached keys stay valid, so that live transfers are still answered.
 
     Parameters
     ----------
     find : looks a key up by the hash of its secret.
-    monotonic : seconds of a clock that never goes back.
+    monotonic : returns seconds of a clock that never goes back.
     """
 
     def __init__(self, find: Callable[[bytes], FoundKey | None], monotonic: Callable[[], float]) -> None:
         self._find = find
         self._monotonic = monotonic
-        self._remembered: dict[bytes, _Remembered] = {}
-        self._forgotten = 0
+        self._cache: dict[bytes, _CacheEntry] = {}
+        self._invalidations = 0
         self._changing = Lock()
 
     def recall(self, secret: str) -> Principal | None:
-        """The principal if it is remembered; asks no database."""
-        remembered = self._remembered.get(hash_secret(secret))
-        if remembered is None or remembered.until_s < self._monotonic():
+        """Return the principal if it is cached; do not query the database."""
+        entry = self._cache.get(hash_secret(secret))
+        if entry is None or entry.until_s < self._monotonic():
             return None
-        return remembered.principal
+        return entry.principal
 
     def is_due(self, secret: str) -> bool:
-        """Whether a key that is remembered should be looked up again, so that nobody will have to wait for it."""
-        remembered = self._remembered.get(hash_secret(secret))
-        return remembered is not None and remembered.until_s - AHEAD_S <= self._monotonic()
+        """Return whether a cached key should be looked up again now, so that no call will have to wait for it."""
+        entry = self._cache.get(hash_secret(secret))
+        return entry is not None and entry.until_s - RENEW_BEFORE_S <= self._monotonic()
 
     def authenticate(self, secret: str) -> Principal:
-        """The principal of a secret.
+        """Return the principal of a secret.
 
         Raises
         ------
-        Unauthenticated : the secret is of no key, or of a revoked one.
-        Unavailable : the database is away and has not told of the key lately.
+        Unauthenticated : no key has this secret, or it is revoked.
+        Unavailable : the database is unreachable and has not confirmed the key recently.
         """
         digest = hash_secret(secret)
-        forgotten, asked_at = self._forgotten, self._monotonic()
+        invalidations, requested_s = self._invalidations, self._monotonic()
         try:
             found = self._find(digest)
         except Unavailable:
-            known = self._told_lately(digest)
+            known = self._extend_cached(digest)
             if known is None:
                 raise
             return known
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
-            self._remembered.pop(digest, None)
+            self._cache.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
         principal = Principal(found.tenant_id, found.id, found.scopes, found.weight, found.rate_factor)
         with self._changing:
-            if len(self._remembered) >= MAX_REMEMBERED:
-                self._remembered.clear()
-            if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one
-                self._remembered[digest] = _Remembered(principal, asked_at, asked_at + REMEMBERED_S)
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            if self._invalidations == invalidations:  # otherwise a key was revoked meanwhile, perhaps this one
+                self._cache[digest] = _CacheEntry(principal, requested_s, requested_s + CACHED_S)
         return principal
 
-    def _told_lately(self, digest: bytes) -> Principal | None:
-        """The principal as the database told it last, honoured on; ``None`` where that is too long ago."""
+    def _extend_cached(self, digest: bytes) -> Principal | None:
+        """Extend a cached principal during an outage; return ``None`` where its last check is too long ago."""
         now_s = self._monotonic()
-        with self._changing:  # a revoked key must not come back from what was read before it was forgotten
-            known = self._remembered.get(digest)
+        with self._changing:  # a revoked key must not come back from a read before its invalidation
+            known = self._cache.get(digest)
             if known is None or now_s - known.checked_s > LONGEST_UNCHECKED_S:
                 return None
-            self._remembered[digest] = known._replace(until_s=now_s + UNCHECKED_S)
+            self._cache[digest] = known._replace(until_s=now_s + UNCHECKED_S)
             return known.principal
 
     def forget(self, key_id: UUID) -> None:
-        """Look a key up again at its next use."""
+        """Drop a key, so that its next use looks it up again."""
         with self._changing:
-            self._forgotten += 1
-            for digest, known in list(self._remembered.items()):
+            self._invalidations += 1
+            for digest, known in list(self._cache.items()):
                 if known.principal.key_id == key_id:
-                    self._remembered.pop(digest, None)
+                    self._cache.pop(digest, None)
 
     def forget_all(self) -> None:
-        """Look every key up again, as after notices may have been missed."""
+        """Expire every key, as after notices may have been missed."""
         with self._changing:
-            self._forgotten += 1
-            for digest, known in list(self._remembered.items()):
-                self._remembered[digest] = known._replace(until_s=-math.inf)
+            self._invalidations += 1
+            for digest, known in list(self._cache.items()):
+                self._cache[digest] = known._replace(until_s=-math.inf)

@@ -1,4 +1,4 @@
-"""What pages tell of the last days: what was moved, agreements kept, tuned beside untuned; of all links or of one."""
+"""Metrics of the last days for pages: bytes moved, SLAs met, tuned against untuned; for all links or for one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ LINKS_COMPARED = 8
 
 
 class OutcomeRepository(Protocol):
+    """Daily sums of one tenant's transfers; a port because the application may not import persistence."""
+
     def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
     def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
@@ -30,7 +32,10 @@ class OutcomeRepository(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewMetrics:
-    """``waiting`` : days of links that have changed and are not added up yet; ``more`` of them than were counted."""
+    """Metrics of an overview.
+
+    ``waiting`` : changed days of links that are not summed yet; ``more`` : there are more than were counted.
+    """
 
     since_days: int
     sla_outcomes: SlaOutcomes
@@ -46,24 +51,24 @@ class OverviewMetrics:
 def read_overview_metrics(
     uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None
 ) -> OverviewMetrics:
-    """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
+    """Read the metrics from the daily sums; the caller has updated the latest ones."""
     since = (now - SINCE).date()
     tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
     return OverviewMetrics(
         since_days=SINCE.days,
         sla_outcomes=uow.outcomes.sla_outcomes(since, link_id),
         days=uow.outcomes.days(since, link_id),
-        gains=[] if release is None else _gains(uow, release, tuned),
+        gains=[] if release is None else _compare_links(uow, release, tuned),
         waiting=uow.rollups.waiting(MAX_COUNTED),
     )
 
 
-def _gains(uow: UnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
-    """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
-    link_ids = [each.link_id for each in tuned]
+def _compare_links(uow: UnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
+    """Compare for each link with a model what was reached with what its lowest setting is expected to reach."""
+    link_ids = [transfers.link_id for transfers in tuned]
     lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)
     return [
-        Gain(tuned=each, untuned=estimate_untuned(lowest[each.link_id], metered[each.link_id]))
-        for each in tuned
-        if each.link_id in lowest
+        Gain(tuned=transfers, untuned=estimate_untuned(lowest[transfers.link_id], metered[transfers.link_id]))
+        for transfers in tuned
+        if transfers.link_id in lowest
     ]

@@ -1,4 +1,4 @@
-"""What an overview tells: agreements kept, what was moved, and how much faster and thriftier than untuned."""
+"""Values of the overview: SLAs met, bytes moved, and time and energy saved against untuned transfers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from tradewind.energy.measured import Host
 from tradewind.units import BITS_PER_BYTE
 
 USUAL_SHARE = 0.95
-"""Of a link's metered logs that meter the same ends: then so do most logs of each cluster, which its power is of."""
+"""Share of a link's metered logs that meter the same ends; then the power of each cluster is of these ends."""
 
 
 class MeteredEnds(StrEnum):
-    """Which ends of a transfer were metered. Energy of one end and of both are different quantities."""
+    """The metered ends of a transfer. Energy of one end and of both are different quantities."""
 
     SOURCE = "source"
     DESTINATION = "destination"
@@ -33,7 +33,7 @@ class MeteredEnds(StrEnum):
 
 
 def find_usual_ends(metered: Mapping[MeteredEnds, int]) -> MeteredEnds | None:
-    """The ends that nearly all of a link's metered logs meter; ``None`` where there are no such, or no logs."""
+    """Return the ends that nearly all of a link's metered logs meter; ``None`` where they differ, or without logs."""
     total = sum(metered.values())
     return next((ends for ends, rows in metered.items() if total and rows >= USUAL_SHARE * total), None)
 
@@ -60,9 +60,9 @@ class SlaOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was recorded of the transfers that began on one day (UTC).
+    """Sums of the transfers that started on one day (UTC).
 
-    ``metered_bytes`` : moved by those whose energy is known, measured or by a model.
+    ``metered_bytes`` : bytes of transfers whose energy is known, measured or modelled.
     """
 
     day: str
@@ -74,15 +74,15 @@ class Day:
 
     @property
     def j_per_byte(self) -> float | None:
-        """Of the transfers whose energy is known."""
+        """Energy per byte of the transfers whose energy is known, J."""
         return (self.measured_energy_j + self.modelled_energy_j) / self.metered_bytes if self.metered_bytes else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunedTransfers:
-    """What tuned transfers of a link reached together.
+    """Sums of the tuned transfers of a link.
 
-    ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of those that were metered, by the ends.
+    ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of metered transfers, by the metered ends.
     """
 
     link_id: UUID
@@ -93,9 +93,9 @@ class TunedTransfers:
 
 
 class LowestSetting(NamedTuple):
-    """What a cluster's surfaces expect of the lowest setting of its lattice, at the cluster's median load.
+    """The expectation of a cluster's surfaces for the lowest setting of its lattice, at the cluster's median load.
 
-    ``log_throughput_mean`` : of bit/s. ``log_power_mean`` : of W, ``None`` where no power was metered.
+    ``log_throughput_mean`` : log of bit/s. ``log_power_mean`` : log of W, ``None`` where no power was metered.
     """
 
     leaf: Leaf
@@ -104,9 +104,9 @@ class LowestSetting(NamedTuple):
 
 
 class UntunedEstimate(NamedTuple):
-    """What the model of a link expects of its lowest setting, over the data sets that it has seen.
+    """The expectation of a link's model for its lowest setting, over the data sets in its logs.
 
-    ``ends`` : those whose energy it tells, ``None`` where its logs meter now these, now those.
+    ``ends`` : whose energy it is; ``None`` where its logs meter different ends.
     """
 
     throughput_bps: float
@@ -116,7 +116,7 @@ class UntunedEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """Tuned beside untuned on one link."""
+    """Tuned transfers against the untuned estimate on one link."""
 
     tuned: TunedTransfers
     untuned: UntunedEstimate
@@ -127,14 +127,14 @@ class Gain:
 
     @property
     def energy_saved(self) -> float | None:
-        """Share of the untuned energy that was not taken, of the same ends; ``None`` where that cannot be compared."""
+        """Share of the untuned energy that was saved, at the same ends; ``None`` where it cannot be compared."""
         if self.not_comparable or self.untuned.ends is None or not self.untuned.j_per_byte:
             return None
         return 1 - self.tuned.j_per_byte[self.untuned.ends] / self.untuned.j_per_byte
 
     @property
     def not_comparable(self) -> str:
-        """Why energy is not compared; empty where it is."""
+        """Reason why energy is not compared; empty where it is."""
         tuned = self.tuned.j_per_byte
         if not tuned:
             return "no tuned transfer was metered"
@@ -143,13 +143,13 @@ class Gain:
         if self.untuned.ends is None:
             return "its logs do not all meter the same ends"
         if self.untuned.ends not in tuned:
-            told = " or ".join(ends.in_words for ends in tuned)
-            return f"its logs meter {self.untuned.ends.in_words}, tuned transfers {told}"
+            tuned_ends = " or ".join(ends.in_words for ends in tuned)
+            return f"its logs meter {self.untuned.ends.in_words}, tuned transfers {tuned_ends}"
         return ""
 
     @property
     def tuned_energy(self) -> tuple[MeteredEnds, float] | None:
-        """J a byte of tuned transfers: of the ends that are compared, else of some that were metered."""
+        """J per byte of tuned transfers, at the compared ends, else at other metered ends."""
         tuned, ends = self.tuned.j_per_byte, self.untuned.ends
         if ends is not None and ends in tuned:
             return ends, tuned[ends]
@@ -159,13 +159,13 @@ class Gain:
 def estimate_untuned(
     clusters: Sequence[LowestSetting], metered: Mapping[MeteredEnds, int] = MappingProxyType({})
 ) -> UntunedEstimate:
-    """The lowest setting of a link, each of its clusters, one or more, weighted with the bytes that it has seen.
+    """Return the estimate for the lowest setting of a link; each cluster counts by the bytes in its logs.
 
     Rates and energies are medians of the surfaces, at the clusters' median load.
 
     Parameters
     ----------
-    metered : how many of the link's logs were metered at which ends.
+    metered : the link's metered logs, counted by ends.
     """
     sizes = [
         each.leaf.row_count * 2 ** (each.leaf.log2_mean_file_bytes + each.leaf.log2_file_count) for each in clusters
@@ -173,11 +173,11 @@ def estimate_untuned(
     time_s = sum(
         BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
     )
-    return UntunedEstimate(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes), find_usual_ends(metered))
+    return UntunedEstimate(BITS_PER_BYTE * sum(sizes) / time_s, _j_per_byte(clusters, sizes), find_usual_ends(metered))
 
 
-def _energy_of(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:
-    """J a byte; ``None`` where a cluster's power was not metered."""
+def _j_per_byte(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:
+    """Return J per byte; ``None`` where a cluster's power was not metered."""
     total_j = 0.0
     for each, size in zip(clusters, sizes, strict=True):
         if each.log_power_mean is None:

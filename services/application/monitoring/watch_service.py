@@ -1,6 +1,6 @@
-"""What an operator watches of the service as a whole: what lies in the store and in the queues, not in one process.
+"""The state of the entire service for operators: what the store and the queues contain, not one process.
 
-Whoever asks gets what is true of all processes together, so one of them is asked, and no two count the same.
+The state is of all processes together, so that only one process is queried and nothing is counted twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,15 +16,15 @@ from tradewind.errors import Unavailable
 T = TypeVar("T")
 
 CACHE_S = 5.0
-"""So long one answer serves: however often it is asked for, store and queues are looked at no more often."""
+"""Time for which a state is reused; store and queues are not read more often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedLog:
-    """The database's log, which it keeps until whoever backs it up has written it down.
+    """The database's write-ahead log, which it retains until the backup has stored it.
 
-    behind_bytes : not written down yet; ``None`` where the database has dropped some of it: a gap.
-    followed : whether somebody takes it now.
+    behind_bytes : not stored yet; ``None`` where the database has dropped some of it: a gap.
+    followed : whether a backup reads it now.
     """
 
     behind_bytes: int | None
@@ -33,15 +33,15 @@ class FollowedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """Of all tenants together.
+    """The state of the database, over all tenants.
 
-    unlearned_since : when the oldest rows came that the release in force of their tenant does not know, of links that
-        are due; ``None`` where there are none.
-    oldest_release_at : when the one was published that is in force for longest; ``None`` where there is none.
-    live_transfers : begun, not ended, and heard of a moment ago.
-    days_to_export : over before today, with rows that are not in their files.
-    backup : ``None`` where nobody has begun to follow the database's log.
-    copied_at : when the newest copy of the whole database was made; ``None`` where it was told of none.
+    unlearned_since : arrival of the oldest rows that are not in the current release of their tenant, of links that are
+        due; ``None`` where there are none.
+    oldest_release_at : publication of the oldest current release; ``None`` where there is none.
+    live_transfers : started, not ended, and with a recent heartbeat.
+    days_to_export : past days with rows that are not in their files.
+    backup : ``None`` where no backup follows the write-ahead log.
+    copied_at : time of the newest copy of the entire database; ``None`` where there is none.
     """
 
     unlearned_since: datetime | None
@@ -54,7 +54,7 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingEntries:
-    """Of a stream on its way into the database; ``oldest_s`` : since the first of them was written, 0 of none."""
+    """Entries of a stream that are not in the database yet; ``oldest_s`` : age of the oldest, 0 without entries."""
 
     entries: int
     oldest_s: float
@@ -62,9 +62,10 @@ class WaitingEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedState:
-    """``jobs`` : by queue, taken by no worker. ``taken_jobs`` : by a worker, and not done.
+    """The state of the queues.
 
-    ``memory_bytes`` : of the store of the queues. ``most_memory_bytes`` : it takes no more than that, 0 of no bound.
+    ``jobs`` : by queue, not taken by a worker. ``taken_jobs`` : taken by a worker and not done. ``memory_bytes`` : of
+    the store of the queues. ``most_memory_bytes`` : its limit, 0 without one.
     """
 
     jobs: Mapping[str, int]
@@ -76,16 +77,16 @@ class QueuedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceState:
-    """What was found; ``None`` where it could not be asked.
+    """The state of the service; values are ``None`` where they could not be read.
 
     Attributes
     ----------
-    database_answers : be it too slowly to tell the rest.
-    ingest_lag_s : age of the oldest rows that are due and unlearned, 0 of none.
-    oldest_release_s : age of the oldest release in force; ``None`` also where there is none.
+    database_answers : perhaps too slowly to read the rest.
+    ingest_lag_s : age of the oldest rows that are due and not learned, 0 without any.
+    oldest_release_s : age of the oldest current release; ``None`` also where there is none.
     days_to_export : ``None`` also where nothing is exported.
-    months_overdue : of logs that are older than is kept, and still there; ``None`` also where all are kept.
-    backup : ``None`` also where nobody follows the log.
+    months_overdue : months of logs that are due and not dropped; ``None`` also without retention.
+    backup : ``None`` also where no backup follows the log.
     copy_s : age of the newest copy of the database; ``None`` also where there is none.
     """
 
@@ -101,13 +102,17 @@ class ServiceState:
 
 
 class StoredStates(Protocol):
+    """Reads the state of the database; a port because the application may not import persistence."""
+
     def read(self) -> StoredState | None:
-        """``None`` where the database answers and takes too long to tell. Raises ``Unavailable`` : it is away."""
+        """Return ``None`` where the database answers too slowly; raise ``Unavailable`` where it is unreachable."""
 
 
 class QueuedStates(Protocol):
+    """Reads the state of the queues; a port because `services.queue` implements it."""
+
     def read(self) -> QueuedState:
-        """Raises ``Unavailable`` : the queues are away."""
+        """Return the state; raise ``Unavailable`` where the queues are unreachable."""
 
 
 class ServiceWatch:
@@ -115,7 +120,7 @@ class ServiceWatch:
 
     Parameters
     ----------
-    exports : whether logs are exported. ``log_months`` : so many are kept; ``None``: all.
+    exports : whether logs are exported. ``log_months`` : retained months; ``None`` for all.
     """
 
     def __init__(
@@ -139,13 +144,13 @@ class ServiceWatch:
         self._last: tuple[float, ServiceState] | None = None
 
     def read(self) -> ServiceState:
-        """The state now or a moment ago; what is away is left out, and never raises."""
+        """Return a state at most ``CACHE_S`` old; unreachable parts are ``None``, and nothing is raised."""
         if self._last is None or self._monotonic() - self._last[0] >= CACHE_S:
             self._last = self._monotonic(), self._read()
         return self._last[1]
 
     def _read(self) -> ServiceState:
-        queued = _unless_away(self._queued.read)
+        queued = _read_if_reachable(self._queued.read)
         try:
             stored, answers = self._stored.read(), True
         except Unavailable:
@@ -168,11 +173,14 @@ class ServiceWatch:
     def _months_overdue(self) -> int | None:
         if self._log_months is None:
             return None
-        kept, stored = oldest_retained_month(self._clock.now(), self._log_months), _unless_away(self._months.stored)
-        return None if stored is None else sum(each.month < kept for each in stored)
+        oldest, stored = (
+            oldest_retained_month(self._clock.now(), self._log_months),
+            _read_if_reachable(self._months.stored),
+        )
+        return None if stored is None else sum(month.month < oldest for month in stored)
 
 
-def _unless_away(read: Callable[[], T]) -> T | None:
+def _read_if_reachable(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except Unavailable:

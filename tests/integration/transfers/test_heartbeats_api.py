@@ -130,7 +130,7 @@ def test_no_heartbeat_revives_an_ended_transfer(transfer: Transfer, learned: Ten
     end_session(learned, transfer, redis_url)
     answer = transfer.send(transfer.body(1))
     assert answer.status_code == 409
-    assert "over" in answer.json()["detail"]
+    assert "has ended" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.access.authenticate import (
-    AHEAD_S,
+    CACHED_S,
     LONGEST_UNCHECKED_S,
-    REMEMBERED_S,
+    RENEW_BEFORE_S,
     UNCHECKED_S,
     Keyring,
     Principal,
@@ -65,7 +65,7 @@ def test_a_principal_is_remembered_for_a_moment() -> None:
     secret, _ = keys.add()
     assert keys.ring.recall(secret) is None
     principal = keys.ring.authenticate(secret)
-    keys.now_s += REMEMBERED_S
+    keys.now_s += CACHED_S
     assert keys.ring.recall(secret) == principal
     keys.now_s += 0.001
     assert keys.ring.recall(secret) is None
@@ -78,7 +78,7 @@ def test_a_key_is_due_for_a_look_while_it_is_still_remembered() -> None:
     assert not keys.ring.is_due(secret)
     keys.ring.authenticate(secret)
     assert not keys.ring.is_due(secret)
-    keys.now_s += REMEMBERED_S - AHEAD_S
+    keys.now_s += CACHED_S - RENEW_BEFORE_S
     assert keys.ring.is_due(secret)
     assert keys.ring.recall(secret) is not None
     keys.ring.authenticate(secret)
@@ -128,7 +128,7 @@ def test_key_revoked_during_an_outage_does_not_come_back() -> None:
     secret, key_id = keys.add()
     keys.ring.authenticate(secret)
     keys.away = True
-    keys.now_s += REMEMBERED_S + 1
+    keys.now_s += CACHED_S + 1
     keys.meanwhile = [lambda: None, lambda: keys.ring.forget(key_id)]
     with pytest.raises(Unavailable):
         keys.ring.authenticate(secret)
