@@ -18,16 +18,16 @@ STEPS = tuple(step / 40 for step in range(41))
 """Probabilities at which distributions are told."""
 
 
-MOST_KEPT = 10_000
+MAX_PAGES = 10_000
 """Page loads of a tenant; a day's worth of a robot that records one every ten seconds."""
 
-MOST_OBJECTS_KEPT = 2_000_000
+MAX_OBJECTS = 2_000_000
 """Of them in all, which may have come over a connection each: as many pages of 200."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPage:
-    """A page that was analysed, as the service keeps it. ``tool`` : what wrote the log."""
+    """A stored analysis of a page. ``tool`` : the program that wrote the log."""
 
     id: UUID
     tool: str
@@ -37,7 +37,7 @@ class StoredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRow:
-    """A page in a list of them."""
+    """A page in a list of pages."""
 
     id: UUID
     name: str
@@ -55,9 +55,9 @@ class PageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributions:
-    """Of the newest pages and their connections, by class: the values at the probabilities `STEPS`.
+    """Distributions over the newest pages and their connections, by class: values at the probabilities `STEPS`.
 
-    ``volumes_bytes`` and ``durations_s`` : by how a connection spoke (encrypted, plain, HTTP/2).
+    ``volumes_bytes`` and ``durations_s`` : by the protocol of a connection (encrypted, plain, HTTP/2).
     ``idle_shares`` and ``concurrencies`` : by the page's class of encryption.
     ``first_objects_bytes`` : the largest first object of a connection by round trip, from the first.
     """
@@ -74,20 +74,22 @@ class Distributions:
 
 
 class PageLoadRepository(Protocol):
+    """Analysed pages of one tenant; a port because the application may not import persistence."""
+
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
-        """Store a page; one of the same content is replaced and keeps its id."""
+        """Store a page and return its id; a page of the same content is replaced under its id."""
 
     def keep_newest(self, number: int, *, objects: int) -> None:
-        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
+        """Remove all but the newest ``number`` pages, and of these all beyond ``objects`` objects in total."""
 
 
 def content_sha256(har: Har) -> bytes:
-    """Tells a log from others by what of it is analysed."""
+    """Return the hash of the analysed parts of a log, which identifies it."""
     return hashlib.sha256(json.dumps(har.slim()).encode()).digest()
 
 
 def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
-    """The analysis of a log, nothing kept.
+    """Return the analysis of a log without storing anything.
 
     Raises
     ------
@@ -99,15 +101,15 @@ def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> Co
 def store_analysis(
     analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: UnitOfWork, clock: Clock
 ) -> ConnectionAnalysis:
-    """Store each page once, however often its log comes; with the ids under which they are kept.
+    """Store each page once, however often its log comes; return the analysis with the ids of the pages.
 
-    Of a tenant the newest `MOST_KEPT` are kept, as far as they have `MOST_OBJECTS_KEPT`.
+    The newest `MAX_PAGES` pages of a tenant stay, up to `MAX_OBJECTS` objects in total.
     """
     at = clock.now()
     pages = []
     for ordinal, page in enumerate(analysis.pages):
         page_id = uow.page_loads.put(page, tool=analysis.tool, content_sha256=content_sha256, ordinal=ordinal, at=at)
         pages.append(page.model_copy(update={"id": page_id}))
-    uow.page_loads.keep_newest(MOST_KEPT, objects=MOST_OBJECTS_KEPT)
+    uow.page_loads.keep_newest(MAX_PAGES, objects=MAX_OBJECTS)
     uow.commit()
     return analysis.model_copy(update={"pages": pages})

@@ -13,7 +13,7 @@ from tradewind.mobile.catalogue import Catalogue
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.wire.devices import NewDeviceProfile
 
-MOST_PROFILES = 500
+MAX_PROFILES = 500
 """Of a tenant."""
 
 
@@ -27,23 +27,25 @@ class StoredProfile:
     owner: UUID | None
 
     def is_visible_to(self, keys: Collection[UUID] | None) -> bool:
-        """Return whether a customer with these keys may read and use it; ``None`` for who is no customer."""
+        """Return whether a customer with these keys may read and use it; ``None`` : the caller is no customer."""
         return keys is None or self.owner is None or self.owner in keys
 
     def is_changed_by(self, keys: Collection[UUID] | None) -> bool:
-        """Return whether a customer with these keys may replace or remove it; ``None`` for who is no customer."""
+        """Return whether a customer with these keys may replace or remove it; ``None`` : the caller is no customer."""
         return keys is None or self.owner in keys
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """``uploaded_at`` : of a tenant's own; ``None`` of the package's."""
+    """A device profile; ``uploaded_at`` : of a tenant's own, ``None`` for one of the package."""
 
     profile: DeviceProfile
     uploaded_at: datetime | None
 
 
 class DeviceProfileRepository(Protocol):
+    """Device profiles of one tenant; a port because the application may not import persistence."""
+
     def all(self) -> Sequence[StoredProfile]: ...
     def find(self, name: str) -> StoredProfile | None: ...
     def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None: ...
@@ -53,26 +55,28 @@ class DeviceProfileRepository(Protocol):
 def list_known_devices(
     shipped: Catalogue, *, uow: UnitOfWork, keys: Collection[UUID] | None = None
 ) -> Sequence[KnownDevice]:
-    """The tenant's own by name, then the package's; one of its own stands in for the package's of the same name.
+    """Return the tenant's profiles by name, then the package's; a tenant's replaces the package's of the same name.
 
-    ``keys`` : of the customer who asks, who sees no other customer's; ``None`` for who is no customer.
+    ``keys`` : of the calling customer, who does not see those of other customers; ``None`` : the caller is no customer.
     """
-    own = [_known(stored, shipped.radios) for stored in uow.device_profiles.all() if stored.is_visible_to(keys)]
-    names = {each.profile.name for each in own}
+    own = [
+        _to_known_device(stored, shipped.radios) for stored in uow.device_profiles.all() if stored.is_visible_to(keys)
+    ]
+    names = {device.profile.name for device in own}
     rest = [KnownDevice(device, None) for device in shipped.devices.values() if device.name not in names]
     return [*own, *rest]
 
 
 def find_device(name: str, shipped: Catalogue, *, uow: UnitOfWork, keys: Collection[UUID] | None = None) -> KnownDevice:
-    """The tenant's own profile of that name that is visible to the ``keys`` of a customer, else the package's.
+    """Return the tenant's profile of a name that is visible to a customer's ``keys``, else the package's.
 
     Raises
     ------
-    NotFound
+    NotFound : there is none.
     """
     stored = uow.device_profiles.find(name)
     if stored is not None and stored.is_visible_to(keys):
-        return _known(stored, shipped.radios)
+        return _to_known_device(stored, shipped.radios)
     if name not in shipped.devices:
         raise NotFound(f"no device {name!r}; `tradewind devices` and GET /v1/devices list them")
     return KnownDevice(shipped.devices[name], None)
@@ -90,19 +94,19 @@ def put_device(
 ) -> KnownDevice:
     """Store a profile, or replace the tenant's own of that name.
 
-    ``key_id``, ``keys`` : of the customer who does, and those that it replaces; ``None`` for who is no customer.
+    ``key_id``, ``keys`` : of the calling customer, and those that it replaces; ``None`` : the caller is no customer.
 
     Raises
     ------
-    InvalidValue, NotFound : it cannot be, or names an unknown radio.
-    Conflict : the tenant has too many, or one of that name that is not this customer's.
+    InvalidValue, NotFound : the profile is impossible, or names an unknown radio.
+    Conflict : the tenant has too many profiles, or one of this name is another customer's.
     """
     profile = content.to_profile(name, shipped.radios)
     before = uow.device_profiles.find(name)
     if before is not None and not before.is_changed_by(keys):
         raise Conflict(f"the name {name!r} is taken by a profile of another key; choose another one")
-    if before is None and len(uow.device_profiles.all()) >= MOST_PROFILES:
-        raise Conflict(f"{MOST_PROFILES} profiles are stored already; remove some")
+    if before is None and len(uow.device_profiles.all()) >= MAX_PROFILES:
+        raise Conflict(f"{MAX_PROFILES} profiles are stored already; remove some")
     now = clock.now()
     uow.device_profiles.put(name, content, now, owner=key_id)
     uow.audit.note(
@@ -117,11 +121,11 @@ def put_device(
 
 
 def remove_device(name: str, *, uow: UnitOfWork, keys: Collection[UUID] | None = None) -> None:
-    """Remove one of the tenant's own, of a customer with these ``keys`` one of its own.
+    """Remove one of the tenant's profiles, for a customer with these ``keys`` one of its own.
 
     Raises
     ------
-    NotFound : it has none of that name; those of the package and of other customers stay.
+    NotFound : there is none of that name; profiles of the package and of other customers stay.
     """
     stored = uow.device_profiles.find(name)
     if stored is None or not stored.is_changed_by(keys) or not uow.device_profiles.remove(name):
@@ -138,16 +142,16 @@ def find_radio(
     uow: UnitOfWork,
     keys: Collection[UUID] | None = None,
 ) -> RadioProfile:
-    """The radio as the device has it, or of the package where no device is named.
+    """Return the radio of a device, or of the package where no device is named.
 
     Raises
     ------
-    NotFound : no such device, or it has no such radio.
+    NotFound : there is no such device, or it has no such radio.
     """
     if device is None:
         return shipped.radio(radio)
     return find_device(device, shipped, uow=uow, keys=keys).profile.radio(radio)
 
 
-def _known(stored: StoredProfile, radios: Mapping[str, RadioProfile]) -> KnownDevice:
+def _to_known_device(stored: StoredProfile, radios: Mapping[str, RadioProfile]) -> KnownDevice:
     return KnownDevice(stored.content.to_profile(stored.name, radios), stored.uploaded_at)

@@ -1,8 +1,7 @@
-"""Whether a link's new model may serve: honest about its spread, and no worse than the one in force on the same rows.
+"""The gate: a link's new model may serve if its spread is honest and its error no worse than the current one's.
 
-That each leaf tells its held-out rows better than their mean would is checked when it is fitted; one that does not is
-left out. A model that fails here leaves its predecessor in the release; without predecessor the link is answered as an
-unseen path.
+The fit itself leaves out each leaf that predicts its held-out rows no better than their mean. If a model fails here,
+its predecessor stays in the release; without one the link is answered as an unknown path.
 """
 
 import math
@@ -17,28 +16,28 @@ COMPARED_ROWS, GROWTH_SD = "compared.rows", "compared.growth_sd"
 ERROR, ERROR_OF_CURRENT = "compared.error", "compared.error_in_force"
 
 LOWEST_COVERAGE = 0.80
-"""Share of held-out rows within the 90 % band; below this it misses twice as many as it says, and so do the SLAs."""
+"""Share of held-out rows within the 90 % band; below this twice as many rows miss it as promised, and so do SLAs."""
 
 GROWTH_ALLOWED = 0.05
-"""Relative error that a refit may add before its predecessor is kept: it is tried with 70 to 80 % of its rows alone."""
+"""Relative error that a refit may add before its predecessor stays: it is judged with only 70 to 80 % of its rows."""
 
 CHANCE_DEVIATIONS = 2.0
-"""Standard errors by which a figure may miss its bound by chance alone: few rows decide nothing."""
+"""Standard errors by which a metric may miss its bound by chance, so that few rows decide nothing."""
 
 REFIT_PART = 10
-"""A link that was refused is fitted again once its logs have grown by this part of them, a tenth: a history that never
-passes then costs, over all its fits, no more than eleven of the last one (a geometric sum), however often logs come."""
+"""A refused link is fitted again once its logs have grown by this fraction, a tenth: all fits of a history that never
+passes then cost no more than eleven times the last one (a geometric sum), however often logs come."""
 
 REFIT_AFTER = timedelta(days=1)
-"""With newer logs it is fitted again after so long, too, however few they are."""
+"""With newer logs, however few, a refused link is also fitted again after this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Figures over the held-out rows of all leaves, and why the model was refused (empty: passed).
+    """Metrics over the held-out rows of all leaves, and the reasons of a refusal (empty: passed).
 
-    ``error``, ``error_in_force`` : relative errors of the new model and of the one in force on the same
-    ``compared_rows``, to which neither was fitted; ``None`` without such rows.
+    ``error``, ``error_in_force`` : relative errors of the new and of the current model on the same ``compared_rows``,
+    to which neither was fitted; ``None`` without such rows.
     """
 
     accuracy: float
@@ -54,7 +53,7 @@ class Verdict:
         return not self.reasons
 
     def metrics(self) -> Mapping[str, float | None]:
-        """What is stored, shown and logged of it; the reasons stand beside."""
+        """Return the metrics that are stored, shown and logged next to the reasons."""
         return {
             "accuracy": self.accuracy,
             "coverage90": self.coverage90,
@@ -66,9 +65,9 @@ class Verdict:
 
 
 def judge_fit(new: LinkModel) -> Verdict:
-    """Hold a new model against its own claims and against the model in force."""
+    """Judge a new model by its own claims and against the current model."""
     held_out = int(sum(leaf.accuracy[HELD_OUT_ROWS] for leaf in new.leaves))
-    accuracy, coverage = (_mean(new.leaves, figure, HELD_OUT_ROWS) for figure in (ACCURACY, COVERAGE))
+    accuracy, coverage = (_mean(new.leaves, metric, HELD_OUT_ROWS) for metric in (ACCURACY, COVERAGE))
     reasons = []
     lowest = LOWEST_COVERAGE - CHANCE_DEVIATIONS * math.sqrt(LOWEST_COVERAGE * (1 - LOWEST_COVERAGE) / held_out)
     if coverage < lowest:
@@ -77,10 +76,10 @@ def judge_fit(new: LinkModel) -> Verdict:
     rows = int(sum(leaf.accuracy[COMPARED_ROWS] for leaf in compared))
     error = error_in_force = None
     if compared:
-        error, error_in_force = (_mean(compared, figure, COMPARED_ROWS) for figure in (ERROR, ERROR_OF_CURRENT))
+        error, error_in_force = (_mean(compared, metric, COMPARED_ROWS) for metric in (ERROR, ERROR_OF_CURRENT))
         growth_sd = math.hypot(*(leaf.accuracy[GROWTH_SD] * leaf.accuracy[COMPARED_ROWS] for leaf in compared)) / rows
         if error - error_in_force > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
-            reasons.append(f"errs by {error:.0%} on {rows} new rows, the model in force by {error_in_force:.0%}")
+            reasons.append(f"errs by {error:.0%} on {rows} new rows, the current model by {error_in_force:.0%}")
     return Verdict(
         accuracy=accuracy,
         coverage90=coverage,
@@ -92,7 +91,7 @@ def judge_fit(new: LinkModel) -> Verdict:
     )
 
 
-def _mean(leaves: tuple[LeafModel, ...], figure: str, weight: str) -> float:
-    """Mean of one figure over the leaves, weighted by the rows that it was measured on."""
+def _mean(leaves: tuple[LeafModel, ...], metric: str, weight: str) -> float:
+    """Return the mean of a metric over the leaves, weighted by the rows that it was measured on."""
     total = sum(leaf.accuracy[weight] for leaf in leaves)
-    return sum(leaf.accuracy[figure] * leaf.accuracy[weight] for leaf in leaves) / total
+    return sum(leaf.accuracy[metric] * leaf.accuracy[weight] for leaf in leaves) / total

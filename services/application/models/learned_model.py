@@ -1,4 +1,4 @@
-"""What was learned, as it is kept: models with the identities that prices and readers refer to."""
+"""Learned models as they are stored, with the ids that prices and readers refer to."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +15,10 @@ from tradewind.transfer import LinkKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLink:
-    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted.
+    """A stored link: its identity, the number of its logs, and the version of the logs that it is fitted to.
 
-    ``refit_rows``, ``refit_at`` : with newer logs it is fitted again from so many on, or from that time on; ``None``
-    where its last fit was not refused.
+    ``refit_rows``, ``refit_at`` : with newer logs it is fitted again from this number of rows or from this time on;
+    ``None`` where its last fit was not refused.
     """
 
     id: UUID
@@ -35,10 +35,10 @@ class StoredLink:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Identity of an SLA partition, carried on from release to release; ``needs_review`` since its bounds moved.
+    """The identity of an SLA partition over releases; ``needs_review`` : its bounds have moved.
 
-    ``name`` : what its provider calls it, where that was asked for; by its range otherwise.
-    ``split_from`` : of one that is not stored yet, the tier whose price it inherits.
+    ``name`` : given by its provider; ``None`` for a name by its range. ``split_from`` : of a tier that is not stored
+    yet, the tier whose price it inherits.
     """
 
     id: UUID
@@ -49,7 +49,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class StoredLeaf:
-    """A cluster with its identity; one tier a partition, in their order."""
+    """A cluster with its id, and one tier for each partition, in their order."""
 
     cluster_id: UUID
     model: LeafModel
@@ -58,7 +58,7 @@ class StoredLeaf:
 
 @dataclass(frozen=True, slots=True)
 class ModelOverview:
-    """What a list of links shows of a model."""
+    """The part of a model that a list of links shows."""
 
     path: Path
     clusters: int
@@ -66,10 +66,10 @@ class ModelOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOutline:
-    """What the page of a link shows of a cluster.
+    """The part of a cluster that the page of a link shows.
 
-    ``settings_seen`` : how many its logs tell of. ``fastest_bps`` : the highest throughput that some setting keeps with
-    the default confidence, ``None`` if none is certified.
+    ``settings_seen`` : settings in its logs, counted. ``fastest_bps`` : the highest throughput that a setting reaches
+    with the default confidence; ``None`` if none is certified.
     """
 
     cluster_id: UUID
@@ -81,7 +81,7 @@ class ClusterOutline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutline:
-    """What the page of a link shows of its model: no more than a line a cluster."""
+    """The part of a model that the page of a link shows: one line for each cluster."""
 
     fitted_at: datetime
     path: Path
@@ -93,7 +93,7 @@ class ModelOutline:
 
 @dataclass(frozen=True, slots=True)
 class LastFit:
-    """Of a link in a release: why its newest logs gave no model, and the figures that the newest fit was judged by."""
+    """The newest fit of a link in a release: the reason why it gave no model, and its metrics."""
 
     reason: str | None = None
     verdict: Mapping[str, Any] | None = None
@@ -101,9 +101,9 @@ class LastFit:
 
 @dataclass(frozen=True, slots=True)
 class IndexedModel:
-    """What an index of a release holds of a link's model: enough to find it, or a neighbour, by.
+    """The part of a link's model in the index of a release: enough to find it, or a neighbour.
 
-    ``powered`` : for each leaf, whether its logs tell power, so that energy can be agreed on it.
+    ``powered`` : for each leaf, whether its logs have power, so that it can serve energy SLAs.
     """
 
     id: UUID
@@ -115,7 +115,7 @@ class IndexedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredModel:
-    """The model of one link, as some release holds it."""
+    """The stored model of one link."""
 
     id: UUID
     link_id: UUID
@@ -128,7 +128,7 @@ class StoredModel:
     leaves: tuple[StoredLeaf, ...]
 
     def model(self) -> LinkModel:
-        """The domain's value."""
+        """Return the domain value without ids."""
         return LinkModel(
             path=self.path,
             leaves=tuple(leaf.model for leaf in self.leaves),
@@ -141,7 +141,7 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRelease:
-    """A release and how large it is."""
+    """A stored release and its size."""
 
     id: int
     state: str
@@ -164,7 +164,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedLink:
-    """A link whose fit is this transaction's business, and how often it was begun."""
+    """A link that this transaction has claimed to fit, and how often its fit was started."""
 
     link_id: UUID
     logs_version: int
@@ -173,7 +173,7 @@ class ClaimedLink:
 
 @dataclass(frozen=True, slots=True)
 class KnownLoadCurve:
-    """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s.
+    """The known load of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s.
 
     Arrays of doubles, because a busy endpoint has millions.
     """
@@ -184,9 +184,9 @@ class KnownLoadCurve:
 
 @dataclass(frozen=True, slots=True)
 class EndpointLoad:
-    """The curves of an endpoint, the oldest month first, read when they are asked for.
+    """The known load curves of an endpoint, the oldest month first, read on demand.
 
-    ``rows_by_month`` : what each of them knows; as long as it is the same, so are the curves.
+    ``rows_by_month`` : rows in each curve; while these numbers are the same, so are the curves.
     """
 
     endpoint_id: UUID

@@ -1,7 +1,7 @@
-"""From new logs to a release: one task a link, a gate, and one transaction that makes the release current.
+"""Build a release from new logs: one task for each link, a gate, and one transaction that makes it current.
 
-The work list of a release is in the database: a row a link, locked while a task fits it. A task that is killed loses
-its lock and its transaction, so the link is pending again; a task that runs twice finds nothing to do. Whoever
+The work list of a release is in the database: one row for each link, locked while a task fits it. A killed task loses
+its lock and its transaction, so the link is pending again; a task that runs twice finds nothing to do. The task that
 finishes last publishes.
 """
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
 
 MAX_ATTEMPTS = 3
-"""A link whose fit took its worker down so often is refused: it is given up until it has newer logs, and enough."""
+"""A link whose fit has killed its worker this often is refused until it has enough newer logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndCurves:
-    """Of both ends of a link, and of what runs between the two, whatever the mover or the direction."""
+    """Known load of both ends of a link, and of all transfers between them, for any mover and direction."""
 
     source: EndpointLoad
     destination: EndpointLoad
@@ -49,10 +49,10 @@ class EndCurves:
 
 
 class Learner(Protocol):
-    """What only workers have: the numerics."""
+    """The numerics of learning; a port because only workers may load them."""
 
     def curve(self, rows: Iterable["pa.RecordBatch"]) -> KnownLoadCurve:
-        """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
+        """Return the known load curve of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(
         self,
@@ -62,14 +62,14 @@ class Learner(Protocol):
         unknown_before_bps: float | None,
         in_force: StoredModel | None,
     ) -> LinkModel:
-        """The model of a link from its rows in order of start, compared with the one in force on rows new to both.
+        """Return the model of a link from its rows in order of start, compared with the current one.
 
-        Raises ``CannotFit``.
+        The comparison is on rows new to both. Raises ``CannotFit``.
         """
 
 
 class LogReader(Protocol):
-    """Rows as Arrow, in batches."""
+    """Reads rows as batches of Arrow; a port because the application may not import persistence."""
 
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
     def month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
@@ -78,11 +78,10 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The use cases of a refresh, on the parts of a worker.
+    """The use cases of a refresh, run by workers.
 
-    ``interval`` is the least time between two releases of a tenant; one in which no link has a model does not count,
-    so that a first try with a few logs makes nobody wait. A release in which nothing has happened for
-    ``stale_after`` has lost its jobs.
+    ``interval`` : least time between two releases of a tenant; a release without models does not count, so that a first
+    try with a few logs delays nothing. ``stale_after`` : a release without activity for this time has lost its jobs.
     """
 
     unit_of_work: Callable[[UUID], UnitOfWork]
@@ -94,9 +93,9 @@ class Refresh:
     reporter: Reporter
 
     def start(self, job: RefreshModels) -> None:
-        """Start a release of the links that are due, unless one is under way or the last began just now.
+        """Start a release of the due links, unless one is being built or the last one started within the interval.
 
-        What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
+        The sweep finds what is left for later. A release without activity gets its jobs again.
         """
         now = self.clock.now()
         with self.unit_of_work(job.tenant_id) as work:
@@ -115,9 +114,9 @@ class Refresh:
         self._publish_if_complete(job.tenant_id, release_id)
 
     def fit(self, job: FitLink, *, is_retry: bool = False) -> None:
-        """Fit one link, put its model before the gate, and publish the release if it was the last.
+        """Fit one link, judge its model, and publish the release if it was the last link.
 
-        ``is_retry`` : with an attempt whose worker lived to try again, as when the database was away.
+        ``is_retry`` : the worker of the last attempt survived it, as when the database was unreachable.
         """
         event = None
         with self.unit_of_work(job.tenant_id) as work:
@@ -133,9 +132,9 @@ class Refresh:
         self._publish_if_complete(job.tenant_id, job.release_id)
 
     def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
-        """Make the curve of each month that has more rows than it knows: once a release, by the endpoint's first link.
+        """Compute the curve of each month with new rows: once in a release, with the endpoint's first link.
 
-        Looking at all rows of an endpoint for each of its links would cost the square of its links.
+        Reading all rows of an endpoint for each of its links would cost quadratic time in its links.
         """
         with self.unit_of_work(job.tenant_id) as work:
             if not work.release_work.claim_curve(job.release_id, endpoint_id):
@@ -148,20 +147,20 @@ class Refresh:
     def _fit(self, work: UnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
         """Finish the claimed link with a model that passes the gate, or fail it with the reason.
 
-        A model that passes but would take away or move tiers that have a price waits for its provider's decision.
+        A model that passes but would remove or move priced tiers waits for its provider's decision.
         """
-        began = self.clock.now()
+        started_at = self.clock.now()
         if claimed.attempts > MAX_ATTEMPTS:
-            return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, began)
+            return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, started_at)
         current = work.releases.current()
         before = work.models.of_link(current, job.link_id) if current is not None else None
         try:
             model = self._learn(work, job, before)
         except CannotFit as reason:
-            return self._refuse(work, job, str(reason), None, began)
+            return self._refuse(work, job, str(reason), None, started_at)
         verdict = judge_fit(model)
         if not verdict.passed:
-            return self._refuse(work, job, "; ".join(verdict.reasons), verdict, began)
+            return self._refuse(work, job, "; ".join(verdict.reasons), verdict, started_at)
         now = self.clock.now()
         own = work.custom_tiers.of_link(job.link_id)
         model, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
@@ -170,7 +169,7 @@ class Refresh:
         if changes:
             undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
             work.tier_decisions.raise_for(job.link_id, undecided)
-            return self._refuse(work, job, format_wait_reason(changes), verdict, began)
+            return self._refuse(work, job, format_wait_reason(changes), verdict, started_at)
         work.tier_decisions.drop(job.link_id)
         work.price_books.inherit(list_tier_origins(tiers))
         work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
@@ -180,12 +179,12 @@ class Refresh:
             link_id=job.link_id,
             rows=model.rows,
             leaves=len(model.leaves),
-            duration_s=(now - began).total_seconds(),
+            duration_s=(now - started_at).total_seconds(),
             verdict=verdict,
         )
 
     def _refuse(
-        self, work: UnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, began: datetime
+        self, work: UnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, started_at: datetime
     ) -> LinkRefused:
         now = self.clock.now()
         work.release_work.fail(job.release_id, job.link_id, reason, verdict, now)
@@ -194,7 +193,7 @@ class Refresh:
             release_id=job.release_id,
             link_id=job.link_id,
             reason=reason,
-            duration_s=(now - began).total_seconds(),
+            duration_s=(now - started_at).total_seconds(),
             verdict=verdict,
         )
 
@@ -214,7 +213,7 @@ class Refresh:
             return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
-        """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
+        """Publish a release whose links are all done, notify every process, and request a refresh for newer logs."""
         with self.unit_of_work(tenant_id) as work:
             if work.release_work.building() != release_id or not work.release_work.is_complete(release_id):
                 return
@@ -222,7 +221,9 @@ class Refresh:
             event: ReleasePublished | ReleaseRefused
             try:
                 began_at = work.releases.publish(release_id, gate, now)
-            except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
+            except (
+                Conflict
+            ) as rolled_back:  # the release that it is based on is no longer current: start again from the current one
                 work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
                 event = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
             else:

@@ -79,7 +79,7 @@ def test_refit_worse_than_the_current_model_leaves_it_and_says_so(
     assert release != before
     assert only_model(tenant, release) == model
     link = only_link(api, tenant)
-    assert "new rows, the model in force by" in link["reason"]
+    assert "new rows, the current model by" in link["reason"]
     assert link["verdict"]["error"] > link["verdict"]["error_in_force"] + 0.05
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.get(release).gate["kept_previous"] == 1

@@ -254,7 +254,7 @@ def test_a_session_belongs_to_the_key_that_began_it(run: Any) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
         others = await sessions.exchange(key, tick(1, owner=UUID(int=9)))
-        assert (others.outcome, others.owner) == (ExchangeOutcome.ANOTHERS, OWNER)
+        assert (others.outcome, others.owner) == (ExchangeOutcome.OTHER_KEY, OWNER)
         assert (await sessions.exchange(key, tick(1))).outcome is ExchangeOutcome.STORED
 
     run(story)
@@ -266,7 +266,7 @@ def test_who_the_database_says_a_transfer_belongs_to_gets_its_session_back(run: 
         await sessions.exchange(key, tick(5, owner=UUID(int=9)))
         mine = tick(1, is_owner_known=True)
         assert (await sessions.exchange(key, mine)).outcome is ExchangeOutcome.STORED
-        assert (await sessions.exchange(key, tick(6, owner=UUID(int=9)))).outcome is ExchangeOutcome.ANOTHERS
+        assert (await sessions.exchange(key, tick(6, owner=UUID(int=9)))).outcome is ExchangeOutcome.OTHER_KEY
 
     run(story)
 

@@ -59,7 +59,7 @@ def test_an_interval_that_misses_is_refused_unless_few_rows_may_do_so_by_chance(
 
 def test_model_with_larger_error_than_the_current_one_is_refused_with_both_metrics():
     verdict = judge_fit(model(compared(0.25, 0.10, rows=40)))
-    assert verdict.reasons == ("errs by 25% on 40 new rows, the model in force by 10%",)
+    assert verdict.reasons == ("errs by 25% on 40 new rows, the current model by 10%",)
 
 
 @pytest.mark.parametrize(
