@@ -12,7 +12,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routes.compression import get_advice
 from services.api.routing import create_v1_router
-from services.application.advice.compression import to_class_question, to_query
+from services.application.advice.compression import to_class_query, to_query
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.recommend.lookup import answer_request, get_snapshot
 from services.application.recommend.request import PricedRecommendation, TransferRequest
@@ -47,7 +47,7 @@ async def recommend_parameters(asked: FullRecommendRequest, parts: Parts, princi
     if asked.file_classes:
         made, path = offer.recommendation, enquiry.path
         advices = [
-            await get_advice(to_class_question(each, made, path), parts, principal.tenant_id)
+            await get_advice(to_class_query(each, made, path), parts, principal.tenant_id)
             for each in asked.file_classes
         ]
         body = append_field(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))

@@ -47,9 +47,9 @@ class CodecOutlook:
 
 def estimate_outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> CodecOutlook:
     """Return the expectations for one large file of the kind without a sample."""
-    case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
-    question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
-    advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]
+    case = CompressionCase(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=typical_probe(kind))
+    question = CompressionQuery(case=case, line=NetworkLine(RATES_BPS[0]), settings=candidate_settings(), sampled=False)
+    advices = [advise(replace(question, line=NetworkLine(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
     known: Sequence[CodecSetting] = [setting for setting in by_setting[0] if setting is not None]
     return CodecOutlook(

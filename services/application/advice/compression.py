@@ -49,7 +49,7 @@ class CompressionHistory(Protocol):
         Older ones beyond ``MAX_OF_A_KEY`` of a key and ``MAX_OF_A_TENANT`` in all are removed.
         """
 
-    def all(self) -> Sequence[Observation]:
+    def all(self) -> Sequence[CodecObservation]:
         """Return the observations in order of time."""
 
     def learned(self) -> Sequence[CodecStatistics]:
@@ -138,12 +138,12 @@ class CompressionAdvice:
     source: str
 
 
-def estimate_baseline(recommendation: Recommendation, path: Path, request: FileClassRequest) -> Beside:
+def estimate_baseline(recommendation: Recommendation, path: Path, request: FileClassRequest) -> ExpectedRates:
     """Return what uncompressed files reach at the recommended setting, and what connections of packed ones carry."""
     predicted_bps = recommendation.predicted.throughput_bps.mean
     known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
-    reached_bps = believed_bps(predicted_bps, path_is_known=known)
-    return Beside(reached_bps, min(_share(recommendation, request) * predicted_bps, reached_bps))
+    reached_bps = discount_assumed_rate(predicted_bps, path_is_known=known)
+    return ExpectedRates(reached_bps, min(_share(recommendation, request) * predicted_bps, reached_bps))
 
 
 def _share(recommendation: Recommendation, request: FileClassRequest) -> float:
@@ -160,17 +160,17 @@ def _share(recommendation: Recommendation, request: FileClassRequest) -> float:
     return min(math.exp(max(few) - max(enough)), 1.0)
 
 
-def to_question(request: AdviceRequest) -> Question:
+def to_query(request: AdviceRequest) -> CompressionQuery:
     """Return the question of a request; a file without a sample counts as usual of its kind."""
-    return request.to_question(usual_probe(request.kind))
+    return request.to_query(typical_probe(request.kind))
 
 
-def to_class_question(request: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
+def to_class_query(request: FileClassRequest, recommendation: Recommendation, path: Path) -> CompressionQuery:
     """Return the question of files that are sent with those of a recommendation."""
-    return request.to_question(usual_probe(request.kind), estimate_baseline(recommendation, path, request))
+    return request.to_query(typical_probe(request.kind), estimate_baseline(recommendation, path, request))
 
 
-def advise_from_history(question: Question, history: History, own_count: int) -> CompressionAdvice:
+def advise_from_history(question: CompressionQuery, history: History, own_count: int) -> CompressionAdvice:
     """Return advice from the tenant's history, or from the packaged one where the tenant has none."""
     basis = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
     source = f"a sample of the file and {basis}" if question.sampled else basis

@@ -25,8 +25,8 @@ def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
         same=uow.release_differences.same(current, release_id),
         links=tuple(uow.release_differences.links(current, release_id)),
         tiers_changed=len(tiers),
-        tiers_gained=sum(tier.change is Change.GAINED for tier in tiers),
-        tiers_lost=sum(tier.change is Change.LOST for tier in tiers),
+        tiers_gained=sum(tier.change is ChangeKind.GAINED for tier in tiers),
+        tiers_lost=sum(tier.change is ChangeKind.LOST for tier in tiers),
         tiers=tuple(tiers[:MAX_TIERS_LISTED]),
     )
 

@@ -38,7 +38,7 @@ class CustomBoundaries:
 
     def between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
         """Return edges and tiers within the certifiable range; the others stay stored until it reaches them again."""
-        inside = (cut for cut in self.cuts if cut - lowest > NARROWEST * cut and highest - cut > NARROWEST * highest)
+        inside = (cut for cut in self.cuts if cut - lowest > MIN_WIDTH * cut and highest - cut > MIN_WIDTH * highest)
         edges = (lowest, *inside, highest)
         middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
@@ -82,12 +82,12 @@ def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float
     if not tiers:
         raise NotFound("the cluster has no such tiers")
     edges = (tiers[0].partition.lower, *(bounded.partition.upper for bounded in tiers))
-    check_cuts(cuts, lowest=edges[0], highest=edges[-1])
-    unchanged = solved_between(leaf.model.table, key, edges)
+    check_boundaries(cuts, lowest=edges[0], highest=edges[-1])
+    unchanged = solve_between(leaf.model.table, key, edges)
     before = [replace(bounded, partition=partition) for bounded, partition in zip(tiers, unchanged, strict=True)]
     tier_of = {id(bounded.partition): bounded.tier for bounded in before}
     after = []
-    for match in match_partitions(unchanged, solved_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
+    for match in match_partitions(unchanged, solve_between(leaf.model.table, key, (edges[0], *cuts, edges[-1]))):
         if match.old is None:
             origin = None if match.split_from is None else tier_of[id(match.split_from)].id
             after.append(BoundedTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
@@ -187,7 +187,7 @@ def _apply_to_leaf(
         min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
     )
     try:
-        solved = solved_between(leaf.table, own.key, edges)
+        solved = solve_between(leaf.table, own.key, edges)
     except InvalidValue:  # nothing between them can be certified now: the fit's own tiers serve until it can
         return leaf, tiers
     mine = list(zip(solved, map(_mark_for_review, tier_ids, solved, [known] * len(solved)), strict=True))

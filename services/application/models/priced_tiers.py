@@ -67,7 +67,7 @@ def list_priced_tier_changes(
 
 def format_wait_reason(changes: Sequence[TierChange]) -> str:
     """Return why the link keeps its model, for the pages and `GET /v1/links`."""
-    lost = sum(tier.change is Change.LOST for tier in changes)
+    lost = sum(tier.change is ChangeKind.LOST for tier in changes)
     counts = [(lost, "take away"), (len(changes) - lost, "move")]
     what = " and ".join(f"{verb} {format_count(count, 'tier')}" for count, verb in counts if count)
     return f"the new model would {what} with a price; the model before serves until a provider has decided"

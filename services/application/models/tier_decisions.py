@@ -68,7 +68,7 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: UnitOfWork, clock: Clo
         uow.publish(PricesChanged(uow.tenant_id))
         uow.publish(ReleaseChanged(uow.tenant_id, release))
     uow.tier_decisions.drop(decision.link_id)
-    lost = sum(tier.change is Change.LOST for tier in decision.changes)
+    lost = sum(tier.change is ChangeKind.LOST for tier in decision.changes)
     uow.audit.note(
         "tier.model_accepted" if accept else "tier.model_declined",
         format_path(uow.links.get(decision.link_id).key),

@@ -209,7 +209,7 @@ class Tuner:
         return known.owner is not None and known.owner != live.owner
 
     async def _open_transfer(
-        self, key: TransferKey, beat: Heartbeat, sample: Sample, key_id: UUID, open_: Open
+        self, key: TransferKey, beat: Heartbeat, sample: TickSample, key_id: UUID, open_: Open
     ) -> _Live:
         known = await self._owners.find(key, key_id)
         if known.is_of_other_key:
@@ -295,7 +295,7 @@ class Tuner:
         live.owner, live.successor = owner, key_id
 
     @staticmethod
-    def _adopt(live: _Live, sample: Sample, exchanged: ExchangeResult) -> TuningState:
+    def _adopt(live: _Live, sample: TickSample, exchanged: ExchangeResult) -> TuningState:
         """Return the state that another process stored, or a new one where it cannot be read."""
         try:
             state = TuningState.from_dict(orjson.loads(exchanged.state or b"{}"))
@@ -319,7 +319,7 @@ def _too_many_live(exchanged: ExchangeResult) -> TooManyLive:
     )
 
 
-def _runs_behind(sample: Sample, known: int) -> bool:
+def _runs_behind(sample: TickSample, known: int) -> bool:
     """Return whether ``known`` cannot be a number of this transfer; a jump must not make all later ones count as old.
 
     A first heartbeat that comes again restarts nothing, however late it is: the transfer would seem to use nothing.
@@ -327,12 +327,12 @@ def _runs_behind(sample: Sample, known: int) -> bool:
     return 0 < sample.sequence < known - LATE_TICKS
 
 
-def _is_answered(sample: Sample, known: int, share: Share) -> bool:
+def _is_answered(sample: TickSample, known: int, share: Share) -> bool:
     """Return whether this or a later heartbeat was answered; a transfer that waits for a share starts repeatedly."""
     return sample.sequence <= known and (share.granted or known > 0)
 
 
-def _resume(basis: Basis, sample: Sample) -> TuningState:
+def _resume(basis: Basis, sample: TickSample) -> TuningState:
     return replace(resume(basis, sample), sequence=sample.sequence - 1)
 
 
