@@ -1,4 +1,4 @@
-"""Which service this user works with: the environment first, then the file that ``tradewind login`` keeps."""
+"""The service of this user: from the environment first, then from the file that ``tradewind login`` writes."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Service:
 
 
 def check_url(url: str) -> str:
-    """``url`` without its trailing slash.
+    """Return ``url`` without its trailing slash.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def config_file(environ: Mapping[str, str]) -> Path:
 
 
 def store_service(environ: Mapping[str, str], *, url: str, key: str) -> Path:
-    """Keep address and key for later commands, mode 0600; the path of the file."""
+    """Store address and key for later commands, mode 0600, and return the path of the file."""
     path = config_file(environ)
     make_private(path.parent)
     replace_durably(path, json.dumps({"url": check_url(url), "key": key}).encode() + b"\n")
@@ -53,19 +53,19 @@ def store_service(environ: Mapping[str, str], *, url: str, key: str) -> Path:
 
 
 def find_service(environ: Mapping[str, str]) -> Service | None:
-    """The service to use, or ``None`` when none is configured; each environment variable precedes the file.
+    """Return the service to use, or ``None`` if none is configured; environment variables precede the file.
 
     Raises
     ------
     NotConfigured : the file or an address is not what it should be.
     """
-    kept, path = _kept(config_file(environ))
-    url = environ.get(URL_VARIABLE) or kept.get("url")
+    stored, path = _read_file(config_file(environ))
+    url = environ.get(URL_VARIABLE) or stored.get("url")
     if not url:
         return None
     # A key belongs to its service: the kept one is not sent to another address.
-    kept_key = kept.get("key") if check_url(url) == kept.get("url") else None
-    key = environ.get(KEY_VARIABLE) or _key_of_file(environ) or kept_key
+    stored_key = stored.get("key") if check_url(url) == stored.get("url") else None
+    key = environ.get(KEY_VARIABLE) or _key_of_file(environ) or stored_key
     if not key:
         raise NotConfigured(
             f"no key for {url}: set {KEY_VARIABLE} or {KEY_FILE_VARIABLE}, or run `tradewind login {url} --key KEY`"
@@ -74,7 +74,7 @@ def find_service(environ: Mapping[str, str]) -> Service | None:
 
 
 def require_service(environ: Mapping[str, str]) -> Service:
-    """The service to use.
+    """Return the service to use.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _key_of_file(environ: Mapping[str, str]) -> str | None:
     return key
 
 
-def _kept(path: Path) -> tuple[dict[str, str], Path]:
+def _read_file(path: Path) -> tuple[dict[str, str], Path]:
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What stands between this host and good transfers: each finding says what is, and what to do if that is not well."""
+"""Find what prevents good transfers on this host: each finding has a state and, if that is bad, advice."""
 
 import os
 import shutil
@@ -38,32 +38,32 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at. ``advice`` is empty where all is well."""
+    """The result of one check. ``advice`` is empty if all is well."""
 
     subject: str
     health: Health
-    told: str
+    text: str
     advice: str = ""
 
     def line(self) -> str:
         advice = f"; {self.advice}" if self.advice else ""
-        return f"{self.subject}: {self.told}{advice}"
+        return f"{self.subject}: {self.text}{advice}"
 
 
-def good(subject: str, told: str) -> Finding:
-    return Finding(subject, Health.GOOD, told)
+def good(subject: str, text: str) -> Finding:
+    return Finding(subject, Health.GOOD, text)
 
 
-def note(subject: str, told: str, advice: str) -> Finding:
-    return Finding(subject, Health.NOTE, told, advice)
+def note(subject: str, text: str, advice: str) -> Finding:
+    return Finding(subject, Health.NOTE, text, advice)
 
 
-def bad(subject: str, told: str, advice: str) -> Finding:
-    return Finding(subject, Health.BAD, told, advice)
+def bad(subject: str, text: str, advice: str) -> Finding:
+    return Finding(subject, Health.BAD, text, advice)
 
 
 def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> list[Finding]:
-    """Whether a service is configured, answers, agrees on the time, and takes the key."""
+    """Check whether a service is configured, answers, agrees on the time, and accepts the key."""
     try:
         service = find_service(environ)
     except NotConfigured as wrong:
@@ -76,7 +76,7 @@ def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> 
 
 
 def examine_config(environ: Mapping[str, str]) -> list[Finding]:
-    """Whether the kept key is for the user alone."""
+    """Check whether only the user can read the stored key."""
     path = config_file(environ)
     try:
         mode = path.stat().st_mode
@@ -88,17 +88,17 @@ def examine_config(environ: Mapping[str, str]) -> list[Finding]:
 
 
 def reachable(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
-    """Whether the service answers, agrees on the time, and what it takes the key for."""
-    begun_s = time.perf_counter()
+    """Check whether the service answers and agrees on the time, and what the key permits."""
+    started_s = time.perf_counter()
     try:
-        their_time = client.healthy()
+        service_time = client.healthy()
     except (ServiceUnreachable, ServiceProblem) as failure:
         yield bad("service", str(failure), f"the address is from {service.origin}")
         return
-    taken_s = time.perf_counter() - begun_s
+    taken_s = time.perf_counter() - started_s
     yield good("service", f"{service.url} answers in {1e3 * taken_s:.0f} ms")
-    if their_time is not None:
-        yield _skew((now() - their_time).total_seconds())
+    if service_time is not None:
+        yield _skew((now() - service_time).total_seconds())
     yield _key(client)
     yield from _scopes(client)
 
@@ -126,7 +126,7 @@ def _scopes(client: Client) -> Iterable[Finding]:
     try:
         scopes = client.scopes()
     except (ServiceUnreachable, ServiceProblem):
-        return  # told already
+        return  # the check of the key has reported it
     if "agent" in scopes:
         yield good("scopes", ", ".join(scopes))
     else:
@@ -135,7 +135,7 @@ def _scopes(client: Client) -> Iterable[Finding]:
 
 
 def examine_tcp(kernel: Path = _TCP) -> list[Finding]:
-    """Whether one stream can fill a long path: the ceilings of buffer tuning and the congestion control."""
+    """Check whether one stream can fill a long path: limits of buffer tuning, and congestion control."""
     return [
         _buffer(kernel, "tcp_rmem", "receive buffer"),
         _buffer(kernel, "tcp_wmem", "send buffer"),
@@ -164,17 +164,17 @@ def _congestion_control(kernel: Path) -> Finding:
 
 
 def examine_meter(choice: MeterChoice) -> list[Finding]:
-    """Which meter is used, and why not a better one."""
+    """Report which meter is used, and why not a better one."""
     meter = choice.meter
-    told = f"{meter.method} ({meter.quality}): {meter.description}"
+    text = f"{meter.method} ({meter.quality}): {meter.description}"
     if meter.quality is EnergyQuality.MEASURED:
-        return [good("meter", told)]
+        return [good("meter", text)]
     reasons = "; ".join(f"no {method}: {reason}" for method, reason in choice.refusals)
-    return [note("meter", told, f"{reasons}; --power-profile states the power of this host")]
+    return [note("meter", text, f"{reasons}; --power-profile states the power of this host")]
 
 
 def examine_spool(spool: Spool) -> list[Finding]:
-    """Whether logs wait, were refused or had to be given up, and whether there is room for more."""
+    """Check whether logs wait, were refused or were dropped, and how much room is left."""
     state = spool.state()
     ended = TransferSpool(spool)
     transfers, refused = len(ended.waiting()), len(ended.refused())
@@ -184,24 +184,24 @@ def examine_spool(spool: Spool) -> list[Finding]:
     if state.segments or transfers:
         waiting = [f"{format_count(state.segments, 'segment')} to upload, {format_bytes(state.bytes)}"]
         if transfers:
-            waiting.append(f"{format_count(transfers, 'ended transfer')} to tell of")
+            waiting.append(f"{format_count(transfers, 'ended transfer')} to report")
         findings = [note("spool", "; ".join(waiting), "the next copy does it")]
     if state.refused_segments:
-        told = f"{format_count(state.refused_segments, 'segment')} refused by the service"
-        findings.append(bad("refused logs", told, f"look at {spool.folder / 'refused'}, then remove them"))
+        text = f"{format_count(state.refused_segments, 'segment')} refused by the service"
+        findings.append(bad("refused logs", text, f"look at {spool.folder / 'refused'}, then remove them"))
     if refused:
-        told = f"samples of {format_count(refused, 'transfer')} refused by the service"
-        findings.append(bad("refused samples", told, f"look at {ended.folder}/*.refused, then remove them"))
+        text = f"samples of {format_count(refused, 'transfer')} refused by the service"
+        findings.append(bad("refused samples", text, f"look at {ended.folder}/*.refused, then remove them"))
     if state.lost_segments:
-        told = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"
+        text = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"
         findings.append(
-            bad("lost logs", told, f"reach the service more often; {spool.folder / 'lost.json'} counts them")
+            bad("lost logs", text, f"reach the service more often; {spool.folder / 'lost.json'} counts them")
         )
     return findings
 
 
 def examine_disk(folders: Mapping[str, Path]) -> list[Finding]:
-    """Whether there is room and permission to write, for each folder by its role."""
+    """Check room and permission to write, for each folder by its role."""
     return [_disk(role, folder) for role, folder in folders.items()]
 
 

@@ -17,15 +17,15 @@ TradewindError                      tradewind.errors
     ├── ServeFailed                 a folder cannot be served
     ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
     │   └── OtherVersionLoaded      one that is in the kernel holds what this version does not understand
-    ├── CopyFailed                  a copy could not begin
+    ├── CopyFailed                  a copy could not start
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
-    ├── CalibrationUnusable         the file of kept power models cannot be read or written
+    ├── CalibrationUnusable         the file of stored power models cannot be read or written
     ├── LibraryMissing              an extra of this distribution is needed and not installed
-    ├── ResourceRefused             a resource of this host cannot be limited: told as advice, nothing fails
+    ├── ResourceRefused             a resource of this host cannot be limited: reported as advice, nothing fails
     ├── UnusableSource              a URL, manifest or index page that cannot be read as a list of files
     │   └── UnsafeName              a name in one that would leave the destination folder
     ├── StorageFailed               the local disk refuses: the whole transfer stops, parts are kept
-    └── FileFault                   one file cannot go on: retried within bounds, else told as a FileFailure
+    └── FileFault                   one file cannot go on: retried within bounds, else reported as a FileFailure
         ├── ConnectionFault         refused, dropped, timed out
         ├── MalformedResponse       bytes that are not HTTP/1.1, or not what was asked for
         ├── PipeliningRefused       the server forgets or mixes requests that are sent behind others
@@ -61,7 +61,7 @@ class ServiceProblem(AgentError):
     ----------
     status : HTTP status.
     title, detail : of the problem; ``detail`` falls back to the title.
-    field, reason : dotted wire name of the first thing that was wrong and why, where the service tells it.
+    field, reason : dotted wire name of the first thing that was wrong and why, if the service names it.
     problem : the whole document, extensions included.
     """
 
@@ -77,9 +77,9 @@ class ServiceProblem(AgentError):
 
     @property
     def wrong_fields(self) -> tuple[tuple[str, str], ...]:
-        """Every field that the service blames, with what is wrong with it."""
-        told = self.problem.get("errors")
-        fields = [(each.get("field"), each.get("reason")) for each in told or () if isinstance(each, dict)]
+        """Every field that the service refuses, with the reason."""
+        errors = self.problem.get("errors")
+        fields = [(each.get("field"), each.get("reason")) for each in errors or () if isinstance(each, dict)]
         return tuple((field, str(reason)) for field, reason in fields if isinstance(field, str))
 
     def _line(self) -> str:
@@ -101,15 +101,15 @@ class ScopeMissing(ServiceProblem, NotPermitted):
 
 
 class ObjectNotFound(ServiceProblem, NotFound):
-    """Not there, as far as this tenant can see."""
+    """The object does not exist for this tenant."""
 
 
 class ConflictRefused(ServiceProblem, Conflict):
-    """Contradicts what the service has stored."""
+    """The request contradicts what the service has stored."""
 
 
 class BodyTooLarge(ServiceProblem, TooLarge):
-    """More than the service takes in one request."""
+    """The request is larger than the service accepts."""
 
     advice = "send it in smaller batches"
 
@@ -121,7 +121,7 @@ class RequestRefused(ServiceProblem):
 class ServiceFailed(ServiceProblem):
     """The service failed in a way that it should not, or it is not Tradewind that answers at this address."""
 
-    advice = "check the address with `tradewind doctor`; if it is right, tell its operator"
+    advice = "check the address with `tradewind doctor`; if it is right, inform its operator"
 
 
 class ServiceUnreachable(AgentError, Unavailable):
@@ -155,15 +155,15 @@ class OtherVersionLoaded(TransportFailed):
 
 
 class CopyFailed(AgentError):
-    """A copy could not begin: nothing to copy, or options that contradict each other."""
+    """A copy could not start: there is nothing to copy, or options contradict each other."""
 
 
 class ToolUnusable(AgentError):
-    """Another program that was to move the data is missing, too old, or cannot be started."""
+    """The tool that moves the data is missing, too old, or cannot be started."""
 
 
 class LibraryMissing(AgentError):
-    """What was asked for needs a library that the agent otherwise does without."""
+    """A feature needs a library that is not installed."""
 
 
 class ResourceRefused(AgentError):
@@ -171,7 +171,7 @@ class ResourceRefused(AgentError):
 
 
 class UnusableSource(AgentError):
-    """What was to be copied cannot be read as a file or a list of files."""
+    """A source cannot be read as a file or a list of files."""
 
 
 class UnsafeName(UnusableSource):
@@ -246,7 +246,7 @@ class FolderFound(FileFault):
 
 
 def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The first entry of the problem's ``errors``, if it has any of the form that we know."""
+    """Return field and reason of the problem's first error, if it has one in the known form."""
     match problem.get("errors"):
         case [{"field": str(field), "reason": str(reason)}, *_]:
             return field, reason
@@ -263,6 +263,6 @@ _BY_STATUS: dict[int, type[ServiceProblem]] = {
 
 
 def error_from_problem(status: int, problem: dict[str, Any]) -> ServiceProblem:
-    """The exception for a problem document that came with ``status``."""
+    """Return the exception for a problem document that came with ``status``."""
     kind = _BY_STATUS.get(status, RequestRefused if 400 <= status < 500 else ServiceFailed)
     return kind(status, problem)

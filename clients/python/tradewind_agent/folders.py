@@ -1,4 +1,4 @@
-"""Where the agent keeps its files: the XDG base folders, private to the user."""
+"""The folders of the agent's files: the XDG base folders, private to the user."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 
 def ledger_folder(environ: Mapping[str, str]) -> Path:
-    """Where agents note what they have changed on this host to limit a transfer."""
+    """Return the folder where agents note their changes to this host for the limits of a transfer."""
     return state_folder(environ) / "resources"
 
 
@@ -42,7 +42,7 @@ def make_private(folder: Path) -> None:
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Write ``content`` under ``path`` whole or not at all, for the user alone; on disk when this returns."""
+    """Write ``content`` to ``path`` atomically and for the user alone; it is on disk when this returns."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
     try:
@@ -59,9 +59,9 @@ def replace_durably(path: Path, content: bytes) -> None:
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """Where to write what is to be called ``path`` at the end of the block; what goes wrong leaves ``path`` as it was.
+    """Yield a draft that becomes ``path`` at the end of the block; an error leaves ``path`` unchanged.
 
-    What is no ordinary file, such as a pipe, is written to as it is.
+    Anything but an ordinary file, such as a pipe, is written to directly.
 
     Raises
     ------

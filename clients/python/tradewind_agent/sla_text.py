@@ -1,4 +1,4 @@
-"""Agreements as people write them: ``max_throughput``, ``throughput_at_least=500Mbps``, ``deadline=2h``."""
+"""SLAs as users write them: ``max_throughput``, ``throughput_at_least=500Mbps``, ``deadline=2h``."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,7 +29,7 @@ _EXAMPLES = MappingProxyType(
 def parse_sla(
     text: str, *, confidence: float = DEFAULT_CONFIDENCE, energy_basis: EnergyBasis = EnergyBasis.TOTAL
 ) -> Sla:
-    """``KIND`` or ``KIND=VALUE`` as an agreement; a percentage goes with ``throughput_at_least`` alone.
+    """Parse ``KIND`` or ``KIND=VALUE``; only ``throughput_at_least`` takes a percentage.
 
     Raises
     ------
@@ -39,18 +39,20 @@ def parse_sla(
     try:
         kind = SlaKind(name.strip().lower().replace("-", "_"))
     except ValueError:
-        raise InvalidValue("sla", f"unknown kind {name.strip()!r}; one of {', '.join(SlaKind)}{_meant(text)}") from None
+        raise InvalidValue(
+            "sla", f"unknown kind {name.strip()!r}; one of {', '.join(SlaKind)}{_suggest_kind(text)}"
+        ) from None
     if kind not in _PARSE_TARGET:
         if given:
             raise InvalidValue("sla", f"{kind} takes no value")
         return Sla(kind=kind, confidence=confidence, energy_basis=energy_basis)
     if not value.strip():
         raise InvalidValue("sla", f"{kind} needs a value, such as {_EXAMPLES[kind]}")
-    agreed = partial(Sla, kind=kind, confidence=confidence, energy_basis=energy_basis)
+    make_sla = partial(Sla, kind=kind, confidence=confidence, energy_basis=energy_basis)
     try:
         if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
-            return agreed(fraction=parse_fraction(value))
-        return agreed(target=_target(kind, value.strip()))
+            return make_sla(fraction=parse_fraction(value))
+        return make_sla(target=_target(kind, value.strip()))
     except InvalidValue as wrong:
         if wrong.field != "sla.target":
             raise
@@ -59,8 +61,8 @@ def parse_sla(
         ) from None
 
 
-def _meant(text: str) -> str:
-    """What a bare value could be the target of, as a question."""
+def _suggest_kind(text: str) -> str:
+    """Return a question that suggests a kind for a bare value, if one fits."""
     for kind, parse in _PARSE_TARGET.items():
         try:
             parse(text.strip())
@@ -78,7 +80,7 @@ def _target(kind: SlaKind, value: str) -> float:
 
 
 def format_sla(sla: Sla) -> str:
-    """One line that :func:`parse_sla` reads back (its confidence and basis stand in the request)."""
+    """Format one line that :func:`parse_sla` reads back; confidence and basis are in the request."""
     if sla.fraction is not None:
         return f"{sla.kind}={100 * sla.fraction:g}%"
     if sla.target is None:

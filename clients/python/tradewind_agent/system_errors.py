@@ -1,4 +1,4 @@
-"""Errors of the system, the resolver and TLS in the words of a user, and what to do about them."""
+"""Explain errors of the system, the resolver and TLS to the user, with advice."""
 
 import errno
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ErrorExplanation(NamedTuple):
-    """What went wrong, as the end of a sentence, and what to do."""
+    """What went wrong, as the end of a sentence, and advice."""
 
     what: str
     advice: str
@@ -19,7 +19,7 @@ class ErrorExplanation(NamedTuple):
         return f"{self.what}; {self.advice}" if self.advice else self.what
 
 
-_ELSEWHERE = "make room there or choose another place"
+_OTHER_PLACE = "make room there or choose another place"
 _BY_NUMBER: Mapping[int, ErrorExplanation] = MappingProxyType(
     {
         errno.ECONNREFUSED: ErrorExplanation("the connection was refused", "check the port, and that the server runs"),
@@ -34,8 +34,8 @@ _BY_NUMBER: Mapping[int, ErrorExplanation] = MappingProxyType(
         errno.EACCES: ErrorExplanation("permission denied", "change owner or mode, or choose another place"),
         errno.EPERM: ErrorExplanation("permission denied", "change owner or mode, or choose another place"),
         errno.EROFS: ErrorExplanation("the file system is read-only", "choose another place"),
-        errno.ENOSPC: ErrorExplanation("no space is left", _ELSEWHERE),
-        errno.EDQUOT: ErrorExplanation("the disk quota is used up", _ELSEWHERE),
+        errno.ENOSPC: ErrorExplanation("no space is left", _OTHER_PLACE),
+        errno.EDQUOT: ErrorExplanation("the disk quota is used up", _OTHER_PLACE),
         errno.ENOENT: ErrorExplanation("it does not exist", "check the name"),
         errno.EMFILE: ErrorExplanation("too many files are open", "raise `ulimit -n`"),
         errno.ENFILE: ErrorExplanation("too many files are open", "close other programs"),
@@ -44,9 +44,9 @@ _BY_NUMBER: Mapping[int, ErrorExplanation] = MappingProxyType(
 _BY_TIME: Mapping[int, ErrorExplanation] = (
     MappingProxyType(  # X509_V_ERR_CERT_NOT_YET_VALID and …_HAS_EXPIRED of OpenSSL
         {
-            9: ErrorExplanation("its certificate is not valid yet", "set this machine's clock, or tell its operator"),
+            9: ErrorExplanation("its certificate is not valid yet", "set this machine's clock, or inform its operator"),
             10: ErrorExplanation(
-                "its certificate has expired", "tell its operator, or set this machine's clock if that is wrong"
+                "its certificate has expired", "inform its operator, or set this machine's clock if that is wrong"
             ),
         }
     )
@@ -55,7 +55,7 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def explain_os_error(error: OSError) -> ErrorExplanation:
-    """An error of the system in words; its own text where there are none for it."""
+    """Explain an error of the system; an unknown error keeps its own text."""
     if isinstance(error, ssl.SSLCertVerificationError):
         untrusted = ErrorExplanation(
             f"its certificate is not trusted ({error.verify_message})", "name its authority by SSL_CERT_FILE"
@@ -74,7 +74,7 @@ def explain_os_error(error: OSError) -> ErrorExplanation:
 
 
 def find_os_error(error: BaseException) -> OSError | None:
-    """The system's error that a library's error came from, if there is one."""
+    """Return the system's error behind a library's error, if there is one."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__
@@ -82,8 +82,8 @@ def find_os_error(error: BaseException) -> OSError | None:
 
 
 def _number(error: OSError) -> int:
-    """The error's number; where several addresses were tried, asyncio puts those of all into the text."""
+    """Return the error's number; for several addresses, asyncio has the numbers only in the text."""
     if error.errno is not None:
         return error.errno
-    told = _NUMBER.search(str(error))
-    return int(told[1]) if told else 0
+    number = _NUMBER.search(str(error))
+    return int(number[1]) if number else 0

@@ -130,7 +130,7 @@ def test_two_copies_at_once_are_never_charged_more_than_the_server_spent(origin:
     assert sum(report.other_work.cpu_s for report in reports) <= spent_s + 1e-6
 
 
-def test_a_server_told_not_to_meter_leaves_its_end_unmeasured(files: Path, tmp_path: Path):
+def test_a_server_configured_not_to_meter_leaves_its_end_unmeasured(files: Path, tmp_path: Path):
     with serving(files) as server:
         report = copy(server.url, str(tmp_path / "copy"))
     assert set(by_host(report)) == {Host.DESTINATION}
@@ -148,7 +148,7 @@ def test_a_server_told_not_to_meter_leaves_its_end_unmeasured(files: Path, tmp_p
     assert [reading["host"] for reading in outcome.document["energy"]] == ["destination"]
 
 
-def test_a_copy_that_is_not_metered_asks_no_server_to_meter(files: Path, tmp_path: Path):
+def test_a_copy_that_is_not_metered_queries_no_server_to_meter(files: Path, tmp_path: Path):
     with rough(plain(b"data")) as server:
         assert copy_files([f"{server.url}/file"], str(tmp_path / "file"), options=BY_HAND).succeeded
     assert TRANSFERS_PATH not in {asked.path for asked in server.asked}
@@ -195,7 +195,7 @@ METER = document(method="cpu_model", quality="assumed")
         document(method="rapl", quality="measured"),  # of this very host: this end counts it already
     ],
 )
-def test_a_server_that_does_not_say_that_it_meters_is_told_no_transfer(tmp_path: Path, meter: Answer):
+def test_a_server_that_does_not_say_that_it_meters_is_reported_no_transfer(tmp_path: Path, meter: Answer):
     with rough(plain(b"data"), meter=meter) as server:
         report = copy(f"{server.url}/file", str(tmp_path / "file"))
     assert report.succeeded
@@ -303,7 +303,7 @@ def test_jobs_of_several_servers_have_no_single_other_end(tmp_path: Path):
     asyncio.run(story())
 
 
-def test_the_name_of_the_transfer_stays_with_the_server_that_asked_for_it(tmp_path: Path):
+def test_the_name_of_the_transfer_stays_with_the_server_that_requested_it(tmp_path: Path):
     with rough(plain(b"data")) as there, rough(redirect(f"{there.url}/file"), meter=METER) as here:
         report = copy(f"{here.url}/file", str(tmp_path / "file"))
     assert report.succeeded

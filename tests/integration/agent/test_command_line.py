@@ -47,7 +47,7 @@ def test_a_failure_is_one_line_and_exit_code_1(env, service):
     assert run("logs", "upload", "-", env=env, stdin=lines(1)[0]).error.endswith("TRADEWIND_URL and TRADEWIND_KEY")
 
 
-def test_a_login_is_kept_and_used(env, service, tmp_path):
+def test_a_login_is_stored_and_used(env, service, tmp_path):
     outcome = run("login", service.url, "--key", "-", "--json", env=env, stdin=b"secret\n")
     assert outcome.document == {
         "url": service.url,
@@ -59,7 +59,7 @@ def test_a_login_is_kept_and_used(env, service, tmp_path):
     assert uploaded.document["accepted"] == 3
 
 
-def test_a_login_to_a_service_that_is_away_leaves_the_one_before(env, service):
+def test_a_login_to_a_service_that_is_unreachable_leaves_the_one_before(env, service):
     with faulty_service() as gone:
         url = gone.url
     assert run("login", service.url, "--key", "k", env=env).code == 0
@@ -69,7 +69,7 @@ def test_a_login_to_a_service_that_is_away_leaves_the_one_before(env, service):
     assert run("logs", "upload", "-", env=env, stdin=b"".join(lines(1))).code == 0
 
 
-def test_a_login_to_a_service_that_is_away_is_kept_unchecked_if_wanted(env):
+def test_a_login_to_a_service_that_is_unreachable_is_stored_unchecked_if_requested(env):
     with faulty_service() as gone:
         url = gone.url
     outcome = run("login", url, "--key", "k", "--unchecked", "--json", env=env)
@@ -88,7 +88,7 @@ def test_copy_moves_files_and_ends_with_one_line(origin, env, tmp_path):
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["file0", "file1", "file2"]
 
 
-def test_copy_tells_everything_as_json_and_uploads_its_log(origin, logged_in, service, tmp_path):
+def test_copy_reports_everything_as_json_and_uploads_its_log(origin, logged_in, service, tmp_path):
     setting = ("--concurrency", "2", "--parallelism", "1", "--pipelining", "3", "--io-block", "64KiB")
     names = ("--source", "alpha", "--destination", "beta", "--network", "wan", "--rtt", "60ms", "--bandwidth", "1Gbps")
     outcome = run("copy", origin.url, str(tmp_path / "copy"), *setting, *names, "--json", env=logged_in)
@@ -102,7 +102,7 @@ def test_copy_tells_everything_as_json_and_uploads_its_log(origin, logged_in, se
     assert row["energy"][0]["host"] == "destination"
 
 
-def test_one_file_is_told_in_the_singular(origin, env, tmp_path):
+def test_one_file_is_written_in_the_singular(origin, env, tmp_path):
     planned = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), "--dry-run", env=env)
     assert planned.out.startswith("download of 1 file, 50 kB: ")
     done = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), env=env)
@@ -136,7 +136,7 @@ def test_a_recommendation_without_service_comes_from_the_rules_and_says_so(env):
     assert flags.out.startswith("--transfers ")
 
 
-def test_serve_files_tells_its_address_serves_and_stops_when_told(env, tmp_path):
+def test_serve_files_reports_its_address_serves_and_stops_on_request(env, tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     with start("serve-files", str(tmp_path), "--port", "0", "--json", env=env) as server:
         address = json.loads(server.stdout.readline())["url"]
@@ -148,20 +148,20 @@ def test_serve_files_tells_its_address_serves_and_stops_when_told(env, tmp_path)
     assert (tmp_path / "copy").read_bytes() == b"content"
 
 
-def test_a_port_that_is_taken_is_told(env, origin, tmp_path):
+def test_a_port_that_is_taken_is_reported(env, origin, tmp_path):
     outcome = run("serve-files", str(tmp_path), "--port", str(origin.port), env=env)
     assert outcome.code == 1
     assert "choose another --port" in outcome.error
 
 
-def test_the_meter_tells_method_and_quality(env):
+def test_the_meter_reports_method_and_quality(env):
     outcome = run("meter", "--duration", "300ms", "--interval", "100ms", "--json", env=env)
     assert outcome.code == 0
     assert outcome.document["total_j"] > 0
     assert {"method", "quality", "refusals", "usage"} <= set(outcome.document)
 
 
-def test_the_meter_tells_the_power_when_idle(env):
+def test_the_meter_reports_the_power_when_idle(env):
     outcome = run("meter", "--duration", "200ms", "--power-profile", "35W,90W", env=env)
     assert outcome.code == 0
     assert re.search(r", \d+\.\d\d W on average, \d+\.\d\d W when idle\n$", outcome.out)
@@ -222,7 +222,7 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     assert out.strip() == "set()"
 
 
-def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, env, tmp_path):
+def test_a_copy_requests_its_listing_before_it_loads_what_comes_later(origin, env, tmp_path):
     code = (
         "import sys; from tradewind_agent.copy import listing; "
         "from tradewind_agent.cli import app, background_loading; "
@@ -236,7 +236,7 @@ def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, en
     assert out.splitlines()[0] == "[]"
 
 
-def test_a_copy_that_asks_a_service_loads_no_other_command_and_no_authorities(origin, logged_in, tmp_path):
+def test_a_copy_that_queries_a_service_loads_no_other_command_and_no_authorities(origin, logged_in, tmp_path):
     code = (
         "import ssl, sys; from tradewind_agent.cli import main; from tradewind_agent.engine import download; "
         "ssl.SSLContext.load_verify_locations = lambda *given, **named: print('authorities'); "
@@ -250,7 +250,7 @@ def test_a_copy_that_asks_a_service_loads_no_other_command_and_no_authorities(or
     assert "log uploaded" in done.stdout
 
 
-def test_without_a_terminal_a_copy_tells_how_far_it_is_in_plain_lines(origin, env, tmp_path):
+def test_without_a_terminal_a_copy_reports_how_far_it_is_in_plain_lines(origin, env, tmp_path):
     often = env | {"TRADEWIND_PROGRESS": "0s"}
     outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)
     assert outcome.code == 0
@@ -268,7 +268,7 @@ def test_a_wrong_interval_of_progress_is_wrong_usage(origin, env, tmp_path):
     assert "TRADEWIND_PROGRESS" in outcome.error
 
 
-def test_serve_files_tells_what_it_has_served(env, tmp_path):
+def test_serve_files_reports_what_it_has_served(env, tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     often = env | {"TRADEWIND_PROGRESS": "0s"}
     with start("serve-files", str(tmp_path), "--port", "0", env=often) as server:
@@ -307,6 +307,6 @@ def test_devices_and_radios_are_listed_without_a_service_too(env):
 
 
 @pytest.mark.parametrize(("group", "told"), [("logs", "upload, watch"), ("transport", "install, status, remove")])
-def test_a_group_without_a_command_tells_which_it_has(env, group, told):
+def test_a_group_without_a_command_reports_which_it_has(env, group, told):
     refused = run(group, env=env)
     assert (refused.code, refused.error) == (2, f"tradewind: Missing command: {told}")

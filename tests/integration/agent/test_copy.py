@@ -99,7 +99,7 @@ def test_what_the_user_sets_by_hand_is_what_runs_and_what_is_logged(origin, tmp_
     assert parameters.io_block_bytes is not None
 
 
-def test_a_metered_copy_tells_energy_with_method_quality_and_end(origin, tmp_path):
+def test_a_metered_copy_reports_energy_with_method_quality_and_end(origin, tmp_path):
     report = copy_files([origin.url], str(tmp_path / "copy"), options=WAN, meter=HostMeter.of_this_host())
     (reading,) = report.energy
     assert reading.host is Host.DESTINATION
@@ -183,7 +183,7 @@ def test_a_manifest_of_addresses_needs_no_source(origin, tmp_path):
     assert list(contents(tmp_path / "copy")) == ["small1"]
 
 
-def test_files_that_fail_are_told_and_the_others_stay(origin, tmp_path, spool):
+def test_files_that_fail_are_reported_and_the_others_stay(origin, tmp_path, spool):
     manifest = tmp_path / "manifest"
     manifest.write_text("small1\nabsent\n")
     report = copy_files(
@@ -196,7 +196,7 @@ def test_files_that_fail_are_told_and_the_others_stay(origin, tmp_path, spool):
     assert spooled(spool)[0].outcome.status is Status.FAILED
 
 
-def test_records_go_to_the_service_and_wait_in_the_spool_while_it_is_away(origin, tmp_path, spool):
+def test_records_go_to_the_service_and_wait_in_the_spool_while_it_is_unreachable(origin, tmp_path, spool):
     with faulty_service() as service:
         url = service.url
     with Client(url, "key", retries=NO_RETRIES) as client:
@@ -212,7 +212,7 @@ def test_records_go_to_the_service_and_wait_in_the_spool_while_it_is_away(origin
     assert spool.segments() == ()
 
 
-def test_a_refused_key_is_told_and_the_files_are_moved_all_the_same(origin, files, tmp_path, spool):
+def test_a_refused_key_is_reported_and_the_files_are_moved_all_the_same(origin, files, tmp_path, spool):
     with faulty_service() as service, Client(service.url, "revoked", retries=NO_RETRIES) as client:
         service.faults.extend([(401, {}), (401, {})])
         book = Logbook(spool=spool, client=client)
@@ -231,7 +231,7 @@ def test_an_upload_that_takes_too_long_is_left_for_the_next_time(origin, tmp_pat
     assert len(spool.segments()) == 1
 
 
-def test_a_log_that_can_be_kept_nowhere_is_told(origin, tmp_path):
+def test_a_log_that_can_be_stored_nowhere_is_reported(origin, tmp_path):
     (tmp_path / "file").write_text("")
     book = Logbook(spool=Spool(tmp_path / "file" / "spool", warn=lambda _: None))
     report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=book)

@@ -33,7 +33,7 @@ def queue_file(tmp_path, origin, *jobs):
     return str(path)
 
 
-def test_a_job_waits_for_the_next_one_and_the_tail_that_was_saved_is_told(origin, tmp_path, env):
+def test_a_job_waits_for_the_next_one_and_the_tail_that_was_saved_is_reported(origin, tmp_path, env):
     queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {"not_before": "3s", "deadline": "1h"}))
     done = run("copy", "--batch", queue, "--radio", "lte", "--no-tune", "--quiet", "--json", env=env)
     assert done.code == 0, done.err
@@ -64,7 +64,7 @@ def test_jobs_that_leave_the_radio_half_idle_are_copied_at_once_and_one_that_fai
     assert jobs["notes"]["failure"] or jobs["notes"]["report"]["failures"]
 
 
-def test_a_job_whose_files_cannot_be_listed_is_told_and_the_others_are_sent(origin, tmp_path, env):
+def test_a_job_whose_files_cannot_be_listed_is_reported_and_the_others_are_sent(origin, tmp_path, env):
     gone = {"name": "gone", "sources": [str(tmp_path / "nowhere")], "destination": f"{origin.url}gone"}
     queue = queue_file(tmp_path, origin, ("photos", {}), ("gone", gone))
     planned = run("copy", "--batch", queue, "--radio", "lte", "--dry-run", env=env)
@@ -94,7 +94,7 @@ def test_what_the_host_takes_while_jobs_go_at_once_is_logged_for_none_of_them(or
         assert all(not row.get("energy") and not row.get("usage") for row in job["report"]["records"])
 
 
-def test_one_copy_over_a_radio_tells_its_tail_and_logs_it(origin, tmp_path, env):
+def test_one_copy_over_a_radio_reports_its_tail_and_logs_it(origin, tmp_path, env):
     over_lte = ("--radio", "lte", "--device", "galaxy-s5", "--power-profile", "1W,2W", "--quiet", "--json")
     done = run("copy", f"{origin.url}photos/", str(tmp_path / "photos"), *over_lte, env=env)
     assert done.code == 0, done.err
@@ -113,7 +113,7 @@ def test_one_copy_over_a_radio_that_there_is_not_says_which_there_are(origin, tm
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_queue_that_is_stopped_while_it_waits_tells_what_was_sent_and_what_was_not(origin, tmp_path, env, number):
+def test_a_queue_that_is_stopped_while_it_waits_reports_what_was_sent_and_what_was_not(origin, tmp_path, env, number):
     queue = queue_file(tmp_path, origin, ("photos", {"deadline": "10s"}), ("notes", {"not_before": "1h"}))
     with start("copy", "--batch", queue, "--radio", "lte", "--no-tune", "--json", env=env) as process:
         said = b""
@@ -149,22 +149,22 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--batch", "{queue}"], "--radio"),
         (["--batch", "{queue}", "--radio", "smoke"], "no radio 'smoke'; there are 5g, lte, wifi"),
         (["--batch", "{queue}", "--radio", "lte", "--device", "galaxy-s99"], "no device 'galaxy-s99'"),
-        (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "stand in the file"),
-        (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind alone"),
+        (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "belong in the file"),
+        (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind itself"),
         (["--batch", "/nowhere/queue", "--radio", "lte"], "/nowhere/queue"),
         (["--batch", "{queue}", "--radio", "lte", "--radio-rate", "0.5bps"], "must be within 1 and 1e+16"),
         (["--radio-rate", "8Mbps", "http://host/a", "b"], "goes with --batch"),
         (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
 )
-def test_what_cannot_be_meant_is_told_in_a_line(origin, tmp_path, env, arguments, told):
+def test_what_cannot_be_meant_is_reported_in_a_line(origin, tmp_path, env, arguments, told):
     queue = queue_file(tmp_path, origin, ("photos", {}))
     refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
     assert refused.code in (1, 2)
     assert told in refused.error
 
 
-def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_told(origin, tmp_path, logged_in):
+def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_reported(origin, tmp_path, logged_in):
     queue = queue_file(tmp_path, origin, ("photos", {}))
     refused = run("copy", "--batch", queue, "--radio", "LTE", "--quiet", env=logged_in)
     assert (refused.code, "no radio 'LTE'; there are 5g, lte, wifi" in refused.error) == (1, True)

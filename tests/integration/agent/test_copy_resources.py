@@ -48,7 +48,7 @@ def recommending(origin, tmp_path, options, **resources):
     return replace(prepared, planned=replace(prepared.planned, plan=plan))
 
 
-def test_a_rate_of_network_and_disk_is_kept_by_the_engine_and_logged(origin, tmp_path, limiter):
+def test_a_rate_of_network_and_disk_is_stored_by_the_engine_and_logged(origin, tmp_path, limiter):
     options = replace(BY_HAND, resources=Limits(nic_bps=2 * RATE_BPS, disk_bps=RATE_BPS))
     report = run_copy(prepare([origin], str(tmp_path / "copy"), options=options), limiter=limiter)
     assert report.succeeded
@@ -59,7 +59,7 @@ def test_a_rate_of_network_and_disk_is_kept_by_the_engine_and_logged(origin, tmp
     assert report.notes == ()
 
 
-def test_a_limit_that_nothing_holds_is_told_and_not_logged(origin, tmp_path, limiter):
+def test_a_limit_that_nothing_holds_is_reported_and_not_logged(origin, tmp_path, limiter):
     options = replace(BY_HAND, resources=Limits(frequency_hz=1e9))
     report = run_copy(prepare([origin], str(tmp_path / "copy"), options=options), limiter=limiter)
     assert report.succeeded
@@ -69,7 +69,7 @@ def test_a_limit_that_nothing_holds_is_told_and_not_logged(origin, tmp_path, lim
     assert report.document()["resources"]["advice"][0]["resource"] == "frequency_hz"
 
 
-def test_what_is_only_recommended_is_told_and_neither_applied_nor_logged(origin, tmp_path, limiter):
+def test_what_is_only_recommended_is_reported_and_neither_applied_nor_logged(origin, tmp_path, limiter):
     prepared = recommending(origin, tmp_path, BY_HAND, cores=1, nic_bps=RATE_BPS)
     report = run_copy(prepared, limiter=limiter)
     assert [note.partition(":")[0] for note in report.notes] == [
@@ -82,7 +82,7 @@ def test_what_is_only_recommended_is_told_and_neither_applied_nor_logged(origin,
     assert parameters.concurrency == 2
 
 
-def test_what_is_recommended_is_applied_when_asked_for_and_undone(origin, tmp_path, limiter):
+def test_what_is_recommended_is_applied_when_requested_and_undone(origin, tmp_path, limiter):
     before = os.sched_getaffinity(0)
     during = set()
     prepared = recommending(origin, tmp_path, replace(BY_HAND, apply_resources=True), cores=1)
@@ -100,7 +100,7 @@ def test_the_limits_of_the_user_win_over_those_recommended(origin, tmp_path, lim
     assert report.notes == ()
 
 
-def test_the_command_takes_limits_and_tells_what_became_of_them(origin, tmp_path):
+def test_the_command_takes_limits_and_reports_what_became_of_them(origin, tmp_path):
     env = environment(tmp_path / "home")
     limits = ("--limit-cores", "1", "--limit-rate", "8Mbps", "--limit-disk", "2MB/s", "--limit-memory", "2GiB")
     outcome = run("copy", origin, str(tmp_path / "copy"), *limits, "--base-power", "0s", "--json", env=env)

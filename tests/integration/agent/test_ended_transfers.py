@@ -85,7 +85,7 @@ def test_ticks_of_a_copy_without_its_service_come_later_each_once(
     assert stored(api, tenant, str(report.plan.transfer_id)) == [tick.sequence for tick in report.timeline]
 
 
-def test_a_record_of_a_host_whose_clock_is_ahead_is_not_told_as_uploaded(
+def test_a_record_of_a_host_whose_clock_is_fast_is_not_reported_as_uploaded(
     api: str, tenant: Tenant, spool: Spool
 ) -> None:
     transfer_id, ended = uuid4(), datetime.now(UTC) + timedelta(hours=2)

@@ -35,14 +35,14 @@ def test_a_refused_connection_says_what_to_check(env, closed_port, tmp_path):
     assert "Errno" not in copied.error + asked.error
 
 
-def test_devices_that_come_with_the_agent_are_listed_where_the_service_is_away(env, closed_port):
+def test_devices_that_come_with_the_agent_are_listed_where_the_service_is_unreachable(env, closed_port):
     away = env | {"TRADEWIND_URL": f"http://127.0.0.1:{closed_port}", "TRADEWIND_KEY": "k"}
     told = run("devices", env=away)
     assert (told.code, "galaxy-s5" in told.out) == (0, True)
     assert told.error.endswith("; these come with the agent")
 
 
-def test_an_unknown_host_is_told_as_a_name(env, tmp_path):
+def test_an_unknown_host_is_reported_as_a_name(env, tmp_path):
     copied = run("copy", "http://no-such-host.invalid/", str(tmp_path / "copy"), env=env)
     asked = run("login", "http://no-such-host.invalid", "--key", "k", env=env)
     for outcome in (copied, asked):
@@ -65,13 +65,15 @@ def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path)
     assert "_ssl.c" not in copied.error + asked.error
 
 
-def test_an_expired_certificate_of_the_service_is_told_with_who_can_mend_it(env, tmp_path):
+def test_an_expired_certificate_of_the_service_is_reported_with_who_can_correct_it(env, tmp_path):
     (tmp_path / "certificates").mkdir()
     made = make_certificates(tmp_path / "certificates", server_days=-1)
     with serving(tmp_path, tls=TlsFiles(made.certificate, made.key)) as server:
         asked = run("login", server.url, "--key", "k", env=env | {"SSL_CERT_FILE": str(made.authority)})
     assert asked.code == 1
-    assert "its certificate has expired; tell its operator, or set this machine's clock if that is wrong" in asked.error
+    assert (
+        "its certificate has expired; inform its operator, or set this machine's clock if that is wrong" in asked.error
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_an_expired_certificate_of_the_service_is_told_with_who_can_mend_it(env,
         ("--sla", "throughput_at_least=1e19bps", "target"),
     ],
 )
-def test_what_no_service_can_be_asked_is_refused_before_anything_moves(env, tmp_path, option, value, told):
+def test_what_no_service_can_be_queried_is_refused_before_anything_moves(env, tmp_path, option, value, told):
     (tmp_path / "page").write_text("content")
     with serving(tmp_path) as server:
         copied = run("copy", f"{server.url}page", str(tmp_path / "to" / "page"), option, value, env=env)
@@ -90,7 +92,7 @@ def test_what_no_service_can_be_asked_is_refused_before_anything_moves(env, tmp_
     assert (copied.code, told in copied.error, (tmp_path / "to" / "page").exists()) == (2, True, False), copied.error
 
 
-def test_a_file_in_place_of_a_folder_is_told(env, tmp_path):
+def test_a_file_in_place_of_a_folder_is_reported(env, tmp_path):
     (tmp_path / "spool").write_bytes(b"in the way")
     outcome = run("logs", "watch", str(tmp_path), "--once", env=env | {"XDG_STATE_HOME": str(tmp_path / "spool")})
     assert outcome.code == 1

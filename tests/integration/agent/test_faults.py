@@ -35,7 +35,7 @@ def test_retry_after_is_honoured(service):
     assert waits == [1.0]
 
 
-def test_a_service_that_is_gone_is_told_in_one_line(service):
+def test_a_service_that_is_gone_is_reported_in_one_line(service):
     with faulty_service() as gone:
         url = gone.url
     with (

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return logs
 
 
-def test_a_folder_of_all_kinds_is_told_log_by_log(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_all_kinds_is_reported_log_by_log(folder: Path, tmp_path: Path) -> None:
     done = run("logs", "upload", str(folder), "--dry-run", "--json", env=environment(tmp_path))
     assert done.code == 1  # one of them is cut off
     told = done.document
@@ -34,7 +34,7 @@ def test_a_folder_of_all_kinds_is_told_log_by_log(folder: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("second", ["page.har", "transfers.ndjson"])
-def test_what_was_kept_is_told_also_where_what_follows_is_refused(folder, logged_in, service, second) -> None:
+def test_what_was_stored_is_reported_also_where_what_follows_is_refused(folder, logged_in, service, second) -> None:
     faults = [(200, {}, {"tool": "a tool", "pages": []}), (403, {})]
     logs = [str(folder / name) for name in ("page.har", second)]
     service.faults += faults
@@ -97,7 +97,7 @@ def test_a_cache_of_ones_own_is_refused_for_logs_of_transfers(folder: Path, tmp_
     assert "1 page would be kept" in both.out
 
 
-def test_a_log_in_utf_16_is_told_so_and_no_line_of_one_is_repeated(folder: Path, tmp_path: Path) -> None:
+def test_a_log_in_utf_16_is_reported_so_and_no_line_of_one_is_repeated(folder: Path, tmp_path: Path) -> None:
     env, other = environment(tmp_path), tmp_path / "other.har"
     other.write_text((folder / "page.har").read_text(), encoding="utf-16")
     refused = run("connections", "analyse", str(other), env=env)

@@ -65,7 +65,7 @@ def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):
     assert "would be uploaded" in run("logs", "upload", str(log), "--dry-run", env=env).out
 
 
-def test_logs_that_cannot_be_read_are_told_and_the_others_go_on(logged_in, service, tmp_path):
+def test_logs_that_cannot_be_read_are_reported_and_the_others_go_on(logged_in, service, tmp_path):
     (tmp_path / "README").write_text("nothing to see here\n")
     (tmp_path / "log").write_bytes(lines(1)[0])
     outcome = run("logs", "upload", str(tmp_path / "README"), str(tmp_path / "log"), "--json", env=logged_in)
@@ -74,13 +74,13 @@ def test_logs_that_cannot_be_read_are_told_and_the_others_go_on(logged_in, servi
     assert len(service.rows) == 1
 
 
-def test_an_upload_without_a_terminal_tells_how_many_rows_are_through(logged_in, service):
+def test_an_upload_without_a_terminal_reports_how_many_rows_are_through(logged_in, service):
     often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
     outcome = run("logs", "upload", "-", env=often, stdin=b"".join(lines(3)))
     assert outcome.error.startswith("tradewind: uploading: 3 rows after ")
 
 
-def test_a_watch_tells_what_it_has_done_when_there_is_news(logged_in, service, tmp_path):
+def test_a_watch_reports_what_it_has_done_when_there_is_news(logged_in, service, tmp_path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
     often = logged_in | {"TRADEWIND_PROGRESS": "0s"}

@@ -80,7 +80,7 @@ def calibrated(tmp_path, env, *more):
     return pytest.skip("other tests keep every processor busy all the while: nothing can be calibrated")
 
 
-def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_told_to_the_service(api, tenant, tmp_path):
+def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_reported_to_the_service(api, tenant, tmp_path):
     env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
     found = calibrated(tmp_path, env, "--upload", "router")
     assert (found["steps"], found["uploaded_as"]) == (10, "router")
@@ -107,7 +107,7 @@ def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_told_to_the_service(a
     assert {name: each.value for name, each in kept.component_w.items()} == found["component_w"]
 
 
-def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_within_it_says_so(tmp_path, env):
+def test_a_trace_that_ends_with_the_transfer_reports_no_tail_and_one_that_ends_within_it_says_so(tmp_path, env):
     trace = tmp_path / "meter.csv"
     trace.write_text("t,w\n" + "\n".join(f"{n / 10},{1 if n < 50 else 3}" for n in range(101)))
     of_it = ("meter", "--trace", str(trace), "--began", "5", "--moved", "50MB")
@@ -127,10 +127,10 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
         (["--trace", "{trace}"], "time goes back"),
         (["--trace", "/nowhere.csv"], "/nowhere.csv"),
         (["--trace", "{trace}", "--began", "1"], "go together"),
-        (["--began", "1"], "goes with --trace"),
+        (["--began", "1"], "needs --trace"),
         (["--calibrate", "--trace", "/nowhere.csv", "--step", "100ms"], "/nowhere.csv"),
         (["--trace", "{trace}", "--tail", "3s"], "by --began and --ended"),
-        (["--tail", "3s"], "goes with --trace"),
+        (["--tail", "3s"], "needs --trace"),
         (["--upload", "router"], "run `tradewind meter --calibrate` first"),
         (["--calibrate", "--upload", "Galaxy S5"], "lower case letters"),
         (["--trace", "{trace}", "--upload", "router"], "goes with --calibrate"),
@@ -142,14 +142,14 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
         (["--trace", "{sound}", "--began", "1.5", "--ended", "1.2"], "--ended: must be after the beginning"),
         (["--trace", "{sound}", "--began", "1", "--ended", "9"], "the trace goes from 0.000 s to 3.000 s"),
         (["--trace", "{dated}", "--began", "1", "--ended", "9"], "the trace goes from 20"),
-        (["--trace", "{sound}", "--duration", "3s"], "--duration: goes with none of"),
-        (["--calibrate", "--interval", "3s"], "--interval: goes with none of"),
+        (["--trace", "{sound}", "--duration", "3s"], "--duration: cannot be combined with"),
+        (["--calibrate", "--interval", "3s"], "--interval: cannot be combined with"),
         (["--calibrate", "--trace", "{sound}"], "is not being recorded now"),
         (["--calibrate", "--trace", "{sound}", "--began", "1", "--ended", "2"], "are of a transfer"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],
 )
-def test_what_cannot_be_meant_is_told_in_a_line(tmp_path, env, arguments, told):
+def test_what_cannot_be_meant_is_reported_in_a_line(tmp_path, env, arguments, told):
     traces = {name: tmp_path / f"{name}.csv" for name in ("trace", "sound", "dated")}
     traces["trace"].write_text("t,w\n0,1\n1,2\n0.5,2\n")
     traces["sound"].write_text("t,w\n0,1\n1,2\n2,2\n3,1\n")

@@ -92,7 +92,7 @@ def test_keys_are_made_used_and_revoked(api, client):
     assert set(map(attrgetter("name"), client.keys())) == {"first", "night"}
 
 
-def test_scopes_are_told_without_changing_anything(api, tenant, client):
+def test_scopes_are_reported_without_changing_anything(api, tenant, client):
     assert client.scopes() == ("agent", "provider", "analyst", "operator")
     with Client(api, tenant.key(Scope.ANALYST)) as analyst:
         assert analyst.scopes() == ("analyst",)
@@ -133,7 +133,7 @@ def test_what_is_not_there_is_said(client, tenant):
         client.releases.roll_back(1)
 
 
-def test_the_service_tells_the_time(client):
+def test_the_service_reports_the_time(client):
     assert client.healthy() is not None
 
 

@@ -62,7 +62,7 @@ def test_kills_and_restarts_lose_and_double_nothing(logs, env, service):
     assert Counter(service.rows) == Counter(row.strip() for row in rows)
 
 
-def test_a_watch_stops_cleanly_when_told_and_says_what_it_did(logs, env, service):
+def test_a_watch_stops_cleanly_on_request_and_says_what_it_did(logs, env, service):
     append(logs, lines(3), rotate_every=10)
     with watching(logs, env) as watch:
         service.wait_for_rows(3)
@@ -82,7 +82,7 @@ def test_once_reads_what_is_there_and_ends(logs, env, service):
     assert Counter(service.rows) == Counter(row.strip() for row in lines(3))
 
 
-def test_while_the_service_is_away_logs_wait_in_the_spool(logs, env, tmp_path, service):
+def test_while_the_service_is_unreachable_logs_wait_in_the_spool(logs, env, tmp_path, service):
     append(logs, lines(3), rotate_every=10)
     with faulty_service() as gone:
         away = env | {"TRADEWIND_URL": gone.url}

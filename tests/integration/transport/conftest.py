@@ -49,7 +49,7 @@ def kernel() -> Iterator[None]:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pytest.skip("a benchmark of this machine uses it")
-        before = installation.look()
+        before = installation.read_state()
         require_replaceable(before)
         installation.remove()
         yield

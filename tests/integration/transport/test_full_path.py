@@ -116,7 +116,7 @@ def test_while_a_queue_may_be_that_of_others_the_window_waits(carried):
     assert thresholds[-1] == SECOND
 
 
-def test_the_window_waits_for_no_more_than_it_takes_to_tell(carried):
+def test_the_window_waits_for_no_more_than_it_takes_to_show(carried):
     """One acknowledgement of all is no evidence, and the next round may bring no other."""
     state = carried.acknowledge(WINDOW + SECOND)
     assert (state["window_segments"], state["threshold_segments"]) == (SECOND + 2 * (SECOND - LATE), NO_THRESHOLD)
@@ -155,7 +155,7 @@ def test_where_doubling_lets_out_all_that_is_left_the_window_does_not_triple(tol
     assert told.acknowledge(1)["window_segments"] == WINDOW + grown
 
 
-def test_what_an_application_sends_bit_by_bit_tells_nothing_of_the_path(told):
+def test_what_an_application_sends_bit_by_bit_reports_nothing_of_the_path(told):
     for _ in range(WINDOW):
         write(told, 1)
         time.sleep(SPACING_S)
@@ -163,7 +163,7 @@ def test_what_an_application_sends_bit_by_bit_tells_nothing_of_the_path(told):
     assert second_round(told)["window_segments"] == 3 * SECOND
 
 
-def test_what_an_application_sends_at_once_tells_what_the_path_carries(told):
+def test_what_an_application_sends_at_once_reports_what_the_path_carries(told):
     write(told, WINDOW)
     taken = told.take(WINDOW)
     time.sleep(DELAY_S)
@@ -171,7 +171,7 @@ def test_what_an_application_sends_at_once_tells_what_the_path_carries(told):
     assert second_round(told)["window_segments"] == 2 * SECOND
 
 
-def test_a_body_that_an_application_held_back_once_tells_what_the_path_carries_at_least(told):
+def test_a_body_that_an_application_held_back_once_reports_what_the_path_carries_at_least(told):
     """A header, too short to tell anything, and a body whose begin finds the socket empty."""
     write(told, HEADER)
     told.take(HEADER)

@@ -91,10 +91,10 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(kernel, tradewind):
     tradewind("remove")
     said = tradewind("install", "--dry-run").stdout
     assert "would register fld_tcp" in said
-    assert not installation.look().registered
+    assert not installation.read_state().registered
 
 
-def test_other_parameters_are_taken_once_those_in_force_are_removed(installed, tradewind):
+def test_other_parameters_are_taken_once_those_current_are_removed(installed, tradewind):
     refused = tradewind("install", "--threshold", "5MB")
     assert refused.returncode == 1
     assert refused.stderr == (
@@ -110,7 +110,7 @@ def make_map(path: Path, *, kind: str = "array", key_bytes: int = 4, value_bytes
     subprocess.run([require_tools().bpftool, "map", "create", path, *form.split()], check=True)
 
 
-def test_a_version_whose_parameters_are_outside_our_limits_is_told_and_can_be_removed(kernel, tradewind, tmp_path):
+def test_a_version_whose_parameters_are_outside_our_limits_is_reported_and_can_be_removed(kernel, tradewind, tmp_path):
     pins = Pins(installation.PIN_FOLDER)
     pins.folder.mkdir(mode=0o700)
     constants = struct.pack("=QII16s", 2_000_000, 9, 10, b"another version.")
@@ -122,21 +122,21 @@ def test_a_version_whose_parameters_are_outside_our_limits_is_told_and_can_be_re
     )
     assert "another version is loaded; run `tradewind transport remove` first" in tradewind("install").stderr
     assert tradewind("remove").returncode == 0
-    assert not installation.look().registered
+    assert not installation.read_state().registered
     assert not pins.folder.exists()
 
 
-def test_a_version_with_parameters_of_another_size_is_told_and_can_be_removed(installed, tradewind):
+def test_a_version_with_parameters_of_another_size_is_reported_and_can_be_removed(installed, tradewind):
     held = Pins(installation.PIN_FOLDER).parameters
     held.unlink()
     make_map(held, value_bytes=4 * LAYOUT_BYTES)
     told = json.loads(tradewind("status", "--json").stdout)
     assert [told[name] for name in ("registered", "ours", "current", "parameters")] == [True, True, False, None]
     with pytest.raises(pytest.skip.Exception):
-        require_replaceable(installation.look())
+        require_replaceable(installation.read_state())
     assert told["parameters_unknown"] == "its parameters have 128 bytes where this version's have 32"
     assert tradewind("remove").returncode == 0
-    assert not installation.look().registered
+    assert not installation.read_state().registered
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_served_folder_sends_by_it(installed, tmp_path):
         assert [chosen(each) for each in server._listener.sockets] == ["fld_tcp"]
 
 
-def test_a_folder_is_served_without_it_too_and_the_reason_is_told(tmp_path):
+def test_a_folder_is_served_without_it_too_and_the_reason_is_reported(tmp_path):
     with serving(tmp_path, congestion_control="of_no_kernel") as server:
         assert [chosen(each) for each in server._listener.sockets] == [DEFAULT.read_text().strip()]
         assert server.refusal == (
@@ -198,7 +198,7 @@ def test_what_keeps_it_loaded_is_in_a_folder_that_nobody_else_may_change(kernel,
         folder.chmod(0o777)
         refused = tradewind("install")
         assert (refused.returncode, "no folder of root's alone" in refused.stderr) == (1, True)
-        assert not installation.look().registered
+        assert not installation.read_state().registered
     finally:
         folder.rmdir()
 
@@ -216,23 +216,23 @@ def test_of_benchmarks_side_by_side_the_last_removes_what_the_first_installed(ke
     monkeypatch.setattr(installed, "USERS", tmp_path / "users")
     with installed.install_fld_tcp():
         with installed.install_fld_tcp():
-            assert installation.look().registered
-        assert installation.look().registered
-    assert not installation.look().registered
+            assert installation.read_state().registered
+        assert installation.read_state().registered
+    assert not installation.read_state().registered
     installation.install(Parameters())
     with installed.install_fld_tcp():
         pass
-    assert installation.look().registered
+    assert installation.read_state().registered
     (tmp_path / "users").write_text(installed.read_installation_id())  # as a benchmark leaves it that was killed
     installation.remove()
     installation.install(Parameters())
     with installed.install_fld_tcp():
         pass
-    assert installation.look().registered, "it was installed by hand since"
+    assert installation.read_state().registered, "it was installed by hand since"
     (tmp_path / "users").write_text(installed.read_installation_id())
     with installed.install_fld_tcp():
         pass
-    assert not installation.look().registered
+    assert not installation.read_state().registered
 
 
 def test_without_the_kernels_types_nothing_is_tried(kernel, tradewind, tmp_path):
@@ -249,7 +249,7 @@ def test_without_a_compiler_the_packages_are_named(kernel, tradewind, tmp_path):
     assert "needs these packages (names of Debian): clang " in refused.stderr
 
 
-def test_who_may_not_change_the_kernel_is_told_so_and_may_look():
+def test_who_may_not_change_the_kernel_is_reported_so_and_may_look():
     """Whoever runs this test: the capabilities are given up on the way."""
     drop = () if os.geteuid() else (shutil.which("setpriv") or "setpriv", "--bounding-set=-all", "--inh-caps=-all")
 

@@ -100,7 +100,7 @@ def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(told, lost):
     expect(told.acknowledge(LOST + SECOND), left)
 
 
-def test_half_is_kept_also_where_more_than_that_is_told_in_parts(told):
+def test_half_is_stored_also_where_more_than_that_is_reported_in_parts(told):
     first, second = 5, SECOND // 2 + 2
     told_of = told.acknowledge(LOST, range(LOST + first, LOST + first + 3))
     assert told_of["window_segments"] == SECOND - first
@@ -130,7 +130,7 @@ def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, ma
 
 
 @pytest.mark.parametrize("keeps_window", [True, False])
-def test_a_window_is_kept_over_an_idle_time_where_the_system_says_so(installed, keeps_window):
+def test_a_window_is_stored_over_an_idle_time_where_the_system_says_so(installed, keeps_window):
     with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as told:
         write(told, WINDOW)
         told.take(WINDOW)

@@ -98,7 +98,7 @@ def proxied(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("protocol", "version"), list(zip(PageProtocol, ("1.1", "1.1", "2"), strict=True)))
-def test_a_caching_proxy_serves_what_it_was_asked_for_before_by_each_protocol(proxied, protocol, version):
+def test_a_caching_proxy_serves_what_it_was_requested_before_by_each_protocol(proxied, protocol, version):
     bed, url = proxied
     asked = ["curl", "--silent", "--insecure", "--output", "/dev/null", "--dump-header", "-"]
     address = url(protocol) + f"?{protocol.port}"
@@ -107,7 +107,7 @@ def test_a_caching_proxy_serves_what_it_was_asked_for_before_by_each_protocol(pr
     assert ["x-cache: miss from" in heads[0], "x-cache: hit from" in heads[1]] == [True, True]
 
 
-def test_a_proxys_new_connections_send_as_they_are_told(proxied):
+def test_a_proxys_new_connections_send_as_they_are_configured(proxied):
     bed, url = proxied
 
     def connections() -> str:

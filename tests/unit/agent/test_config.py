@@ -11,7 +11,7 @@ def environ(tmp_path):
     return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}
 
 
-def test_a_login_is_kept_for_the_user_alone(environ, tmp_path):
+def test_a_login_is_stored_for_the_user_alone(environ, tmp_path):
     path = store_service(environ, url=URL + "/", key="secret")
     assert path == tmp_path / "xdg" / "tradewind" / "service.json"
     assert path.stat().st_mode & 0o777 == 0o600
@@ -47,7 +47,7 @@ def test_a_key_may_come_from_a_file(environ, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"), [(None, "cannot be read"), (b" \n", "holds no key"), (b"\xff", "holds no")]
 )
-def test_a_file_without_a_key_is_told(environ, tmp_path, content, told):
+def test_a_file_without_a_key_is_reported(environ, tmp_path, content, told):
     file = tmp_path / "key"
     if content is not None:
         file.write_bytes(content)
@@ -55,7 +55,7 @@ def test_a_file_without_a_key_is_told(environ, tmp_path, content, told):
         find_service(environ | {"TRADEWIND_URL": URL, "TRADEWIND_KEY_FILE": str(file)})
 
 
-def test_a_kept_key_is_not_sent_to_another_address(environ):
+def test_a_stored_key_is_not_sent_to_another_address(environ):
     store_service(environ, url=URL, key="kept")
     with pytest.raises(NotConfigured, match="no key for http://elsewhere"):
         find_service(environ | {"TRADEWIND_URL": "http://elsewhere"})
@@ -68,7 +68,7 @@ def test_without_a_login_it_is_said_how_to_log_in(environ):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1, "key": "k"}', b"\xff"])
-def test_a_damaged_file_is_told(environ, content):
+def test_a_damaged_file_is_reported(environ, content):
     store_service(environ, url=URL, key="k")
     config_file(environ).write_bytes(content)
     with pytest.raises(NotConfigured, match="tradewind login"):

@@ -38,19 +38,19 @@ def asked(*answers, skew_s=0.0):
         return by_subject(reachable(client, SERVICE, lambda: DATE + timedelta(seconds=skew_s)))
 
 
-def test_a_service_that_is_well_is_told_with_its_scopes():
+def test_a_service_that_is_well_is_reported_with_its_scopes():
     found = asked(OK, httpx.Response(200, json=[]), problem(422), problem(403), problem(403))
     assert {finding.health for finding in found.values()} == {Health.GOOD}
-    assert found["scopes"].told == "agent"
+    assert found["scopes"].text == "agent"
 
 
 def test_a_key_without_the_scope_for_logs_is_bad():
     found = asked(OK, httpx.Response(200, json=[]), problem(403), problem(403), httpx.Response(200, json=[]))
     assert found["scopes"].health is Health.BAD
-    assert "operator" in found["scopes"].told
+    assert "operator" in found["scopes"].text
 
 
-def test_a_service_that_is_away_says_where_its_address_is_from():
+def test_a_service_that_is_unreachable_says_where_its_address_is_from():
     found = asked(httpx.ConnectError("refused"))
     assert found["service"].health is Health.BAD
     assert "environment" in found["service"].advice
@@ -65,7 +65,7 @@ def test_a_refused_key_is_bad():
 @pytest.mark.parametrize(
     ("skew_s", "health"), [(0.5, Health.GOOD), (5.4, Health.GOOD), (20, Health.BAD), (-20, Health.BAD)]
 )
-def test_a_clock_that_is_off_is_told(skew_s, health):
+def test_a_clock_that_is_off_is_reported(skew_s, health):
     found = asked(OK, problem(401), skew_s=skew_s)
     assert found["clock"].health is health
 
@@ -92,10 +92,10 @@ def test_small_buffers_come_with_the_command_that_raises_them(tmp_path):
     found = by_subject(examine_tcp(tmp_path))
     assert "sysctl -w net.ipv4.tcp_rmem" in found["receive buffer"].advice
     assert found["send buffer"].health is Health.GOOD
-    assert found["congestion control"].told == "cubic (available: reno, cubic)"
+    assert found["congestion control"].text == "cubic (available: reno, cubic)"
 
 
-def test_a_kernel_that_does_not_tell_is_no_failure(tmp_path):
+def test_a_kernel_that_does_not_show_is_no_failure(tmp_path):
     assert {finding.health for finding in examine_tcp(tmp_path)} == {Health.NOTE}
 
 
@@ -105,7 +105,7 @@ def test_ended_transfers_that_the_service_does_not_know_of_are_counted(tmp_path)
     TransferSpool(spool).seal(ended.id, [ended], [])
     (found,) = examine_spool(spool)
     assert found.health is Health.NOTE
-    assert "1 ended transfer to tell of" in str(found)
+    assert "1 ended transfer to report" in str(found)
 
 
 def test_a_spool_with_losses_says_so(tmp_path):
@@ -119,14 +119,14 @@ def test_a_spool_with_losses_says_so(tmp_path):
     assert found["lost logs"].health is Health.BAD
 
 
-def test_samples_that_the_service_refused_are_told(tmp_path):
+def test_samples_that_the_service_refused_are_reported(tmp_path):
     spool = Spool(tmp_path / "spool", warn=pytest.fail)
     folder = tmp_path / "spool" / "transfers"
     folder.mkdir(parents=True)
     (folder / "one.refused").write_text("{}\n")
     found = by_subject(examine_spool(spool))
     assert found["refused samples"].health is Health.BAD
-    assert "1 transfer " in found["refused samples"].told
+    assert "1 transfer " in found["refused samples"].text
 
 
 def test_a_model_meter_says_why_there_is_nothing_better():
@@ -134,9 +134,9 @@ def test_a_model_meter_says_why_there_is_nothing_better():
     (finding,) = examine_meter(choice)
     assert finding.health is Health.NOTE
     assert "no rapl: no zones" in finding.advice
-    assert str(EnergyQuality.ASSUMED) in finding.told
+    assert str(EnergyQuality.ASSUMED) in finding.text
 
 
 def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above(tmp_path):
     (finding,) = examine_disk({"spool disk": tmp_path / "a" / "b"})
-    assert str(tmp_path) in finding.told
+    assert str(tmp_path) in finding.text

@@ -13,7 +13,7 @@ from tradewind_agent.har.upload import split, upload_hars
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_a_packed_log_is_told_by_its_content_and_read(tmp_path, pack):
+def test_a_packed_log_is_detected_by_its_content_and_read(tmp_path, pack):
     urls = (f"http://example.org/{hashlib.sha256(bytes([n % 256, n // 256])).hexdigest()}" for n in range(2000))
     content = json.dumps(har(*(entry(n, url=url) for n, url in enumerate(urls)))).encode()
     packed = tmp_path / "page.packed"
@@ -27,7 +27,7 @@ def test_a_packed_log_is_told_by_its_content_and_read(tmp_path, pack):
     assert "cut off" in (cut.failure or "")
 
 
-def test_a_log_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path):
+def test_a_log_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path):
     whole = tmp_path / "page.har"
     whole.write_text(json.dumps(har(entry())))
     logs = [("first", whole), ("gone", tmp_path / "gone.har"), ("a folder", tmp_path), ("last", whole)]

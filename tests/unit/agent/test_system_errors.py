@@ -27,12 +27,12 @@ def test_errors_of_the_system_say_what_to_do(number, told):
     assert str(explain_os_error(OSError(number, os.strerror(number)))) == told
 
 
-def test_a_name_that_is_not_known_and_one_that_cannot_be_looked_up_are_told_apart():
+def test_a_name_that_is_not_known_and_one_that_cannot_be_looked_up_are_distinguished():
     assert explain_os_error(socket.gaierror(socket.EAI_NONAME, "raw")).what == "its name is not known"
     assert explain_os_error(socket.gaierror(socket.EAI_AGAIN, "raw")).what == "its name cannot be looked up now"
 
 
-def test_tls_is_told_without_the_library_s_own_text():
+def test_tls_is_reported_without_the_library_s_own_text():
     refused = ssl.SSLCertVerificationError(
         1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)"
     )

@@ -109,7 +109,7 @@ def test_a_start_and_an_end_are_a_duration(start, end):
     assert imported[0].record.outcome.throughput_bps == pytest.approx(16e6)
 
 
-def test_an_end_before_its_start_or_at_it_tells_no_throughput_and_harms_no_other_row():
+def test_an_end_before_its_start_or_at_it_reports_no_throughput_and_harms_no_other_row():
     good = "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,10,2"
     imported, refusals, _ = run(
         [

@@ -90,7 +90,7 @@ def test_units_that_the_header_declares_are_believed():
     assert all(found.evidence == "declared by the header" for found in report.units)
 
 
-def test_a_size_column_that_is_of_the_whole_data_set_is_recognised():
+def test_a_size_column_that_is_of_the_entire_data_set_is_recognised():
     row = grid_row(size=200_000_000, count=50, throughput=800.0, duration="2.0")
     imported, _, report = run([GRID_HEADER, *[row] * 5], NO_CONTEXT)
     assert unit_of(report, "FileSize") == "B of the whole data set"
@@ -117,7 +117,7 @@ def test_a_row_whose_duration_contradicts_its_size_is_refused():
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_any_line_end_and_a_byte_order_mark_are_read_alike(end, mark):
+def test_any_line_end_and_a_byte_order_mark_are_read_the_same_way(end, mark):
     content = mark + end.join([GRID_HEADER, grid_row(), grid_row(cc="2")]).encode()
     imported, refused, _ = run(content, NO_CONTEXT)
     assert refused == []
@@ -178,7 +178,7 @@ def test_a_csv_of_unknown_family_names_the_columns_seen_and_what_is_missing():
 @pytest.mark.parametrize(
     ("context", "option"), [(ImportContext(destination="b"), "--source"), (ImportContext(source="a"), "--destination")]
 )
-def test_ends_that_a_log_lacks_are_asked_for_by_the_name_of_the_option(context, option):
+def test_ends_that_a_log_lacks_are_requested_by_the_name_of_the_option(context, option):
     with pytest.raises(InvalidValue, match="is needed") as missing:
         run([ENERGY_HEADER, energy_row(start=clock(0))], context)
     assert missing.value.field == option

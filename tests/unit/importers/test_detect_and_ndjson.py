@@ -22,7 +22,7 @@ from tradewind_agent.importers import ImportContext, import_file
         ("Throughput;FileSize;P\n1;2;3", "csv"),
     ],
 )
-def test_a_format_is_told_by_its_content(sample, format):  # noqa: A002
+def test_a_format_is_detected_by_its_content(sample, format):  # noqa: A002
     assert detect(sample) == format
 
 
@@ -33,8 +33,8 @@ def test_an_empty_log_is_said_to_be_empty(sample):
 
 
 @pytest.mark.parametrize("sample", ["hello", '{"rtt": 0.0}', "[" * 100_000, "{" * 100_000])
-def test_a_log_of_no_known_format_asks_for_the_option(sample):
-    with pytest.raises(InvalidValue, match="--format: cannot be told"):
+def test_a_log_of_no_known_format_requests_the_option(sample):
+    with pytest.raises(InvalidValue, match="--format: cannot be detected"):
         detect(sample)
 
 
@@ -70,7 +70,7 @@ def test_a_context_refuses_impossible_paths(field, value):
         ImportContext(**{field: value})
 
 
-def test_a_part_of_a_log_read_on_from_an_offset_gives_the_rows_and_ids_of_the_whole():
+def test_a_part_of_a_log_read_on_from_an_offset_gives_the_rows_and_ids_of_the_entire():
     whole = run([GRID_HEADER, *[grid_row()] * 4], ImportContext())[0]
     own = [WireRecord.from_domain(item.record).to_line() for item in whole]
     rest = list(import_file(io.BytesIO(b"".join(own[2:])), context=ImportContext(), first_row=3))

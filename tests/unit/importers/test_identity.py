@@ -38,7 +38,7 @@ def test_what_is_known_of_the_path_makes_no_other_rows(sample):
     assert ids(sample) == ids(sample, replace(ENDS, bandwidth_bps=40e9, rtt_s=0.04))
 
 
-def test_names_that_run_into_one_another_are_told_apart():
+def test_names_that_run_into_one_another_are_distinguished():
     one = replace(ENDS, source="a", destination="ab")
     other = replace(ENDS, source="aa", destination="b")
     assert not set(ids("rclone", one)) & set(ids("rclone", other))

@@ -30,7 +30,7 @@ def test_a_line_end_that_falls_between_two_blocks_is_one_end():
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_byte_order_marks_tell_the_encoding(encoding):
+def test_byte_order_marks_show_the_encoding(encoding):
     assert texts("Größe,1\n".encode(encoding)) == [(1, "Größe,1")]
 
 

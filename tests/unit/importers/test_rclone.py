@@ -47,7 +47,7 @@ def test_a_run_is_a_record_timed_by_its_last_stats():
     assert record.parameters.known() == {}
 
 
-def test_the_time_that_files_were_in_flight_counts_where_rclone_tells_it():
+def test_the_time_that_files_were_in_flight_counts_where_rclone_reports_it():
     record = run([stats(100, transferTime=50.0)])[0][0].record
     assert record.duration_s == 50
 
@@ -72,7 +72,7 @@ def test_flags_and_version_are_read_where_the_log_has_the_command_line(flags):
     assert record.mover.version == "1.66.0"
 
 
-def test_runs_are_told_apart_by_their_clock():
+def test_runs_are_distinguished_by_their_clock():
     imported, _, _ = run(
         [stats(50), stats(100), stats(10, at="2024-06-02T12:00:10Z"), stats(30, at="2024-06-02T12:00:30Z")]
     )
@@ -157,7 +157,7 @@ def test_limit_of_a_later_run_is_not_stated_of_the_run_before_it():
     assert (first.parameters.nic_bps, second.parameters.nic_bps) == (None, 8 * 2**20)
 
 
-def test_runs_that_each_lasted_longer_are_told_apart_by_when_they_began():
+def test_runs_that_each_lasted_longer_are_distinguished_by_when_they_started():
     lines = []
     for day, elapsed in ((1, 10), (2, 20), (3, 40)):
         lines += [
@@ -176,7 +176,7 @@ def test_a_run_read_with_slow_statistics_stays_one():
     assert [each.record.duration_s for each in imported] == [1800]
 
 
-def test_runs_that_follow_at_once_are_told_apart():
+def test_runs_that_follow_at_once_are_distinguished():
     lines = [stats(10, "2026-03-01T01:00:10+00:00"), stats(20, "2026-03-01T01:00:30.2+00:00")]
     assert [each.record.duration_s for each in run(lines)[0]] == [10, 20]
 
@@ -187,7 +187,7 @@ DRY_START = json.dumps({"msg": 'rclone: Version "v1.66" starting with parameters
 
 
 @pytest.mark.parametrize("line", [DRY, OLD_DRY, DRY_START])
-def test_a_dry_run_makes_no_record_and_is_told_once(line: str):
+def test_a_dry_run_makes_no_record_and_is_reported_once(line: str):
     imported, refused, report = run([line, stats(0.15)])
     assert (imported, refused) == ([], [])
     assert report.assumptions == ["dry runs moved nothing and make no record"]

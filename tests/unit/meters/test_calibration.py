@@ -90,7 +90,7 @@ def test_the_ladder_recovers_what_was_put_into_a_synthetic_host(tmp_path):
     assert "cross-validated error" in profile.idle_w.source
 
 
-def test_beside_rapl_a_profile_is_of_the_sockets_alone_and_tells_no_disk():
+def test_next_to_rapl_a_profile_is_of_the_sockets_alone_and_reports_no_disk():
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
     profile = found.device_profile("Acme", "One")
     assert set(profile.component_w) == {"cpu"}
@@ -99,7 +99,7 @@ def test_beside_rapl_a_profile_is_of_the_sockets_alone_and_tells_no_disk():
     assert found.component_w["disk"] == pytest.approx(DISK_W, abs=0.1)  # the sockets' part, for later transfers
 
 
-def test_a_disk_that_nobody_can_see_at_work_is_told_not_to_be_measured():
+def test_a_disk_that_nobody_can_see_at_work_is_configured_not_to_be_measured():
     on_tmpfs = [replace(step, usage={"cpu": step.usage["cpu"]}) for step in Scene().climb()]
     found = calibrate(on_tmpfs, method=EnergyMethod.METER, source="synthetic")
     assert found.not_measured == ("disk", "memory", "network", "radio")
@@ -177,13 +177,13 @@ def test_a_load_that_fails_while_it_runs_is_no_idle_one(monkeypatch, tmp_path):
         time.sleep(0.05)
 
 
-def test_a_meter_that_says_nothing_all_the_while_is_told():
+def test_a_meter_that_says_nothing_all_the_while_is_reported():
     steps = [replace(step, power_w=0.0) for step in Scene().climb()]
     with pytest.raises(InvalidValue, match="0 W in every sample"):
         calibrate(steps, method=EnergyMethod.METER, source="synthetic")
 
 
-def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
+def test_stored_models_meter_the_entire_host_until_a_profile_is_given(tmp_path):
     of_an_older_version = {"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}
     (tmp_path / FILE).write_text(json.dumps(of_an_older_version))
     with pytest.raises(CalibrationUnusable, match="older version"):
@@ -218,7 +218,7 @@ def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_
     assert meter.energy_j(three_of_four_cpus) - begun_j == pytest.approx(2 * 40, rel=0.01)
 
 
-def test_a_battery_is_read_all_through_a_step_as_its_gauge_tells_the_moment(tmp_path):
+def test_a_battery_is_read_all_through_a_step_as_its_gauge_reports_the_moment(tmp_path):
     battery = add_battery(tmp_path, power_now=10_000_000)
     scene, meter = Scene(), BatteryMeter(tmp_path)
 
@@ -308,6 +308,6 @@ def test_what_can_be_no_trace_of_now_is_refused_before_the_ladder(tmp_path, cont
 
 
 @pytest.mark.parametrize("content", ["", "t,", "t,w\n", "t,w\n{now},1\n", "t,w\n{begun},1\n{now},1\n{now}.5"])
-def test_a_trace_that_has_just_begun_or_ends_within_a_row_is_being_recorded(tmp_path, content):
+def test_a_trace_that_has_just_started_or_ends_within_a_row_is_being_recorded(tmp_path, content):
     with pytest.raises(LadderBeganError):
         calibrate_beside(tmp_path / "meter.csv", content)

@@ -55,7 +55,7 @@ def test_moments_of_the_day_are_times_too():
     assert trace.time_s[1] - trace.time_s[0] == pytest.approx(0.5)
 
 
-def test_a_time_told_twice_counts_once_and_that_is_said():
+def test_a_time_reported_twice_counts_once_and_that_is_said():
     trace = read_power_trace("t,w\n0,1\n0.1,2\n0.1,4\n0.2,3\n")
     assert trace.power_w == (1, 3, 3)
     assert "1 sample of a time that was there already" in trace.notes[0]
@@ -110,6 +110,6 @@ def test_a_short_gap_is_bridged_and_said():
         ("t,w\n" + '0,"' + "1" * 200_000 + "\n1,2\n", "row 2: a quotation mark"),
     ],
 )
-def test_what_cannot_be_mended_is_refused_with_its_place(text, told):
+def test_what_cannot_be_corrected_is_refused_with_its_place(text, told):
     with pytest.raises(InvalidTrace, match=told):
         read_power_trace(text)

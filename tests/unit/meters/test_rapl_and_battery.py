@@ -36,7 +36,7 @@ def test_a_counter_that_wraps_around_goes_on_counting(tmp_path: Path):
     assert meter.energy_j(START) == pytest.approx((999_999 + RANGE_UJ + 2) / 1e6, rel=1e-9)
 
 
-def test_without_zones_the_reason_is_told(tmp_path: Path):
+def test_without_zones_the_reason_is_reported(tmp_path: Path):
     with pytest.raises(MeterUnavailable, match="no intel-rapl zones"):
         RaplMeter(tmp_path)
     add_zone(tmp_path, "intel-rapl:0", "psys", 0)
@@ -103,7 +103,7 @@ def test_the_battery_of_a_mouse_is_none_of_the_device(tmp_path: Path):
     assert "discharge of BAT0:" in meter.description
 
 
-def test_a_battery_that_tells_no_power_is_left_out_beside_one_that_does(tmp_path: Path):
+def test_a_battery_that_reports_no_power_is_left_out_next_to_one_that_does(tmp_path: Path):
     add_battery(tmp_path, power_now=10_000_000)
     add_battery(tmp_path, name="BAT1", capacity=80)
     meter = BatteryMeter(tmp_path)
@@ -119,10 +119,10 @@ def test_a_battery_that_tells_no_power_is_left_out_beside_one_that_does(tmp_path
         ({"type": "Mains"}, "has no battery"),
         ({"type": "UPS"}, "has no battery"),
         ({"scope": "Device", "power_now": 1}, "has no battery"),
-        ({}, "tells neither power_now"),
+        ({}, "has neither power_now"),
     ],
 )
-def test_a_battery_that_tells_nothing_is_refused(tmp_path: Path, says: dict[str, object], reason: str):
+def test_a_battery_that_reports_nothing_is_refused(tmp_path: Path, says: dict[str, object], reason: str):
     add_battery(tmp_path, **says)
     with pytest.raises(MeterUnavailable, match=reason):
         BatteryMeter(tmp_path)

@@ -24,7 +24,7 @@ def test_the_resources_of_a_plan_are_taken_and_the_user_s_own_win():
     assert NO_LIMITS.known() == {}
 
 
-def test_only_what_is_enforced_is_in_force():
+def test_only_what_is_enforced_is_current():
     applied = Applied([Enforced("cores", 2.0, ""), Enforced("memory_bytes", 1e9, ""), Advice("nic_bps", 1e6, "")])
     assert applied.parameters == Parameters(cores=2, memory_bytes=10**9)
     assert Applied([Enforced("cores", 1.0, "bound"), Enforced("cores", 0.5, "quota")]).parameters == Parameters(cores=1)
@@ -45,7 +45,7 @@ def test_undoing_happens_once_and_at_the_end_of_the_block():
     assert applied.left == ("something is left",)
 
 
-def test_frequencies_are_read_and_told_with_their_unit():
+def test_frequencies_are_read_and_reported_with_their_unit():
     assert parse_hertz("2.4GHz") == 2.4e9
     assert parse_hertz("800 MHz") == 8e8
     assert format_hertz(2.4e9) == "2.4 GHz"

@@ -49,7 +49,7 @@ def made(kernel):
     return [folder for folder in kernel.groups if folder.name.startswith("tradewind-")]
 
 
-def test_a_group_that_holds_the_process_cannot_hand_down_so_that_the_new_one_stands_beside_it(host, tmp_path):
+def test_a_group_that_holds_the_process_cannot_hand_down_so_that_the_new_one_stands_next_to_it(host, tmp_path):
     kernel = kernel_with(host, app=ALL)
     with limiter(host, kernel, tmp_path).apply(WANTED, folders=[tmp_path]) as applied:
         (folder,) = made(kernel)
@@ -88,7 +88,7 @@ def test_a_limit_of_the_process_s_own_group_is_not_escaped(host, tmp_path):
     assert made(kernel) == []
 
 
-def test_a_controller_that_is_not_handed_down_is_advice_beside_one_that_is(host, tmp_path):
+def test_a_controller_that_is_not_handed_down_is_advice_next_to_one_that_is(host, tmp_path):
     kernel = kernel_with(host, app={"memory"}, root={"memory"})
     with limiter(host, kernel, tmp_path).apply(WANTED, folders=[tmp_path]) as applied:
         assert [each.resource for each in applied.enforced] == ["memory_bytes"]
@@ -121,7 +121,7 @@ def test_a_hybrid_host_shows_the_unified_tree_in_a_folder_of_its_own(host, tmp_p
         assert folder.parent == host.cgroup / "unified/app"
 
 
-def test_a_group_that_cannot_be_removed_is_told_and_removed_by_the_next_start(host, tmp_path):
+def test_a_group_that_cannot_be_removed_is_reported_and_removed_by_the_next_start(host, tmp_path):
     kernel = kernel_with(host, app=ALL)
     applied = limiter(host, kernel, tmp_path).apply(Limits(memory_bytes=1 << 30))
     (folder,) = made(kernel)

@@ -25,7 +25,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault(*NO_PLUGINS)
-    sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # how Python is told that there is none
+    sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # makes Python treat it as missing
     try:
         from tradewind_agent.cli.app import run
     except KeyboardInterrupt:  # while it is loading

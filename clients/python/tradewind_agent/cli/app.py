@@ -41,7 +41,7 @@ TRACES_VARIABLES = "OTEL_EXPORTER_OTLP_"
 
 
 class _Commands(TyperGroup):
-    """The commands; the framework would make an interrupt a bare exit code, without a line or a document."""
+    """The commands, with interrupts as errors: the framework would only set an exit code, without a message."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -51,7 +51,7 @@ class _Commands(TyperGroup):
 
 
 def _without_types_of_switches(command: Any) -> Any:
-    """``command``, whose help names no type behind options that take no value."""
+    """Return ``command`` with a help that names no type behind options without a value."""
 
     def silent(option: Any) -> Any:
         if getattr(option, "is_flag", False) and option.metavar is None:
@@ -60,7 +60,7 @@ def _without_types_of_switches(command: Any) -> Any:
 
     for option in command.params:
         silent(option)
-    make_help = command.get_help_option  # made anew each time, beside the other options
+    make_help = command.get_help_option  # built on each call, apart from the other options
     command.get_help_option = lambda context: silent(make_help(context))
     for each in getattr(command, "commands", {}).values():
         _without_types_of_switches(each)
@@ -68,7 +68,7 @@ def _without_types_of_switches(command: Any) -> Any:
 
 
 def build(first_word: str | None = None) -> typer.Typer:
-    """The command of that name; all of them where there is none: to load and describe those takes a while."""
+    """Build the command of that name, or all commands if there is none, which takes longer to load."""
     app = typer.Typer(
         name=PROGRAM,
         cls=_Commands,
@@ -78,13 +78,13 @@ def build(first_word: str | None = None) -> typer.Typer:
         no_args_is_help=False,
         invoke_without_command=True,
     )
-    app.callback()(_alone)
+    app.callback()(_run_without_command)
     for name in (first_word,) if first_word in COMMANDS else COMMANDS:
         import_module(f"tradewind_agent.cli.commands.{name.replace('-', '_')}").register(app)
     return app
 
 
-def _alone(
+def _run_without_command(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -101,11 +101,11 @@ def _alone(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
+    """Run one command line and return the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
         first_word = next(iter(arguments), None)
         command = without_validators(_without_types_of_switches(get_command(build(first_word))))
-        with _traced(first_word):
+        with _trace_if_requested(first_word):
             return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
@@ -116,34 +116,34 @@ def run(arguments: list[str]) -> int:
         return code
 
 
-def _traced(first_word: str | None) -> AbstractContextManager[None]:
-    """Of a command that is to be traced; all others load nothing for it."""
+def _trace_if_requested(first_word: str | None) -> AbstractContextManager[None]:
+    """Trace the command if the environment requests it; otherwise load nothing for that."""
     if first_word not in COMMANDS or not any(name.startswith(TRACES_VARIABLES) for name in os.environ):
         return nullcontext()
-    from tradewind_agent.cli.traces import is_tracing_requested, traced
+    from tradewind_agent.cli.traces import is_tracing_requested, trace_command
 
-    return traced(first_word) if is_tracing_requested(os.environ) else nullcontext()
+    return trace_command(first_word) if is_tracing_requested(os.environ) else nullcontext()
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    """Whether the options say so; they may be what is wrong, so that nothing else of them is read."""
+    """Return whether the options include --json; nothing else is parsed, as the options may be what is wrong."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in own
 
 
-def _usage_told(error: typer.TyperException) -> str:
-    """What was wrong; a group that was given no command tells those that it has."""
-    told = error.format_message() or "wrong usage; see `tradewind --help`"
+def _format_usage_error(error: typer.TyperException) -> str:
+    """Return what was wrong; for a group without a command, list its commands."""
+    message = error.format_message() or "wrong usage; see `tradewind --help`"
     context = getattr(error, "ctx", None)
     commands = getattr(getattr(context, "command", None), "commands", {})
-    return f"{told.removesuffix('.')}: {', '.join(commands)}" if told == "Missing command." else told
+    return f"{message.removesuffix('.')}: {', '.join(commands)}" if message == "Missing command." else message
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:
-    """The line and the exit code that an error means."""
+    """Return the line and the exit code of an error."""
     match error:
         case typer.TyperException():
-            return _usage_told(error), error.exit_code
+            return _format_usage_error(error), error.exit_code
         case InvalidValue():
             return str(error), WRONG_USAGE
         case TradewindError():

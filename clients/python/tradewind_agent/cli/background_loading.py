@@ -8,9 +8,9 @@ from threading import Thread
 
 @contextmanager
 def load_in_background(*modules: str) -> Iterator[None]:
-    """Load modules during the block, at the end of which they are there.
+    """Load modules in the background during the block; they are loaded when it ends.
 
-    What goes wrong with one goes wrong again, and is told, where it is imported.
+    A module that fails to load fails again, with its error, where it is imported.
     """
     thread = Thread(target=_load, args=(modules,), name="tradewind-loading", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""What the commands find around them: the environment, the service and the spool."""
+"""Open what the commands need from the environment: the service and the spool."""
 
 import os
 import time
@@ -26,7 +26,7 @@ def spool_folder() -> Path:
 
 
 def open_spool(terminal: Terminal) -> "Spool":
-    """The user's spool; what it has to give up is told on standard error."""
+    """Open the user's spool; a note on standard error says what it has to drop."""
     from tradewind.units import parse_bytes
     from tradewind_agent.cli.options import read
     from tradewind_agent.history.spool import DEFAULT_MAX_BYTES, Spool
@@ -39,7 +39,7 @@ def open_spool(terminal: Terminal) -> "Spool":
 
 
 def undo_abandoned_limits(terminal: Terminal) -> None:
-    """Take off the limits that an agent has left which was killed; most often there are none to look for."""
+    """Remove the limits that a killed agent has left; usually there are none."""
     if not any(ledger_folder(os.environ).glob("*.json")):
         return
     from tradewind_agent.resources.limiter import ResourceLimiter
@@ -49,7 +49,7 @@ def undo_abandoned_limits(terminal: Terminal) -> None:
 
 
 def open_client(retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep) -> "Client":
-    """A client of the configured service.
+    """Open a client of the configured service.
 
     Raises
     ------
@@ -66,14 +66,14 @@ def open_client(retries: "RetryPolicy | None" = None, pause: Callable[[float], o
 def open_client_if_configured(
     retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
 ) -> "Client | None":
-    """A client, or ``None`` where no service is configured."""
+    """Open a client; return ``None`` if no service is configured."""
     from tradewind_agent.config import find_service
 
     return None if find_service(os.environ) is None else open_client(retries, pause)
 
 
 def modules_of_the_client() -> tuple[str, ...]:
-    """What a client of the service takes to load; nothing where none is configured."""
+    """Return the modules that a client of the service loads; none if no service is configured."""
     from tradewind_agent.config import find_service
 
     return () if find_service(os.environ) is None else ("tradewind_agent.service.client", "httpcore")

@@ -14,7 +14,7 @@ from tradewind_agent.cli.option_groups import GroupOf
 from tradewind_agent.sla_text import parse_sla
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not tell how far it is.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Network = Annotated[str | None, typer.Option(help="Label of the network, such as the name of a VPN or provider.")]
 Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
 Load = Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")]
@@ -42,7 +42,7 @@ _Value = TypeVar("_Value")
 
 
 def read(option: str, parse: Callable[[str], _Value], text: str) -> _Value:
-    """``text`` as a value; what is wrong with it is told with the option's name and ends with exit code 2."""
+    """Parse ``text``; an error names the option and ends the command with exit code 2."""
     try:
         return parse(text)
     except InvalidValue as wrong:
@@ -53,7 +53,7 @@ def read_if(option: str, parse: Callable[[str], _Value], text: str | None) -> _V
     return None if text is None else read(option, parse, text)
 
 
-def agreement(
+def sla_option(
     *,
     sla: Annotated[
         str,
@@ -64,11 +64,11 @@ def agreement(
         ),
     ] = "max_throughput",
     confidence: Annotated[
-        float, typer.Option(help="Probability wanted; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")
+        float, typer.Option(help="Required probability; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")
     ] = DEFAULT_CONFIDENCE,
-    energy_basis: Annotated[EnergyBasis, typer.Option(help="Energy that the agreement is about.")] = EnergyBasis.TOTAL,
+    energy_basis: Annotated[EnergyBasis, typer.Option(help="Energy that the SLA is about.")] = EnergyBasis.TOTAL,
 ) -> Sla:
-    """The SLA that ``--sla``, ``--confidence`` and ``--energy-basis`` say."""
+    """Return the SLA of ``--sla``, ``--confidence`` and ``--energy-basis``."""
     try:
         return parse_sla(sla, confidence=confidence, energy_basis=energy_basis)
     except InvalidValue as wrong:
@@ -76,11 +76,11 @@ def agreement(
         raise typer.BadParameter(wrong.reason, param_hint=hint) from None
 
 
-Agreement = Annotated[Sla, GroupOf(agreement)]
+SlaOption = Annotated[Sla, GroupOf(sla_option)]
 
 
 def path(*, bandwidth: Bandwidth = None, rtt: Rtt = None) -> Path:
-    """What the user knows of the path."""
+    """Return what the user knows of the path."""
     return Path(bandwidth_bps=bandwidth_bps(bandwidth), rtt_s=rtt_s(rtt))
 
 
@@ -88,15 +88,15 @@ KnownPath = Annotated[Path, GroupOf(path)]
 
 
 def bandwidth_bps(text: str | None, option: str = "--bandwidth") -> float | None:
-    return _of_path(option, "bandwidth_bps", read_if(option, parse_bps, text))
+    return _check_path_value(option, "bandwidth_bps", read_if(option, parse_bps, text))
 
 
 def rtt_s(text: str | None) -> float | None:
-    return _of_path("--rtt", "rtt_s", read_if("--rtt", parse_seconds, text))
+    return _check_path_value("--rtt", "rtt_s", read_if("--rtt", parse_seconds, text))
 
 
-def _of_path(option: str, quantity: str, value: float | None) -> float | None:
-    """A value that a path can have."""
+def _check_path_value(option: str, quantity: str, value: float | None) -> float | None:
+    """Return ``value`` if a path can have it, else refuse it."""
     lowest, highest = BOUNDS[quantity]
     if _positive(option, value) is not None and not lowest <= (value or 0.0) <= highest:
         raise typer.BadParameter(f"must be within {lowest:g} and {highest:g}, got {value:g}", param_hint=option)

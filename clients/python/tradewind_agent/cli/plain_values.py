@@ -1,4 +1,4 @@
-"""Values of the command line that need no conversion, taken as they are.
+"""Take values of the command line that need no conversion as they are.
 
 The framework builds a validator of another library for every option, given or not, whose loading takes longer than all
 else before a copy's first byte. Most values are text already, or not given. Whatever is not plainly right is left to
@@ -12,10 +12,10 @@ _UNKNOWN = object()
 
 
 def without_validators(command: Any) -> Any:
-    """``command`` and all below it, whose plain values are not handed to the framework's validators."""
+    """Return ``command`` and its subcommands with plain values that bypass the framework's validators."""
     for parameter in command.params:
         _take_plainly(parameter)
-    make_help = command.get_help_option  # stands beside the other options
+    make_help = command.get_help_option  # is not among the other options
     command.get_help_option = lambda context: _take_plainly(make_help(context))
     for each in getattr(command, "commands", {}).values():
         without_validators(each)

@@ -1,4 +1,4 @@
-"""Progress for whoever watches: bars on a terminal, a plain line now and then elsewhere, nothing for programs."""
+"""Show progress: bars on a terminal, plain lines at intervals elsewhere, nothing for programs."""
 
 import os
 import time
@@ -28,22 +28,22 @@ class PlainLines:
     interval_s: float
     now_s: Callable[[], float]
     known: str = ""
-    _began_s: float = field(init=False)
-    _said_s: float = field(init=False)
+    _started_s: float = field(init=False)
+    _last_line_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began_s = self._said_s = self.now_s()
+        self._started_s = self._last_line_s = self.now_s()
 
     @property
     def elapsed_s(self) -> float:
-        return self.now_s() - self._began_s
+        return self.now_s() - self._started_s
 
-    def offer(self, line: Callable[[], str]) -> None:
-        """Say ``line()`` if it is time to."""
+    def say_if_due(self, line: Callable[[], str]) -> None:
+        """Say ``line()`` if the interval has passed and the line is new."""
         now_s = self.now_s()
-        if now_s - self._said_s < self.interval_s:
+        if now_s - self._last_line_s < self.interval_s:
             return
-        self._said_s = now_s
+        self._last_line_s = now_s
         if (text := line()) != self.known:
             self.known = text
             self.say(text)
@@ -56,7 +56,7 @@ def progress_interval_s() -> float:
 
 def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
     """Lines of progress on standard error; ``None`` where nobody wants them."""
-    if not terminal.tells_progress:
+    if not terminal.shows_progress:
         return None
     return PlainLines(terminal.note, progress_interval_s(), time.monotonic, known)
 
@@ -85,7 +85,7 @@ def count_plainly(terminal: Terminal, doing: str, unit: str) -> Callable[[int], 
         nonlocal done
         done += more
         if lines is not None:
-            lines.offer(lambda: f"{doing}: {format_count(done, unit)} after {lines.elapsed_s:.0f} s")
+            lines.say_if_due(lambda: f"{doing}: {format_count(done, unit)} after {lines.elapsed_s:.0f} s")
 
     return count
 
@@ -95,7 +95,7 @@ def transferring(terminal: Terminal) -> Iterator[Show | None]:
     """Bytes with rate, files and time left; ``None`` where nobody wants them."""
     if not terminal.interactive:
         lines = plain_lines(terminal)
-        yield None if lines is None else _transferring_plainly(lines)
+        yield None if lines is None else _show_plainly(lines)
         return
     from rich.console import Console
     from rich.progress import (
@@ -125,7 +125,7 @@ def transferring(terminal: Terminal) -> Iterator[Show | None]:
         yield show
 
 
-def _transferring_plainly(lines: PlainLines) -> Show:
+def _show_plainly(lines: PlainLines) -> Show:
     def show(done_bytes: int, total_bytes: int, done_files: int, total_files: int) -> None:
         def line() -> str:
             share = f" ({100 * done_bytes / total_bytes:.0f} %)" if total_bytes else ""
@@ -133,6 +133,6 @@ def _transferring_plainly(lines: PlainLines) -> Show:
             moved = f"{format_bytes(done_bytes)} of {format_bytes(total_bytes)}{share}"
             return f"{moved}, {done_files} of {format_count(total_files, 'file')}, {rate}"
 
-        lines.offer(line)
+        lines.say_if_due(line)
 
     return show

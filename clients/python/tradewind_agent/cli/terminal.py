@@ -1,4 +1,4 @@
-"""What a command says, and where: results on standard output, everything else on standard error."""
+"""The output of a command: results on standard output, everything else on standard error."""
 
 import contextlib
 import json
@@ -36,14 +36,14 @@ class Terminal:
     quiet: bool = False
 
     @property
-    def tells_progress(self) -> bool:
+    def shows_progress(self) -> bool:
         """Whether to say how far a long work is."""
         return not (self.json or self.quiet)
 
     @property
     def interactive(self) -> bool:
         """Whether a person is watching, so that a progress bar makes sense."""
-        return self.tells_progress and sys.stderr.isatty()
+        return self.shows_progress and sys.stderr.isatty()
 
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
@@ -69,7 +69,7 @@ class Terminal:
         sys.stdout.flush()
 
     def note(self, line: str) -> None:
-        """Something the user should know beside the result, one line."""
+        """Print one line that is not part of the result to standard error."""
         print(f"{PROGRAM}: {one_line(line)}", file=sys.stderr, flush=True)
 
 

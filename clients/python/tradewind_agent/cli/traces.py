@@ -9,7 +9,7 @@ from importlib.util import find_spec
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 TIMEOUTS = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
 TIMEOUT_S = 2
-"""A receiver that is away may not hold up the end of a command for longer."""
+"""An unreachable receiver may not delay the end of a command for longer."""
 
 
 def is_tracing_requested(environment: Mapping[str, str]) -> bool:
@@ -18,8 +18,8 @@ def is_tracing_requested(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def traced(command: str) -> Iterator[None]:
-    """A span around a command; its arguments are not told, since addresses may hold passwords."""
+def trace_command(command: str) -> Iterator[None]:
+    """A span around a command; it omits the arguments, since addresses may hold passwords."""
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource

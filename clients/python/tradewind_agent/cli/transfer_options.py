@@ -1,4 +1,4 @@
-"""What is asked of any transfer, by the engine or by another tool: agreement, ends, path, limits."""
+"""The options of any transfer, by the engine or by another tool: SLA, ends, path, limits."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def transfer_options(
     *,
-    agreement: options.Agreement,
+    sla: options.SlaOption,
     max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
     source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
     destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
@@ -25,12 +25,12 @@ def transfer_options(
     apply_resources: ApplyResources = False,
     tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
 ) -> "CopyOptions":
-    """What is asked of the transfer; a command completes it with what it alone takes."""
+    """Return the options of a transfer; a command adds its own."""
     from tradewind.parameters import Caps
     from tradewind_agent.copy.options import CopyOptions
 
     return CopyOptions(
-        sla=agreement,
+        sla=sla,
         source=source,
         destination=destination,
         network=network,

@@ -43,13 +43,13 @@ _MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', 
 
 
 def is_har(beginning: bytes) -> bool:
-    """Whether a file that begins so is a HAR: an object whose first member is the log, with a member of HAR's."""
+    """Return whether a file that begins so is a HAR: its first member is the log, with a member of HAR's."""
     text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
     return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
 
 
 def looks_like_har(log: Path) -> bool:
-    """Whether a file, packed or not, begins as a HAR does; not if it cannot be read, which its reader will tell."""
+    """Return whether a file, packed or not, begins like a HAR; ``False`` if unreadable, which its reader reports."""
     try:
         with _opened(log) as stream:
             return is_har(stream.read(_LOOKED_AT))
@@ -58,12 +58,12 @@ def looks_like_har(log: Path) -> bool:
 
 
 def begins_as_har(beginning: bytes) -> bool:
-    """Whether a stream of which so much can be seen is a HAR; of zstd that is often too little to tell."""
+    """Return whether a stream that begins so is a HAR; the beginning of a zstd stream is often too short to decide."""
     return is_har(unpack_beginning(beginning, _LOOKED_AT))
 
 
 def read_har(log: Path | IO[bytes]) -> Har:
-    """A log of any size up to `MOST_BYTES`, without what is not analysed.
+    """Read a log of any size up to `MOST_BYTES`, without the parts that are not analysed.
 
     A file is unpacked where it is gzip or zstd, a stream where one can peek into it.
 
@@ -100,12 +100,12 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    """The log piece by piece, no escape and no row of digits in two of them."""
-    read, begun, blank = 0, b"", True
+    """Yield the log piece by piece, never splitting an escape or a number."""
+    read, pending, blank = 0, b"", True
     while chunk := stream.read(CHUNK_BYTES):
         if not read:
             require_utf_8(chunk)
-        text = _short_numbers(begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
+        text = _short_numbers(pending + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
         read += len(chunk)
         blank = blank and not text.strip()
         if read > MOST_BYTES:
@@ -114,14 +114,14 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
         begin_at = text.rfind(b"\\", max(end + 1 - _ESCAPE_BYTES, 0), end)
         end = end if begin_at < 0 else begin_at
         yield text[:end]
-        begun = text[end:]
+        pending = text[end:]
     if blank:
         raise InvalidValue("har", "is empty")
-    yield begun
+    yield pending
 
 
 def _short_numbers(text: bytes) -> bytes:
-    """The same without more than `MOST_DIGITS` digits in a row, of which nothing is analysed that has so many.
+    """Return the text with digit sequences cut to `MOST_DIGITS`; no analysed value is that long.
 
     Of an integer that Python does not read, ijson's parser gives nothing at all, which ends the process.
     """
@@ -175,8 +175,8 @@ def _require_objects(event: str, keys: list[str]) -> None:
 
 def _require_lists(keys: list[str]) -> None:
     """See that what a HAR has lists for has no members."""
-    for wanted, missing in ((_ENTRIES, NO_ENTRIES), (_PAGES, NO_PAGES)):
-        if len(keys) == len(wanted) and keys[:-1] == wanted[:-1]:
+    for keys_of_list, missing in ((_ENTRIES, NO_ENTRIES), (_PAGES, NO_PAGES)):
+        if len(keys) == len(keys_of_list) and keys[:-1] == keys_of_list[:-1]:
             raise InvalidValue("har", missing)
 
 
@@ -185,7 +185,7 @@ _READ = frozenset({"version", "creator", "browser", "pages", "entries"})
 
 
 def _is_left_out(keys: list[str]) -> bool:
-    """Whether it is of a member of the log, or beside it, that is no part of what is analysed."""
+    """Return whether it belongs to a member, inside or outside the log, that is not analysed."""
     return (len(keys) == 2 and keys[1] != "log") or (len(keys) == 3 and keys[2] not in _READ)
 
 

@@ -1,4 +1,4 @@
-"""What a browser's log tells of a page's connections, in words."""
+"""Describe the connections of a page in a browser's log."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis
 
 LEAST_RTTS = 0.05
-"""That FLD_TCP saves of a flow, to be told of: less is rounded away."""
+"""Round trips that FLD_TCP must save for a flow to be reported: less is rounded away."""
 
 SHOWN_ADVICE = 8
 
 
 def describe_analysis(analysis: ConnectionAnalysis) -> str:
-    """Paragraphs, one a page."""
+    """Return a paragraph for each page."""
     return "\n\n".join("\n".join(_page(page)) for page in analysis.pages)
 
 
@@ -23,12 +23,12 @@ def _page(page: AnalysedPage) -> Iterator[str]:
         f"{page.name}: {format_count(page.objects, 'object')}, {format_bytes(page.wire_bytes)}, over "
         f"{format_count(len(page.connections), 'connection')} ({reused})"
     )
-    ended = "" if page.load_told else " (to the last that is told; the log has no load event)"
+    ended = "" if page.load_told else " (to the last object; the log has no load event)"
     share = "" if page.idle_share is None else f" ({100 * page.idle_share:.0f} %)"
     idle = (
-        "; how long idle, the log does not tell"
+        "; the log does not say how long it was idle"
         if page.idle_s is None
-        else f", of which idle {_seconds(page.idle_s)}{share}"
+        else f", {_seconds(page.idle_s)}{share} of it idle"
     )
     yield f"  loaded in {_seconds(page.load_s)}{ended}{idle}"
     if page.effective_concurrency is not None:
@@ -61,7 +61,7 @@ def _advice(page: AnalysedPage) -> Iterator[str]:
     if not page.objects:
         yield "  no advice: nothing came over the network"
     elif page.rtt_s is None and not page.advice:
-        yield "  no advice: the log tells no handshakes; give the round trip by --rtt"
+        yield "  no advice: the log has no handshakes; give the round trip by --rtt"
     elif not page.advice:
         yield (
             "  no advice: by the round model nothing would be faster "

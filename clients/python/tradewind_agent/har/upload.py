@@ -1,4 +1,4 @@
-"""Browsers' logs (HAR) on their way to the service, which keeps what they tell of pages: told apart from other logs."""
+"""Separate browsers' logs (HAR) from other logs and upload them; the service stores the connections of their pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,30 +21,30 @@ NamedLog = tuple[str, Path | IO[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class HarReport:
-    """One log: what it tells, or why it could not be read."""
+    """The analysis of one log, or why it could not be read."""
 
     name: str
     analysis: ConnectionAnalysis | None = None
     failure: str | None = None
 
     def document(self) -> dict[str, Any]:
-        told = None if self.analysis is None else self.analysis.model_dump(mode="json")
-        return {"file": self.name, "failure": self.failure} | (told or {"tool": None, "pages": []})
+        document = None if self.analysis is None else self.analysis.model_dump(mode="json")
+        return {"file": self.name, "failure": self.failure} | (document or {"tool": None, "pages": []})
 
     def lines(self) -> Iterator[str]:
-        """The same for people."""
+        """Yield the report as lines for the user."""
         if self.analysis is None:
             yield f"{self.name}: {self.failure}"
             return
         yield f"{self.name}: {HAR}, {format_count(len(self.analysis.pages), 'page')}"
         for page in self.analysis.pages:
-            kept = "" if page.id is None else f", kept as {page.id}"
+            stored = "" if page.id is None else f", kept as {page.id}"
             connections = format_count(len(page.connections), "connection")
-            yield f"  {page.name}: {format_bytes(page.wire_bytes)} over {connections}{kept}"
+            yield f"  {page.name}: {format_bytes(page.wire_bytes)} over {connections}{stored}"
 
 
 def split(logs: Iterable[NamedLog], format_name: str) -> tuple[list[NamedLog], list[NamedLog]]:
-    """Browsers' logs, and all others: by their content where the format is to be told by it."""
+    """Split logs into browsers' logs and others; the format "auto" decides by content."""
     hars, others = list[NamedLog](), list[NamedLog]()
     for name, log in logs:
         chosen = format_name == HAR or (format_name == "auto" and _begins_as_har(log))
@@ -62,9 +62,9 @@ def _begins_as_har(log: Path | IO[bytes]) -> bool:
 def upload_hars(
     hars: Sequence[NamedLog], *, client: Client | None, path: NetworkPath, proxy: str | None = None
 ) -> Iterator[HarReport]:
-    """Have each analysed and kept by the service; without a client only analysed, here.
+    """Have the service analyse and store each log; without a client, analyse it here.
 
-    A log that cannot be read, or that the service has not taken, is told in its report and the others go on.
+    The report of a log says if it cannot be read or the service refuses it; the other logs go on.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def upload_hars(
 
 
 def har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
-    """What to tell programs; nothing where there were none."""
+    """Return the reports as a document; empty without reports."""
     return {"hars": [each.document() for each in reports], "dry_run": dry_run} if reports else {}
 
 
 def har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
-    """What to tell people at the end; nothing where there were none."""
+    """Return the closing lines; none without reports."""
     if not reports:
         return []
     pages = sum(len(each.analysis.pages) for each in reports if each.analysis is not None)

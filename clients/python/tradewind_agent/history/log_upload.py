@@ -1,4 +1,4 @@
-"""History on its way to the service: logs of any known format as NDJSON lines, and what is to be said about them."""
+"""Convert logs of any known format to NDJSON lines for the service, and report on each log."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,7 +67,7 @@ class FileReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """The same for people."""
+        """Yield the report as lines for the user."""
         if self.failure is not None:
             yield f"{self.name}: {self.failure}"
         if self.report is None:
@@ -94,20 +94,20 @@ def read_logs(
 ) -> Iterator[bytes]:
     """NDJSON lines of all ``logs``, streaming; one report a log is added as reading goes on.
 
-    A log that cannot be read is told in its report and the others go on.
+    The report of a log says if it cannot be read; the other logs go on.
     """
     for name, log in logs:
-        told = FileReport(name)
-        reports.append(told)
+        report = FileReport(name)
+        reports.append(report)
         try:
             imported = import_file(log, format=format_name, context=context)
-            told.report = imported.report
+            report.report = imported.report
             for item in imported:
                 if isinstance(item, ImportedRow) and (line := _line(item, imported.report)) is not None:
-                    told.links[item.record.link] += 1
+                    report.links[item.record.link] += 1
                     yield line
         except InvalidValue as wrong:
-            told.failure = str(wrong)
+            report.failure = str(wrong)
 
 
 def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What codecs made of files, kept on disk until the service has it: a file a copy, there whole or not at all.
+"""Results of codecs on files, stored on disk until the service has them: one file a copy, written atomically.
 
 Each observation has an id, and so one that is sent twice is stored once.
 """
@@ -35,7 +35,7 @@ class ObservationSpool:
         self.folder = logs / FOLDER
 
     def store(self, transfer_id: UUID, observations: "Sequence[WireObservation]") -> None:
-        """Keep what one copy has seen; on disk when this returns.
+        """Store the observations of one copy; they are on disk when this returns.
 
         Raises
         ------
@@ -45,10 +45,10 @@ class ObservationSpool:
             return
         from tradewind.wire.compression import MAX_OBSERVATIONS, NewObservations  # noqa: PLC0415 -- packed copies only
 
-        told = NewObservations(observations=tuple(observations[:MAX_OBSERVATIONS]))
+        stored = NewObservations(observations=tuple(observations[:MAX_OBSERVATIONS]))
         try:
             make_private(self.folder)
-            replace_durably(self.folder / f"{transfer_id}{ENDING}", told.model_dump_json().encode())
+            replace_durably(self.folder / f"{transfer_id}{ENDING}", stored.model_dump_json().encode())
             self._bound()
         except OSError as failure:
             raise SpoolFailed(f"observations cannot be kept in {self.folder}: {explain_os_error(failure)}") from None
@@ -73,7 +73,7 @@ class ObservationSpool:
         keep_going: Callable[[], bool] = lambda: True,
         on_given_up: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Send what waits until ``keep_going`` says no; ``on_given_up`` is told what was lost, and why.
+        """Send what waits until ``keep_going`` says no; ``on_given_up`` is called with what was dropped, and why.
 
         That is what is damaged, and what the service refuses for good: of a copy those that it names, or all.
 
@@ -125,7 +125,7 @@ class ObservationSpool:
 def _without_named(
     observations: "tuple[WireObservation, ...]", refusal: ServiceProblem
 ) -> "tuple[WireObservation, ...]":
-    """Those that the service has found no fault with; none where it does not tell of which it has."""
+    """Return the observations that the service has not refused; none if it does not name the refused ones."""
     named = {int(place.group(1)) for field, _ in refusal.wrong_fields if (place := _PLACE.match(field))}
     good = tuple(each for number, each in enumerate(observations) if number not in named)
     return good if len(good) < len(observations) else ()

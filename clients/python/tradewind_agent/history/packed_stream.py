@@ -1,4 +1,4 @@
-"""Logs that are packed on disk: read as what they hold, told by their first bytes."""
+"""Read compressed logs as their content; the first bytes show the format."""
 
 import gzip
 import io
@@ -24,7 +24,7 @@ _PIECE_BYTES = 1024
 
 @contextmanager
 def open_unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
-    """What a stream that begins so holds; itself where it is not packed. It stays open.
+    """Yield the content of a stream that begins so, or the stream itself if it is not packed. It stays open.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def open_unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
 
 
 class _ZstdFrames(io.RawIOBase):
-    """Frames of zstd one after another; unlike zstandard's own reader it tells one that is cut off."""
+    """Frames of zstd one after another; unlike zstandard's own reader it detects a frame that is cut off."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._packed = packed
@@ -70,7 +70,7 @@ class _ZstdFrames(io.RawIOBase):
 
 
 def unpack_beginning(beginning: bytes, most_bytes: int) -> bytes:
-    """What a file that begins so holds, as far as that tells; nothing where it is damaged."""
+    """Return the content of a file that begins so, as far as it can be unpacked; empty if it is damaged."""
     with open_unpacked(io.BytesIO(beginning), beginning) as stream:
         try:
             return cast("io.BufferedIOBase", stream).read1(most_bytes)

@@ -171,18 +171,18 @@ class Spool:
             raise SpoolFailed(
                 f"{format_bytes(needed)} of logs are above the spool's bound, {format_bytes(self._max_bytes)}; raise it"
             )
-        kept = sum(segment.bytes for segment in waiting)
+        stored_bytes = sum(segment.bytes for segment in waiting)
         given_up = []
         for segment in waiting:
-            if kept + needed <= self._max_bytes:
+            if stored_bytes + needed <= self._max_bytes:
                 break
             segment.path.unlink(missing_ok=True)
-            kept -= segment.bytes
+            stored_bytes -= segment.bytes
             given_up.append(segment)
         if given_up:
-            self._tell_lost(len(given_up), sum(segment.bytes for segment in given_up))
+            self._report_lost(len(given_up), sum(segment.bytes for segment in given_up))
 
-    def _tell_lost(self, segments: int, lost_bytes: int) -> None:
+    def _report_lost(self, segments: int, lost_bytes: int) -> None:
         lost = self._lost()
         total = {"segments": lost["segments"] + segments, "bytes": lost["bytes"] + lost_bytes}
         replace_durably(self.folder / "lost.json", json.dumps(total).encode())
@@ -230,11 +230,11 @@ class Spool:
 
     def _set_aside(self, segment: Segment, reason: str) -> str:
         make_private(self._refused_folder)
-        kept = self._refused_folder / segment.path.name
-        segment.path.replace(kept)
+        aside = self._refused_folder / segment.path.name
+        segment.path.replace(aside)
         sync_folder(self._refused_folder)
         sync_folder(self.folder)
-        return f"{reason}; kept in {kept}"
+        return f"{reason}; kept in {aside}"
 
     @contextlib.contextmanager
     def _locked(self, name: str, *, wait: bool = True) -> Iterator[bool]:

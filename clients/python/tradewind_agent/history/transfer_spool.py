@@ -108,7 +108,7 @@ class TransferSpool:
                     done = self._deliver(path, transfer_id, service)
                     if done is not None:
                         (logged if done.as_logs else completed).add(transfer_id)
-                        refused += self._told(transfer_id, done)
+                        refused += self._describe_refusals(transfer_id, done)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {explain_os_error(failure)}") from None
         return DeliveryResult(frozenset(completed), frozenset(logged), tuple(refused))
@@ -156,7 +156,7 @@ class TransferSpool:
     def _aside(self, transfer_id: UUID) -> Path:
         return self.folder / f"{transfer_id}{REFUSED_ENDING}"
 
-    def _told(self, transfer_id: UUID, done: CompletionResult) -> Iterator[str]:
+    def _describe_refusals(self, transfer_id: UUID, done: CompletionResult) -> Iterator[str]:
         if done.refused:
             samples, first = format_count(len(done.refused), "sample"), done.refused[0].reason
             yield f"the service refused {samples}, first: {first}; kept in {self._aside(transfer_id)}"

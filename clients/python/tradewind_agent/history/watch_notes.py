@@ -8,9 +8,9 @@ from tradewind.units import format_count
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A log that is left alone, or of which lines wait, by its name.
+    """A log that is skipped, or that has waiting lines, by its name.
 
-    ``failed`` : it cannot be read, or no further: waiting does not mend it. What never was a log is none of these.
+    ``failed`` : it cannot be read, or no further: waiting does not help. A file that never was a log does not count.
     """
 
     file: str
@@ -27,14 +27,14 @@ class WatchNotes:
 
     note: Callable[[str], None]
     not_read: dict[str, UnreadFile] = field(default_factory=dict)
-    _told: dict[str, str] = field(default_factory=dict)
+    _last_notes: dict[str, str] = field(default_factory=dict)
     _assumed: dict[str, set[str]] = field(default_factory=dict)
     _held_back: dict[str, bool] = field(default_factory=dict)
 
     def once(self, file_id: str, line: str) -> None:
         """Say a thing about a log once, not at every look."""
-        if self._told.get(file_id) != line:
-            self._told[file_id] = line
+        if self._last_notes.get(file_id) != line:
+            self._last_notes[file_id] = line
             self.note(line)
 
     def assumption(self, file_id: str, file: str, assumption: str) -> None:
@@ -58,6 +58,6 @@ class WatchNotes:
 
     def forget_all_but(self, present: set[str]) -> None:
         """Drop what is known of logs that are gone."""
-        for memory in (self.not_read, self._told, self._assumed, self._held_back):
+        for memory in (self.not_read, self._last_notes, self._assumed, self._held_back):
             for file_id in memory.keys() - present:
                 del memory[file_id]

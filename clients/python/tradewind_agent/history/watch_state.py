@@ -1,4 +1,4 @@
-"""What a watch of a folder remembers on disk: how far each log was read, and the part that may not be safe yet."""
+"""The state of a watched folder on disk: how far each log was read, and the part that may not be spooled yet."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedFile:
-    """One log: where reading goes on, and its format once it has been told.
+    """One log: where reading goes on, and its format once it is known.
 
     ``head_bytes`` : how much of its beginning tells what its columns mean; ``None`` before its first row.
     """
@@ -65,7 +65,7 @@ class WatchState:
         except OSError as failure:
             raise WatchFailed(f"{path} cannot be read: {explain_os_error(failure)}") from None
         except ValueError:
-            raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
+            raise WatchFailed(f"{path} is damaged; remove it to read all logs again") from None
         try:
             if document["version"] != _VERSION:
                 raise WatchFailed(f"{path} is of version {document['version']}; update this program")
@@ -74,7 +74,7 @@ class WatchState:
                 PendingPart(**document["pending"]) if document["pending"] else None,
             )
         except (KeyError, TypeError, AttributeError):
-            raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
+            raise WatchFailed(f"{path} is damaged; remove it to read all logs again") from None
 
     def write(self, path: Path) -> None:
         """Keep the state, atomically and durably."""

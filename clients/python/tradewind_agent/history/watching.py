@@ -39,11 +39,11 @@ from tradewind_agent.system_errors import explain_os_error
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
 
-WHOLE_RUNS = frozenset({"rclone", "aria2"})
+RUN_FORMATS = frozenset({"rclone", "aria2"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
 OVERLAPPING = frozenset({"gridftp", "fts"})
-"""Formats with a line a file, whose concurrency shows in the lines beside: taken together as far as possible."""
+"""Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
 
@@ -84,7 +84,7 @@ class WatchOptions:
 
 @dataclass(slots=True)
 class Tally:
-    """What a watch has done so far, and which logs it has not read, or of which lines wait."""
+    """What a watch has done so far, and which logs it has not read, or not to their end."""
 
     records: int = 0
     refused: int = 0
@@ -135,7 +135,7 @@ class Watch:
         self._backoff = Backoff(self.jitter, self.options.interval_s)
 
     def run(self, *, once: bool = False) -> Tally:
-        """Follow the folder until told to stop, or once over everything that is there.
+        """Follow the folder until it is stopped, or once over everything that is there.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Watch:
         return True
 
     def upload(self) -> bool:
-        """Send what is spooled, unless the service was away a moment ago; whether no other process is sending it."""
+        """Send the spool unless the service was unreachable a moment ago; return whether no other process sends it."""
         if self.service is None or self._backoff.left_s > 0:
             return True
         try:
@@ -193,10 +193,12 @@ class Watch:
         """Logs by pattern, and those followed already under whatever name they have now."""
         try:
             everything = list(logs_in(self.options.folder, "*"))
-            wanted = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
+            matching = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
         except OSError as failure:
             raise WatchFailed(f"{self.options.folder} cannot be listed: {explain_os_error(failure)}") from None
-        return [(path, status) for path, status in everything if path in wanted or file_id(status) in self._state.files]
+        return [
+            (path, status) for path, status in everything if path in matching or file_id(status) in self._state.files
+        ]
 
     def _spool_is_half_full(self) -> bool:
         state = self.spool.state()
@@ -230,7 +232,7 @@ class Watch:
         return _Reading.PAUSED
 
     def _note_paused(self, logs: Sequence[tuple[Path, os.stat_result]]) -> None:
-        """Note of which logs there is more to read than was."""
+        """Note which logs have more to read."""
         why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
         for path, status in logs:
             if self._settled.get(file_id(status)) == (status.st_size, status.st_mtime_ns):
@@ -239,7 +241,7 @@ class Watch:
             if status.st_size > (known.position.offset if known else 0):
                 self._notes.not_read.setdefault(file_id(status), UnreadFile(path.name, why))
 
-    def _tell_compressed(self, log: LogFile) -> None:
+    def _note_compressed(self, log: LogFile) -> None:
         """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
         followed = {each.position.name for each in self._state.files.values()}
         if log.id not in self._state.files and not followed & names_before(log.path.name):
@@ -249,7 +251,7 @@ class Watch:
     def _take(self, log: LogFile, known: FollowedFile | None, status: os.stat_result) -> _Reading | None:
         """Keep the next part of a log; ``None`` when there may be more."""
         if log.is_compressed:
-            self._tell_compressed(log)
+            self._note_compressed(log)
             return _Reading.SETTLED
         format_name = known.format if known else None
         if format_name is None:
@@ -263,27 +265,27 @@ class Watch:
         if part is None:
             return _Reading.SETTLED
         if self._is_to_wait(log, part, format_name, status):
-            self._tell_held_back(log, part, format_name)
+            self._note_held_back(log, part, format_name)
             return _Reading.WAITING
-        self._keep(log, part, known, format_name)
+        self._spool_part(log, part, known, format_name)
         return None
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
         """Whether the lines of a part belong together with lines that may still come."""
-        if format_name not in WHOLE_RUNS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
+        if format_name not in RUN_FORMATS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
             return False
-        if format_name in WHOLE_RUNS:
+        if format_name in RUN_FORMATS:
             return True
         since_s = self._waiting_since_s.setdefault(log.id, self.now_s())
         many = part.after.offset - part.start > MAX_PART_BYTES // 2
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
-    def _tell_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
-        why = "sum up a run that may not be over" if format_name in WHOLE_RUNS else "may overlap with others to come"
+    def _note_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
+        why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may overlap with others to come"
         reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
         self._notes.held_back(log.id, log.path.name, reason, part.count_lines)
 
-    def _keep(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
+    def _spool_part(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
         imports = self._import(log, part, known, format_name)
         head_bytes = known.head_bytes if known and part.start else None
@@ -313,7 +315,7 @@ class Watch:
             return ImportedPart([], int(part.after.skipping), "a line is too long")
         lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
         if format_name == "csv" and part.start:
-            # Its beginning tells what columns are called, and, once a row was taken, mean: all parts are read alike.
+            # Its beginning names the columns and, after the first row, their units: all parts are read the same way.
             head = log.head(settled or part.start)
             lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
         return self.reader.read(
@@ -331,18 +333,18 @@ class Watch:
             return
         known = self._state.files[pending.file_id]
         for path, status in self._listed():
-            if file_id(status) == pending.file_id and not self._is_kept_again(path, known, pending):
+            if file_id(status) == pending.file_id and not self._spool_again(path, known, pending):
                 return
         self._state.pending = None
         self._state.write(self.state_path)
 
-    def _is_kept_again(self, path: Path, known: FollowedFile, pending: PendingPart) -> bool:
+    def _spool_again(self, path: Path, known: FollowedFile, pending: PendingPart) -> bool:
         """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
         try:
             with LogFile(path, known.position) as log:
                 part = log.next_part(until=pending.until)
                 if log.position.offset == known.position.offset and part is not None:
-                    self._keep(log, part, known, pending.format)
+                    self._spool_part(log, part, known, pending.format)
         except OSError as failure:
             self._notes.once(pending.file_id, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
             return False
@@ -365,6 +367,6 @@ class Watch:
 
 def _most_bytes(format_name: str | None, offset: int) -> int | None:
     """How much to take at once: of a CSV log first no more than what all later parts are read by."""
-    if format_name in WHOLE_RUNS:
+    if format_name in RUN_FORMATS:
         return None
     return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

@@ -1,4 +1,4 @@
-"""Utilisation and power of this end system; every figure tells its method and quality."""
+"""Utilisation and power of this end system; every value has its method and quality."""
 
 from tradewind_agent.meters.battery import BatteryMeter
 from tradewind_agent.meters.calibrated_model import CalibratedMeter

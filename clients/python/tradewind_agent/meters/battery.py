@@ -14,7 +14,7 @@ _MICRO = 1e-6
 class BatteryMeter:
     """Power drawn from all discharging batteries, integrated by trapezoids between readings.
 
-    Those of mice and keyboards are none of the device's, and one that tells no power is left out where another does.
+    Those of mice and keyboards are none of the device's, and one without a power is left out if another has one.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class BatteryMeter:
 
     Raises
     ------
-    MeterUnavailable : no battery, none is discharging, or its gauge tells no power.
+    MeterUnavailable : no battery, none is discharging, or its gauge shows no power.
     """
 
     method = EnergyMethod.BATTERY
@@ -34,7 +34,7 @@ class BatteryMeter:
         batteries = [supply for supply in sorted(folder.glob("*")) if _feeds_this_device(supply)]
         if not batteries:
             raise MeterUnavailable(f"{folder} has no battery of this device")
-        self._batteries = [battery for battery in batteries if _told_w(battery) is not None] or batteries
+        self._batteries = [battery for battery in batteries if _read_power_w(battery) is not None] or batteries
         self._integral = PowerIntegral()
         self._power_w()
 
@@ -55,17 +55,17 @@ class BatteryMeter:
 
 
 def _feeds_this_device(supply: Path) -> bool:
-    """The kernel tells peripherals by the scope ``Device``; most drivers of the device's own battery tell no scope."""
+    """Return whether it is the device's own battery: peripherals have the scope ``Device``, most drivers set none."""
     return _text(supply / "type") == "Battery" and _text(supply / "scope") != "Device"
 
 
 def _discharge_w(battery: Path) -> float:
-    if (power_w := _told_w(battery)) is None:
-        raise MeterUnavailable(f"{battery} tells neither power_now nor current_now and voltage_now")
+    if (power_w := _read_power_w(battery)) is None:
+        raise MeterUnavailable(f"{battery} has neither power_now nor current_now and voltage_now")
     return power_w
 
 
-def _told_w(battery: Path) -> float | None:
+def _read_power_w(battery: Path) -> float | None:
     if (power_uw := _number(battery / "power_now")) is not None:
         return abs(power_uw) * _MICRO
     current_ua, voltage_uv = _number(battery / "current_now"), _number(battery / "voltage_now")
@@ -75,7 +75,7 @@ def _told_w(battery: Path) -> float | None:
 
 
 def _number(path: Path) -> float | None:
-    """What a gauge reads; None where the driver tells none, or something that is no number."""
+    """Return the value of a gauge; ``None`` if the driver has none, or no number."""
     try:
         value = float(_text(path) or "")
     except ValueError:
@@ -84,7 +84,7 @@ def _number(path: Path) -> float | None:
 
 
 def _text(path: Path) -> str | None:
-    """What a file of sysfs says; None where the driver does not tell."""
+    """Return the text of a sysfs file; ``None`` if the driver does not provide it."""
     try:
         return path.read_text(encoding="ascii").strip()
     except OSError:

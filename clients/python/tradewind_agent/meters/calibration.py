@@ -1,4 +1,4 @@
-"""From a ladder's steps to this host's power models, kept for later transfers and told to the service."""
+"""Fit this host's power models to a ladder's steps, for later transfers and for the service."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ LOADED = ("cpu", "disk")
 """What the ladder loads."""
 NOT_LOADED = ("memory", "network", "radio")
 """What it does not: of memory only its use is read, and sending needs a peer."""
-TELLS_MORE, NO_SPREAD = 0.8, 1e-6
-"""A model errs by a fifth less than the mean of the other steps, else the load tells nothing of the power. That mean
-errs by more than rounding, else there is nothing to be told."""
-WHOLE_HOST, SOCKETS_ONLY = "the whole host", "sockets only, without disks, network cards and losses of the supply"
+LARGEST_ERROR_SHARE, NO_SPREAD = 0.8, 1e-6
+"""A model errs by a fifth less than the mean of the other steps, else the load does not explain the power. That mean
+errs by more than rounding, else there is nothing to explain."""
+ENTIRE_HOST, SOCKETS_ONLY = "the whole host", "sockets only, without disks, network cards and losses of the supply"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +44,12 @@ class Calibration:
 
     @property
     def covers(self) -> str:
-        """What the models tell the power of: what the meter counted."""
-        return SOCKETS_ONLY if self.method == EnergyMethod.RAPL else WHOLE_HOST
+        """What the models cover: what the meter counted."""
+        return SOCKETS_ONLY if self.method == EnergyMethod.RAPL else ENTIRE_HOST
 
     @property
     def measured_w(self) -> Mapping[str, float]:
-        """Power of the components themselves: beside RAPL a disk's is only what the sockets draw while it works."""
+        """Power of the components themselves: with RAPL, a disk's is only what the sockets draw while it works."""
         unseen = ("disk",) if self.method == EnergyMethod.RAPL else ()
         return {name: power_w for name, power_w in self.component_w.items() if name not in unseen}
 
@@ -92,7 +92,7 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
     except CannotFit as failure:
         raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
     of_means = _error_of_means([sample.power_w for sample in samples])
-    if of_means < NO_SPREAD or min(fine.error, cpu.error) > TELLS_MORE * of_means:
+    if of_means < NO_SPREAD or min(fine.error, cpu.error) > LARGEST_ERROR_SHARE * of_means:
         raise CannotFit("the power does not follow the load; see that the meter is this host's, and that it is idle")
     return Calibration(
         idle_w=fine.model.idle_w,
@@ -109,7 +109,7 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
 
 
 def _error_of_means(powers_w: Sequence[float]) -> float:
-    """Mean absolute error over the mean power, each step told by the mean of the others."""
+    """Mean absolute error over the mean power, each step predicted by the mean of the others."""
     total_w, others = sum(powers_w), len(powers_w) - 1
     return sum(abs(power_w - (total_w - power_w) / others) for power_w in powers_w) / total_w
 
@@ -126,12 +126,14 @@ def with_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderSte
 
 def _with_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
     first_s, last_s = trace.time_s[0], trace.time_s[-1]
-    if not first_s <= step.began_s < step.ended_s <= last_s:
+    if not first_s <= step.started_s < step.finished_s <= last_s:
         raise InvalidTrace(
             "trace",
-            f"covers {first_s:.0f} to {last_s:.0f}, not step {step.number + 1} from {step.began_s:.0f} to "
-            f"{step.ended_s:.0f} (seconds of the day's clock since 1970); record it all the while, with that clock",
+            f"covers {first_s:.0f} to {last_s:.0f}, not step {step.number + 1} from {step.started_s:.0f} to "
+            f"{step.finished_s:.0f} (seconds of the day's clock since 1970); record it all the while, with that clock",
         )
-    during = slice_trace(trace.time_s, trace.power_w, step.began_s, step.ended_s)
-    power_w = total_energy_j(*during) / (step.ended_s - step.began_s)
-    return LadderStep(number=step.number, began_s=step.began_s, ended_s=step.ended_s, usage=step.usage, power_w=power_w)
+    during = slice_trace(trace.time_s, trace.power_w, step.started_s, step.finished_s)
+    power_w = total_energy_j(*during) / (step.finished_s - step.started_s)
+    return LadderStep(
+        number=step.number, started_s=step.started_s, finished_s=step.finished_s, usage=step.usage, power_w=power_w
+    )

@@ -51,7 +51,7 @@ class PowerProfile:
 
 
 def assumed_profile(logical_cpus: int) -> PowerProfile:
-    """The profile of a host of which only the number of logical CPUs is known."""
+    """Return the assumed profile of a host with so many logical CPUs."""
     return PowerProfile(
         idle_w=logical_cpus * ASSUMED_IDLE_W_PER_CPU,
         max_w=logical_cpus * ASSUMED_MAX_W_PER_CPU,
@@ -98,7 +98,7 @@ def modelled_energy_j(profile: PowerProfile, duration_s: float, cpu_s: float, lo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuWork:
-    """What the model's energy depends on beside its coefficients; kept so that a comparison can be priced again."""
+    """What the model's energy depends on besides its coefficients; stored so that a comparison can be priced again."""
 
     duration_s: float
     cpu_s: float

@@ -1,6 +1,6 @@
 """The calibration ladder: load this host's components step by step and note what each step takes.
 
-Memory is left out: what is told of it is how full it is, which takes no power. The network is left out: without a peer
+Memory is left out: only its fill level is known, which takes no power. The network is left out: without a peer
 there is nothing to load it with.
 """
 
@@ -23,12 +23,12 @@ from tradewind_agent.meters.utilisation import HostCounters, usage_between
 
 STEP_S = 5.0
 GAUGE_STEP_S = 40.0
-"""Beside a battery: its gauge tells a new power every few to thirty seconds."""
+"""On battery: its gauge updates the power every few to thirty seconds."""
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SETTLE_SHARE = 0.25
 """Of a step, before it is measured: clocks and temperatures follow a load late."""
 SAMPLE_S = 1.0
-"""How often a meter is read in a step: a battery's tells the power of the moment, not the energy since."""
+"""How often a meter is read in a step: a battery's gauge shows the present power, not the energy since."""
 _SLICE_S = 0.05
 _BLOCK = bytes(MIB // 4)
 
@@ -38,11 +38,11 @@ Load = Callable[[float], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderStep:
-    """A measured step; ``began_s``, ``ended_s`` on the clock of the day, for a meter's trace beside it."""
+    """A measured step; ``started_s``, ``finished_s`` on the clock of the day, to match it with a meter's trace."""
 
     number: int
-    began_s: float
-    ended_s: float
+    started_s: float
+    finished_s: float
     usage: Mapping[str, float]
     power_w: float | None
 
@@ -75,10 +75,10 @@ def _in_background(threads: int, share: float, work: Callable[[], object]) -> It
     def run() -> None:
         try:
             while not stop.is_set():
-                began_s = time.monotonic()
-                while time.monotonic() - began_s < share * _SLICE_S:
+                started_s = time.monotonic()
+                while time.monotonic() - started_s < share * _SLICE_S:
                     work()
-                stop.wait(max(0.0, _SLICE_S - (time.monotonic() - began_s)))
+                stop.wait(max(0.0, _SLICE_S - (time.monotonic() - started_s)))
         except Exception as failure:  # noqa: BLE001 -- raised below, by the thread that measures
             failures.append(failure)
 
@@ -129,19 +129,19 @@ def climb(
         try:
             with loads[name](level):
                 wait(SETTLE_SHARE * step_s)
-                began_s = clock_s()
-                usage, power_w = _measured(read, energy_j, (1 - SETTLE_SHARE) * step_s, wait)
-                ended_s = clock_s()
+                started_s = clock_s()
+                usage, power_w = _measure(read, energy_j, (1 - SETTLE_SHARE) * step_s, wait)
+                finished_s = clock_s()
         except MeterUnavailable as lost:
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
         except OSError as failure:
             raise CannotFit(f"{step}: {name} could not be loaded: {failure}") from None
-        told = {name: share for name in loads if (share := getattr(usage, name)) is not None}
-        steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
+        used = {name: share for name in loads if (share := getattr(usage, name)) is not None}
+        steps.append(LadderStep(number=number, started_s=started_s, finished_s=finished_s, usage=used, power_w=power_w))
     return steps
 
 
-def _measured(
+def _measure(
     read: Callable[[], HostCounters],
     energy_j: Callable[[HostCounters], float] | None,
     duration_s: float,
@@ -150,11 +150,11 @@ def _measured(
     """Mean utilisation and power of ``duration_s``."""
     samples = max(1, round(duration_s / SAMPLE_S))
     first = last = read()
-    begun_j = None if energy_j is None else energy_j(first)
-    spent_j = begun_j
+    first_j = None if energy_j is None else energy_j(first)
+    spent_j = first_j
     for _ in range(samples):
         wait(duration_s / samples)
         last = read()
         spent_j = None if energy_j is None else energy_j(last)
-    power_w = None if begun_j is None or spent_j is None else (spent_j - begun_j) / (last.at_s - first.at_s)
+    power_w = None if first_j is None or spent_j is None else (spent_j - first_j) / (last.at_s - first.at_s)
     return usage_between(first, last), power_w

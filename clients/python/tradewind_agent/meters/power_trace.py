@@ -1,8 +1,8 @@
 """A power meter's trace as CSV: a time and a power a row, some ten a second, not regular.
 
-What can be mended is, and is said; what cannot is refused with its row. Read are commas, semicolons or tabs between the
-columns, decimal commas where the columns are parted otherwise or the cell is in quotation marks, powers in W or mW,
-times in seconds or of RFC 3339.
+Errors that can be corrected are corrected and noted; other rows are refused. The reader accepts commas, semicolons or
+tabs between the columns; decimal commas where columns are separated otherwise or the cell is in quotation marks; powers
+in W or mW; times in seconds or of RFC 3339.
 """
 
 import csv
@@ -21,7 +21,7 @@ LONGEST_GAP_S = 5.0
 SLOW_FACTOR = 2
 """Of a trace whose usual pauses are long themselves, one of so many times the usual is not."""
 GAP_FACTOR = 10
-"""A shorter pause is a gap, and told, where it is so many times the usual one."""
+"""A shorter pause counts as a gap, and is noted, if it is so many times the usual one."""
 LATEST_S = 1e11
 """More than three thousand years of seconds; milliseconds of the day's clock are more."""
 _TIME_NAMES = ("time_s", "time", "timestamp", "t", "seconds", "elapsed", "date", "datetime")
@@ -39,7 +39,7 @@ _POWER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class PowerTrace:
-    """Samples with strictly rising times; ``notes`` : what was mended."""
+    """Samples with strictly rising times; ``notes`` : what was corrected."""
 
     time_s: tuple[float, ...]
     power_w: tuple[float, ...]
@@ -180,10 +180,10 @@ def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: 
     """Between commas a cell has one only in quotation marks; then nothing else can be meant but thousands."""
     if form.delimiter != ",":
         return
-    told = sum("," in row[column] for row in rows for column in (form.time_column, form.power_column))
-    if told:
+    row = sum("," in row[column] for row in rows for column in (form.time_column, form.power_column))
+    if row:
         one, several = "comma in quotation marks is read as a decimal comma", "commas in quotation marks are read as"
-        notes.append(format_count(told, one, f"{several} decimal commas"))
+        notes.append(format_count(row, one, f"{several} decimal commas"))
 
 
 def _look_for_local_times(times: Sequence[str], notes: list[str]) -> None:

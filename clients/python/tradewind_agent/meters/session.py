@@ -18,7 +18,7 @@ DEFAULT_INTERVAL_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherEndSample:
-    """Mean power at the other end lately, W, as its server tells it."""
+    """Mean power at the other end lately, W, as its server reports it."""
 
     host: Host
     power_w: float
@@ -66,7 +66,7 @@ class MeterSession:
     read : takes the counters; called in a thread, since it takes milliseconds.
     host : which end of the transfer this is.
     base_w : power before the transfer (``measure_base_power``); the meter's own by default.
-    tail_j : what the radio takes after the last byte, where that is known; told with the reading.
+    tail_j : what the radio takes after the last byte, where that is known; part of the reading.
     interval_s : between samples.
     wait : sleeps; replaced to control time.
     """

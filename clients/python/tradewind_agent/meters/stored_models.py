@@ -1,4 +1,4 @@
-"""The power models that a calibration has left for this user's later transfers."""
+"""Store the power models of a calibration for this user's later transfers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _Read = TypeVar("_Read")
 
 
 def store_calibration(calibration: "Calibration", folder: Path) -> Path:
-    """Keep it in the place of an older one; the file's path.
+    """Store the calibration in place of an older one, and return the file's path.
 
     Raises
     ------
@@ -38,23 +38,23 @@ def store_calibration(calibration: "Calibration", folder: Path) -> Path:
 
 
 def load_calibrated_meter(folder: Path) -> CalibratedMeter | None:
-    """The meter of the models that were kept; ``None`` where there are none.
+    """Return the meter of the stored models; ``None`` without any.
 
     Raises
     ------
     CalibrationUnusable
     """
-    return _kept(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
+    return _read_file(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
 
 
 def load_calibration(folder: Path) -> "Calibration | None":
-    """All that was kept, such as for the service; ``None`` where there is nothing.
+    """Return the stored calibration, such as for the service; ``None`` without one.
 
     Raises
     ------
     CalibrationUnusable
     """
-    return _kept(folder, _calibration)
+    return _read_file(folder, _calibration)
 
 
 def _calibration(models: Mapping[str, Any]) -> "Calibration":
@@ -77,7 +77,7 @@ def _calibration(models: Mapping[str, Any]) -> "Calibration":
     )
 
 
-def _kept(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Read | None:
+def _read_file(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Read | None:
     path = folder / FILE
     try:
         return read(json.loads(path.read_bytes()))

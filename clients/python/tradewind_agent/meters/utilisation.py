@@ -11,7 +11,7 @@ import psutil
 from tradewind.transfer import ResourceUsage
 from tradewind.units import BITS_PER_BYTE
 
-_BITS_PER_MEGABIT = 1e6  # psutil tells interface speeds in Mbit/s
+_BITS_PER_MEGABIT = 1e6  # psutil gives interface speeds in Mbit/s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def usage_between(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
     """Mean utilisation of the host from one reading to a later one, 0..1 each.
 
     A disk's is the share of time it was busy, the network's the busier direction's share of the interface's speed; of
-    several disks or interfaces the busiest counts. What cannot be told is None, never 0.
+    several disks or interfaces the busiest counts. An unknown value is None, never 0.
     """
     duration_s = later.at_s - earlier.at_s
     if duration_s <= 0:
@@ -130,9 +130,9 @@ def _children(process: psutil.Process) -> Iterator[psutil.Process]:
     if not (threads / str(process.pid) / "children").exists():
         yield from process.children()
         return
-    for told in threads.glob("*/children"):
+    for children_file in threads.glob("*/children"):
         with suppress(OSError):  # the thread has ended since
-            for child in told.read_text().split():
+            for child in children_file.read_text().split():
                 with suppress(psutil.NoSuchProcess):
                     yield psutil.Process(int(child))
 

@@ -35,7 +35,7 @@ class RadioChoice:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A plan, the radio by whose figures it was made, and who made it."""
+    """A plan, the radio that it was made for, and who made it."""
 
     plan: BatchPlan
     radio: RadioProfile
@@ -65,7 +65,7 @@ def size_queue(requests: Sequence[CopyRequest], options: CopyOptions, client: "C
 
     Raises
     ------
-    InvalidValue : nothing tells a rate, one would last too long, or two would write one file.
+    InvalidValue : the rate is unknown, one would last too long, or two would write one file.
     """
     listings: list[tuple[CopyRequest, Listing]] = []
     unlisted: dict[str, str] = {}
@@ -81,32 +81,32 @@ def size_queue(requests: Sequence[CopyRequest], options: CopyOptions, client: "C
         else:
             listings.append((each, listing))
     _check_apart(listings)
-    return SizedQueue([_sized(*each, options, client) for each in listings], unlisted)
+    return SizedQueue([_size_job(*each, options, client) for each in listings], unlisted)
 
 
 def _check_apart(listings: Sequence[tuple[CopyRequest, Listing]]) -> None:
-    """See that no two jobs write the same file, at once or one over the other."""
+    """Check that no two jobs write the same file, at once or one over the other."""
     writers: dict[str, str] = {}
     for request, listing in listings:
         for job in listing.jobs:
-            file = _written(job.destination)
+            file = _file_name(job.destination)
             if (other := writers.setdefault(file, request.name)) != request.name:
                 raise InvalidValue(request.name, f"would write {file}, as {other} does; give each a place of its own")
 
 
-def _written(destination: Url | Path) -> str:
+def _file_name(destination: Url | Path) -> str:
     """The one name of a file, however it is spelt."""
     return str(destination.resolve() if isinstance(destination, Path) else destination)
 
 
-def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client: "Client | None") -> QueuedJob:
+def _size_job(request: CopyRequest, listing: Listing, options: CopyOptions, client: "Client | None") -> QueuedJob:
     rate_bps = request.throughput_bps
     if rate_bps is None:
         predicted = prepare_listed(listing, options=options, client=client).plan.predicted
         rate_bps = options.bandwidth_bps if predicted is None else predicted.throughput_bps.mean
     if rate_bps is None:
         raise InvalidValue(
-            request.name, 'nothing tells how fast it will be; add a "rate" to the job, or --bandwidth of the path'
+            request.name, 'nobody knows how fast it will be; add a "rate" to the job, or --bandwidth of the path'
         )
     return QueuedJob(
         name=request.name,
@@ -118,18 +118,18 @@ def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client:
 
 
 def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
-    """When to send the jobs; by the rules of this host where the service is away, broken or has no such advice.
+    """When to send the jobs; by the rules of this host if the service is unreachable, fails or has no such advice.
 
     Raises
     ------
-    NotFound : no such radio or device; devices of one's own are known to the service alone.
-    KeyRefused, ScopeMissing : the key is the user's to mend.
+    NotFound : no such radio or device; only the service knows the user's own devices.
+    KeyRefused, ScopeMissing : the user has to correct the key.
     """
     radio = find_radio_profile(choice.radio, choice.device, client)
     terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:
-            return Advice(evaluate_bursts(_by_service(jobs, choice, client), terms), radio, "the service")
+            return Advice(evaluate_bursts(_ask_service(jobs, choice, client), terms), radio, "the service")
         except (KeyRefused, ScopeMissing):
             raise
         except (ServiceUnreachable, ServiceProblem):
@@ -137,15 +137,15 @@ def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client
     return Advice(plan_batches(jobs, terms), radio, "this host")
 
 
-def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> list[Burst]:
-    asked = BatchingRequest(
+def _ask_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> list[Burst]:
+    request = BatchingRequest(
         radio=choice.radio,
         device=choice.device,
         waiting_price_j_per_s=choice.waiting_price_w,
         bandwidth_bps=choice.capacity_bps,
         jobs=tuple(WireQueuedJob.from_domain(job) for job in jobs),
     )
-    return _bursts(client.mobile.advise_batching(asked), jobs)
+    return _bursts(client.mobile.advise_batching(request), jobs)
 
 
 def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:

@@ -84,15 +84,15 @@ class QueueReport:
 
     def lines(self) -> list[str]:
         """A line a job, and what was saved."""
-        told = [*describe_unlisted(self.unlisted), *(_line(each) for each in self.sent)]
+        lines = [*describe_unlisted(self.unlisted), *(_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
             own_j = self.as_sent.separate_active_j + self.as_sent.separate_tail_j
-            told.append(
+            lines.append(
                 f"saved {self.as_sent.saved_j:.3g} J of the {own_j:.3g} J of {radio.title} (modelled) that each on its "
                 f"own would have taken; the plan expected {self.advice.plan.saved_j:.3g} J"
             )
-        return told
+        return lines
 
     def document(self) -> dict[str, Any]:
         return {
@@ -116,7 +116,7 @@ def send_queue(
     pause: Callable[[float], object],
     say: Callable[[str], None] = lambda _: None,
 ) -> QueueReport:
-    """Send every job when the plan says, until an interrupt: what was sent by then is told, and what was not.
+    """Send every job when the plan says, until an interrupt; report what was sent by then, and what was not.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def send_queue(
     try:
         for burst in advice.plan.bursts:
             if (left_s := burst.starts_s - clock_s()) > 0:
-                say(f"waiting {left_s:.0f} s for {_names(burst)}, {_what_for(burst)}")
+                say(f"waiting {left_s:.0f} s for {_names(burst)}, {_explain_wait(burst)}")
                 sending.wait_until(burst.starts_s)
             sending.send(burst)
             if stopped := sending.cancelled:
@@ -138,7 +138,7 @@ def send_queue(
         stopped = True
     placed = [each for burst in advice.plan.bursts for each in burst.placed]
     sent = tuple(sending.outcome(each) for each in placed)
-    return QueueReport(advice, sent, _as_sent(sent, advice), stopped)
+    return QueueReport(advice, sent, _evaluate_sent(sent, advice), stopped)
 
 
 class _Sending:
@@ -148,7 +148,7 @@ class _Sending:
         self, copy: Callable[[str], CopyReport], clock_s: Callable[[], float], pause: Callable[[float], object]
     ) -> None:
         self._copy, self._clock_s, self._pause = copy, clock_s, pause
-        self._began_s: dict[str, float] = {}
+        self._started_s: dict[str, float] = {}
         self._sent: dict[str, SentJob] = {}
 
     @property
@@ -165,20 +165,20 @@ class _Sending:
         name = placed.job.name
         if (known := self._sent.get(name)) is not None:
             return known
-        if (began_s := self._began_s.get(name)) is None:
+        if (started_s := self._started_s.get(name)) is None:
             return SentJob(planned=placed, failure="not sent: stopped before")
-        kept = "stopped; the next run goes on from what is there"
-        return SentJob(planned=placed, starts_s=began_s, ends_s=self._clock_s(), failure=kept)
+        reason = "stopped; the next run goes on from what is there"
+        return SentJob(planned=placed, starts_s=started_s, ends_s=self._clock_s(), failure=reason)
 
     def send(self, burst: Burst) -> None:
         """Copy its jobs, one after another or at once, none before it is ready."""
         if burst.mode is BurstMode.CONCURRENT:
-            self._at_once(burst)
+            self._send_concurrently(burst)
             return
         for placed in burst.placed:
-            self._one(placed)
+            self._send_one(placed)
 
-    def _at_once(self, burst: Burst) -> None:
+    def _send_concurrently(self, burst: Burst) -> None:
         """Each begins when it is ready and those that were planned to have ended by then are over."""
         over = {placed.job.name: threading.Event() for placed in burst.placed}
         in_order = sorted(burst.placed, key=lambda placed: (placed.starts_s, placed.ends_s))
@@ -190,7 +190,7 @@ class _Sending:
                 ]:  # of empty jobs, which take no time, earlier ones alone
                     if before.ends_s <= placed.starts_s:
                         over[before.job.name].wait()
-                self._one(placed)
+                self._send_one(placed)
             finally:
                 over[placed.job.name].set()
 
@@ -201,17 +201,17 @@ class _Sending:
         for thread in threads:
             thread.join()
 
-    def _one(self, placed: ScheduledJob) -> None:
+    def _send_one(self, placed: ScheduledJob) -> None:
         """One failed job does not keep the others from being sent."""
         self.wait_until(placed.job.ready_s)
         name = placed.job.name
-        self._began_s[name] = starts_s = self._clock_s()
+        self._started_s[name] = starts_s = self._clock_s()
         report, failure = None, None
         try:
             report = self._copy(name)
         except (TradewindError, OSError) as error:
             failure = str(error)
-        except Exception as defect:  # noqa: BLE001 -- it is told with the job
+        except Exception as defect:  # noqa: BLE001 -- the job's report has it
             failure = f"cannot be copied: {defect!r}"
         self._sent[name] = SentJob(
             planned=placed, starts_s=starts_s, ends_s=self._clock_s(), report=report, failure=failure
@@ -222,13 +222,13 @@ def _names(burst: Burst) -> str:
     return ", ".join(each.job.name for each in burst.placed)
 
 
-def _what_for(burst: Burst) -> str:
+def _explain_wait(burst: Burst) -> str:
     """Why it does not begin at once: some job waits for company, or none may begin before."""
     waits = any(each.job.ready_s < burst.starts_s for each in burst.placed)
     return "to share a tail" if waits else "not to begin before"
 
 
-def _as_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
+def _evaluate_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
     """The model's figures for the times that were; of jobs that moved something."""
     moved = [
         (ScheduledJob(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
@@ -240,19 +240,19 @@ def _as_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
         return None
     times = [placed for placed, _ in moved]
     return evaluate_bursts(
-        group_into_bursts((_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
+        group_into_bursts((_measured_job(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
         BatchTerms(radio=advice.radio),
     )
 
 
-def _as_it_was(placed: ScheduledJob, moved_bytes: int, among: Sequence[ScheduledJob]) -> ScheduledJob:
-    """With what it moved, at the rate that it had; beside others it may have been slower than alone, and no faster."""
+def _measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[ScheduledJob]) -> ScheduledJob:
+    """Return the job as it was: next to others it may have been slower than alone, but not faster."""
     job = placed.job
-    beside = any(
+    overlaps = any(
         other.starts_s < placed.ends_s and placed.starts_s < other.ends_s for other in among if other is not placed
     )
     rate_bps = throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
-    if beside:
+    if overlaps:
         rate_bps = max(rate_bps, job.throughput_bps)
     return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))
 
@@ -281,9 +281,9 @@ def batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
 
 def _line(each: SentJob) -> str:
     due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
-    began = "" if each.starts_s is None else f"began after {each.starts_s:.0f} s{due}; "
-    told = each.failure if each.report is None else each.report.line()
-    return f"{each.job.name}: {began}{told}"
+    start = "" if each.starts_s is None else f"started after {each.starts_s:.0f} s{due}; "
+    lines = each.failure if each.report is None else each.report.line()
+    return f"{each.job.name}: {start}{lines}"
 
 
 def describe_unlisted(unlisted: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Resources of a transfer: cores, processor frequency, memory, disk and network rate, held where the host permits it.
+"""Limit the cores, processor frequency, memory, disk and network rate of a transfer, as far as the host permits it.
 
-Reading order: `limits` (what is wanted), `limiter` (the port), `applied` (what came of it), `cores`, `memory`, `disk`,
-`frequency`, `network` (one resource each), `control_groups` (what some of them need), `ledger` (how a killed agent's
-changes are undone).
+Begin with `limits` (the requested limits), `limiter` (which applies them) and `applied` (the result). One module a
+resource follows: `cores`, `memory`, `disk`, `frequency`, `network`. `control_groups` is what some of them need, and
+`ledger` undoes the changes of a killed agent.
 """

@@ -1,4 +1,4 @@
-"""What became of limits: held by the host and how, or only advice and why."""
+"""The result of limits: enforced by the host, and how; or only advice, and why."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from tradewind.units import format_bps, format_bytes, format_hertz
 
 @dataclass(frozen=True, slots=True)
 class Enforced:
-    """A limit that holds; ``value`` is the one in force, which may be below the one wanted."""
+    """A limit that is enforced; ``value`` is the actual one, which may be below the requested one."""
 
     resource: str
     value: float
@@ -24,7 +24,7 @@ class Enforced:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A limit that nothing holds here."""
+    """A limit that cannot be enforced here."""
 
     resource: str
     value: float
@@ -42,7 +42,7 @@ class Applied:
 
     Attributes
     ----------
-    enforced, advice : what came of each limit; one that could be held in part has an entry in both.
+    enforced, advice : the result of each limit; one that is enforced in part has an entry in both.
     left : what could not be undone, a line each; the next start of the agent tries again.
     """
 
@@ -54,7 +54,7 @@ class Applied:
 
     @property
     def parameters(self) -> Parameters:
-        """Return the resources in force as a record states them.
+        """Return the enforced limits as a record states them.
 
         A record counts whole cores, so a part of one is rounded up: the record has to show that there was a limit.
         """
@@ -70,11 +70,11 @@ class Applied:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What the user is told, a line a limit."""
+        """A line for the user about each limit."""
         return tuple(str(each) for each in (*self.enforced, *self.advice))
 
     def undo(self) -> None:
-        """Put back what was there before; a second call does nothing."""
+        """Restore the previous state; a second call does nothing."""
         undo, self._undo = self._undo, None
         if undo is not None:
             self.left = tuple(undo())
@@ -89,7 +89,7 @@ class Applied:
 
 
 def describe(resource: str, value: float) -> str:
-    """A limit for people, such as ``1.5 cores`` or ``50 Mbit/s of the network``."""
+    """Describe a limit, such as ``1.5 cores`` or ``50 Mbit/s of the network``."""
     match resource:
         case "cores":
             return f"{value:g} {'core' if value == 1 else 'cores'}"

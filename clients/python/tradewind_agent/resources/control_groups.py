@@ -1,7 +1,7 @@
 """Control groups of a transfer: version 1, version 2 or both at once (hybrid), made below where the process is.
 
 Version 1 has a tree a controller; version 2 has one tree, in which a group may hand controllers down only when it has
-no processes of its own (cgroups(7), "no internal processes"). Then the new group stands beside the process's own one,
+no processes of its own (cgroups(7), "no internal processes"). Then the new group is a sibling of the process's own one,
 as long as that one sets no limits that the process would escape. A controller that was handed down for it stays handed
 down: it limits nothing by itself, and others may use it by then.
 """
@@ -74,7 +74,7 @@ class ControlGroups:
             self._target.ledger.save(self._target.entry)
 
     def _place(self, controller: str) -> tuple[Path, bool]:
-        """The group that the target is in now for this controller, and whether that is in version 2's tree."""
+        """Return the target's present group for this controller, and whether it is in version 2's tree."""
         files, root = self._target.files, self._target.host.cgroup
         paths = self._paths()
         if files.is_there(root / controller / "cgroup.procs"):
@@ -92,13 +92,13 @@ class ControlGroups:
         return group if self._target.files.is_there(group / "cgroup.procs") else tree
 
     def _paths(self) -> dict[str, str]:
-        """The target's group by controller; that of version 2 under the empty name."""
+        """Return the target's group by controller; that of version 2 has the empty name."""
         lines = (self._target.host.proc / str(self._target.pid) / "cgroup").read_text().splitlines()
         split = (line.split(":", 2) for line in lines)
         return {name: path for _, names, path in split for name in names.split(",")}
 
     def _parent(self, own: Path, controller: str) -> Path:
-        """Below the process's own group of version 2 where that can hand the controller down, else beside it."""
+        """Below the process's own group of version 2 if that can hand the controller down, else next to it."""
         try:
             self._hand_down(own, controller)
         except OSError:
@@ -115,14 +115,14 @@ class ControlGroups:
             self._target.files.write(control, f"+{controller}")
 
     def _limits(self, group: Path) -> bool:
-        """Whether a group of version 2 sets any limit of its own."""
+        """Return whether a group of version 2 sets any limit of its own."""
         files = self._target.files
         set_here = (files.read(group / name).split() for name in _V2_LIMITS if files.is_there(group / name))
         return any(words and words[0] != "max" for words in set_here)
 
 
 def dissolve(claim: GroupClaim, target: Target) -> str | None:
-    """Move what is in a group back to where it came from and remove it; what is wrong if that fails."""
+    """Move the processes of a group back and remove it; return the reason if that fails."""
     files, group = target.files, Path(claim.group)
     if not files.is_there(group):
         return None

@@ -20,7 +20,7 @@ PERIOD_US = 100_000
 def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Verdict, ...]:
     """Bind the target to as many CPUs as ``cores`` rounded up; a fraction, or a binding refused, takes a quota.
 
-    Every user may bind processes of his own. The CPUs taken are those that fewest other transfers are bound to.
+    Every user may bind their own processes. The CPUs taken are those that fewest other transfers are bound to.
     """
     try:
         before = _unbound(target)
@@ -28,13 +28,13 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
         return (Advice("cores", cores, f"the process cannot be looked at: {explain_os_error(refusal).what}"),)
     if cores >= len(before):
         return (Enforced("cores", float(len(before)), f"the process has no more than {_cpus(before)} anyway"),)
-    given, whole = _least_taken(before, math.ceil(cores), target), cores.is_integer()
+    given, is_whole_number = _least_taken(before, math.ceil(cores), target), cores.is_integer()
     try:
         _bind(before, given, target)
     except OSError as refusal:
         return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
     bound = Enforced("cores", float(len(given)), f"bound to {_cpus(given)}")
-    if whole:
+    if is_whole_number:
         return (bound,)
     return (*([bound] if len(given) < len(before) else []), *_quota(cores, target, groups, otherwise=""))
 
@@ -62,15 +62,15 @@ def _least_taken(cpus: Iterable[int], count: int, target: Target) -> tuple[int, 
     return tuple(sorted(sorted(cpus, key=lambda cpu: (taken[cpu], cpu))[:count]))
 
 
-def _beside(target: Target) -> list[AffinityClaim]:
-    """What other transfers of the same process have bound it to: the narrowest of all is in force."""
+def _other_claims(target: Target) -> list[AffinityClaim]:
+    """Return the bindings of the same process by other transfers; the narrowest of all applies."""
     others = target.ledger.others(target.entry)
     return [other.affinity for other in others if other.target == target.entry.target and other.affinity is not None]
 
 
 def _unbound(target: Target) -> tuple[int, ...]:
-    """The CPUs of the process without what any transfer has bound it to."""
-    claims = _beside(target)
+    """Return the CPUs of the process as if no transfer had bound it."""
+    claims = _other_claims(target)
     return claims[0].before if claims else tuple(sorted(os.sched_getaffinity(target.pid)))
 
 
@@ -80,7 +80,7 @@ def _bind(before: tuple[int, ...], given: tuple[int, ...], target: Target) -> No
     target.entry.affinity = AffinityClaim(before, given)
     target.ledger.save(target.entry)
     try:
-        _set_affinity(min([given, *(each.given for each in _beside(target))], key=len), target)
+        _set_affinity(min([given, *(each.given for each in _other_claims(target))], key=len), target)
     except OSError:
         unbind(target)
         raise
@@ -96,14 +96,14 @@ def _set_affinity(cpus: tuple[int, ...], target: Target) -> None:
 
 
 def unbind(target: Target) -> str | None:
-    """Give the target's processes the CPUs back that they had, or what another transfer of them may have yet.
+    """Return the target's processes to their previous CPUs, or to those of another transfer's binding.
 
-    Returns what is wrong if that fails.
+    Return the reason if that fails.
     """
     claim = target.entry.affinity
     if claim is not None and identify(target.pid, target.host.proc) == target.entry.target:
         try:
-            _set_affinity(min((each.given for each in _beside(target)), key=len, default=claim.before), target)
+            _set_affinity(min((each.given for each in _other_claims(target)), key=len, default=claim.before), target)
         except OSError as failure:
             return f"process {target.pid} could not be given its CPUs back: {explain_os_error(failure).what}"
     target.entry.affinity = None

@@ -41,14 +41,14 @@ def _first_version(target: Target) -> bool:
 
 
 def _disks(target: Target) -> tuple[str, ...]:
-    """The whole disks of the folders, as MAJOR:MINOR."""
+    """Return the physical disks of the folders, as MAJOR:MINOR."""
     if not target.folders:
         raise ResourceRefused("it is not known which disks the transfer uses")
     return tuple(sorted({_disk_of(folder, target) for folder in target.folders}))
 
 
 def _disk_of(folder: Path, target: Target) -> str:
-    """The disk of a folder, or of the nearest one above that exists; a partition's disk is throttled as a whole."""
+    """Return the disk of a folder, or of its nearest existing parent; for a partition, its entire disk."""
     there = folder.absolute()
     while not there.exists() and there != there.parent:
         there = there.parent

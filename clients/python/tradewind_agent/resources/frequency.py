@@ -31,7 +31,7 @@ def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) 
 
 
 def _caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
-    """The files to write; CPUs that share a policy share one."""
+    """Return the files to write; CPUs with a common policy share a file."""
     folders = {(target.host.cpus / f"cpu{cpu}" / "cpufreq").resolve() for cpu in cpus}
     if not all(target.files.is_there(folder / _CAP) for folder in folders):
         raise ResourceRefused("this kernel offers no frequency scaling")
@@ -39,7 +39,7 @@ def _caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
 
 
 def _cap(file: Path, limit_khz: int, target: Target) -> int:
-    """Set one cap and tell the one in force, kHz."""
+    """Set one cap and return the actual one, kHz."""
     files = target.files
     lowest_khz = int(files.read(file.parent / _LOWEST))
     if limit_khz < lowest_khz:
@@ -57,14 +57,14 @@ def _cap(file: Path, limit_khz: int, target: Target) -> int:
 
 
 def release_frequency(target: Target) -> tuple[str, ...]:
-    """Lift the target's caps to what others still want, else to what was there before; what is wrong where it fails."""
+    """Raise the target's caps to those of other transfers, or to the previous value; return what failed."""
     wrong = []
     for claim in tuple(target.entry.frequencies):
         file = Path(claim.file)
-        wanted_khz = min([claim.before_khz, *(other.limit_khz for other in _others(file, target))])
+        target_khz = min([claim.before_khz, *(other.limit_khz for other in _others(file, target))])
         try:
-            if target.files.is_there(file) and int(target.files.read(file)) != wanted_khz:
-                target.files.write(file, str(wanted_khz))
+            if target.files.is_there(file) and int(target.files.read(file)) != target_khz:
+                target.files.write(file, str(target_khz))
         except OSError as failure:
             wrong.append(f"{file} could not be set back to {claim.before_khz}: {explain_os_error(failure).what}")
             continue

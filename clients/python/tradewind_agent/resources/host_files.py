@@ -17,7 +17,7 @@ class HostFolders:
 
 
 class ControlFiles(Protocol):
-    """What is done with control files; each call raises OSError as the kernel refuses."""
+    """Access to control files, by the kernel or by tests; each call raises OSError if the kernel refuses."""
 
     def is_there(self, path: Path) -> bool: ...
 

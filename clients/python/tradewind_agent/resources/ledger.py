@@ -1,4 +1,4 @@
-"""What has been changed on this host and by whom, on disk before it is done, so that a killed agent's is undone."""
+"""A record of changes to this host, written before each change, so that those of a killed agent can be undone."""
 
 import fcntl
 import json
@@ -69,7 +69,7 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other agents out: what they hold is looked at before something is taken.
+        """Lock other agents out while their claims are read and a new one is made.
 
         Raises
         ------
@@ -84,14 +84,14 @@ class Ledger:
             os.close(descriptor)
 
     def begin(self, owner: ProcessIdentity, target: ProcessIdentity) -> Entry:
-        """A new entry; it is on disk from its first `save` on."""
+        """Return a new entry; it is on disk from its first `save` on."""
         number = 0
         while (path := self.folder / _ENTRY.format(owner=owner, number=number)).exists():
             number += 1
         return Entry(owner, target, path)
 
     def save(self, entry: Entry) -> None:
-        """Keep the entry as it is; one that holds nothing any more is removed."""
+        """Write the entry; an empty one is removed."""
         if entry.is_empty:
             entry.path.unlink(missing_ok=True)
             return
@@ -100,15 +100,15 @@ class Ledger:
         replace_durably(entry.path, json.dumps(content).encode() + b"\n")
 
     def others(self, entry: Entry) -> Iterator[Entry]:
-        """What everybody else holds."""
+        """Return the entries of everyone else."""
         return (other for other in self.entries() if other.path != entry.path)
 
     def abandoned(self) -> Iterator[Entry]:
-        """Entries whose agent is gone."""
+        """Return the entries whose agent is gone."""
         return (entry for entry in self.entries() if identify(entry.owner.pid, self._proc) != entry.owner)
 
     def entries(self) -> Iterator[Entry]:
-        """All entries; a file that is none is removed, because nothing can be undone by it."""
+        """Yield all entries; an unreadable file is removed, since nothing can be undone by it."""
         for path in sorted(self.folder.glob("*.json")):
             try:
                 entry = _entry(path, json.loads(path.read_bytes()))

@@ -1,4 +1,4 @@
-"""Limits put on a process of this host, and taken off again: the one port of this package."""
+"""Apply limits to a process of this host and remove them again: the entry of this package."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class ResourceLimiter:
 
     @classmethod
     def of_this_host(cls, environ: Mapping[str, str]) -> "ResourceLimiter":
-        """The limiter that keeps its notes where this user's agents look for them."""
+        """Return the limiter with its notes in this user's state folder, where other agents find them."""
         return cls(ledger_folder(environ))
 
     def apply(self, limits: Limits, pid: int | None = None, *, folders: Sequence[Path] = ()) -> Applied:
@@ -65,7 +65,7 @@ class ResourceLimiter:
             )
 
     def recover(self) -> tuple[str, ...]:
-        """Undo what agents have left that were killed; what could not be undone, a line each."""
+        """Undo the changes of killed agents; return a line for each that could not be undone."""
         if not self._ledger.folder.is_dir():
             return ()
         try:
@@ -110,7 +110,7 @@ class ResourceLimiter:
 
 
 def _limit(limits: Limits, target: Target) -> Iterator[Verdict]:
-    """Cores come first: the frequency is that of the CPUs given."""
+    """Apply the limits, cores first: the frequency limit applies to the chosen CPUs."""
     groups = ControlGroups(target)
     if limits.cores is not None:
         yield from limit_cores(float(limits.cores), target, groups)

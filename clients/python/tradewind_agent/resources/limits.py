@@ -1,4 +1,4 @@
-"""What a transfer may use of its host: the five resources of a resource group (paper 001, Algorithm 1 line 8)."""
+"""The limits of a transfer on its host: the five resources of a resource group (paper 001, Algorithm 1 line 8)."""
 
 import math
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from tradewind.parameters import Parameters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Most of each resource that a transfer is to use; ``None`` leaves it alone.
+    """The most of each resource that a transfer may use; ``None`` sets no limit.
 
     ``cores`` : whole or in part, such as 1.5. ``disk_bps`` : each of reading and writing, each disk, bit/s.
     ``nic_bps`` : of the network, bit/s.
@@ -29,19 +29,19 @@ class Limits:
 
     @classmethod
     def of(cls, parameters: Parameters) -> Self:
-        """The resources among ``parameters``."""
+        """Return the limits among ``parameters``."""
         return cls(**{name: getattr(parameters, name) for name in RESOURCES})
 
     def known(self) -> dict[str, float]:
-        """The limits that are set, by name."""
+        """Return the limits that are set, by name."""
         return {name: value for name in RESOURCES if (value := getattr(self, name)) is not None}
 
     def or_else(self, other: Self) -> Self:
-        """These limits, and those of ``other`` where these say nothing."""
+        """Return these limits, completed by those of ``other``."""
         return type(self)(**{**other.known(), **self.known()})  # type: ignore[arg-type]  # keys are field names
 
     def without(self, *names: str) -> Self:
-        """These limits but for those called ``names``."""
+        """Return these limits without ``names``."""
         return type(self)(**{name: value for name, value in self.known().items() if name not in names})  # type: ignore[arg-type]
 
 

@@ -33,7 +33,7 @@ def limit_memory(memory_bytes: int, target: Target, groups: ControlGroups) -> tu
 
 
 def _held_bytes(target: Target) -> int:
-    """Memory that cannot be taken back without swap."""
+    """Return the memory that the kernel cannot reclaim without swap, bytes."""
     total_kib = 0
     for pid in target.pids:
         try:

@@ -1,10 +1,10 @@
-"""Network rate of a process: nothing here holds it."""
+"""The network rate of a process, which nothing here can enforce."""
 
 from tradewind_agent.resources.applied import Advice
 
 
 def advise_network(nic_bps: float) -> Advice:
-    """The kernel shapes interfaces, not processes: a queue on one would slow all others who use it.
+    """Return advice, since the kernel shapes interfaces, not processes: a queue would slow all others who use one.
 
     The engine holds its own rate, and most tools have an option for theirs; a mover's is set there.
     """

@@ -1,4 +1,4 @@
-"""Processes named so that a later one with the same number is not taken for them."""
+"""Identify processes such that a later one with the same number is not confused with them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ _STARTED_FIELD = 19
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process: its number, when it began, and in which run of the machine."""
+    """A process: its number, when it started, and in which boot of the machine."""
 
     pid: int
     started_ticks: int
@@ -19,7 +19,7 @@ class ProcessIdentity:
 
 
 def identify(pid: int, proc: Path) -> ProcessIdentity | None:
-    """The process that has the number now; ``None`` where there is none, or only its remains (a zombie)."""
+    """Return the process with this number; ``None`` if there is none, or only a zombie."""
     try:
         stat = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         boot = (proc / "sys/kernel/random/boot_id").read_text().strip()
@@ -29,7 +29,7 @@ def identify(pid: int, proc: Path) -> ProcessIdentity | None:
 
 
 def tree(pid: int) -> tuple[int, ...]:
-    """The process and all its descendants; empty where it is gone."""
+    """Return the process and all its descendants; empty if it is gone."""
     try:
         root = psutil.Process(pid)
         return (pid, *(child.pid for child in root.children(recursive=True)))
@@ -38,7 +38,7 @@ def tree(pid: int) -> tuple[int, ...]:
 
 
 def threads(pid: int, proc: Path) -> tuple[int, ...]:
-    """Numbers of the threads of a process; empty where it is gone."""
+    """Return the threads of a process; empty if it is gone."""
     try:
         return tuple(int(task.name) for task in (proc / str(pid) / "task").iterdir())
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The process that is being limited, and everything that is at hand for it."""
+"""The process that is being limited, with the files and the ledger for that."""
 
 import os
 from collections.abc import Sequence

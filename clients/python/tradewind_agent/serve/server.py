@@ -18,7 +18,7 @@ from tradewind_agent.serve.uploads.quota import StorageQuota
 from tradewind_agent.serve.uploads.receiver import Receiver
 from tradewind_agent.serve.uploads.uploads import UploadStore
 from tradewind_agent.session.metering import HostMeter
-from tradewind_agent.transport.choosing import choose
+from tradewind_agent.transport.choosing import choose_congestion_control
 
 _BACKLOG = 1024
 
@@ -64,7 +64,7 @@ class Server:
             self._folder.close()
             raise
         if self.options.congestion_control is not None:
-            self.refusal = choose(self._listener.sockets, self.options.congestion_control)
+            self.refusal = choose_congestion_control(self._listener.sockets, self.options.congestion_control)
         self._watch = loop.create_task(self._drop_stalled())
 
     @property

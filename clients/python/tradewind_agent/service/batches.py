@@ -1,4 +1,4 @@
-"""Records cut into batches of bounded size, each known by the hash of its content."""
+"""Split records into batches of bounded size, each identified by the hash of its content."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -27,13 +27,13 @@ class LogBatch:
 
     @classmethod
     def of_ndjson(cls, content: bytes) -> "LogBatch":
-        """A batch of whole lines, as the spool keeps them."""
+        """Return a batch of complete lines, as the spool stores them."""
         compressed = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(content)
         return cls(compressed, hashlib.sha256(content).hexdigest(), content.count(b"\n"))
 
 
 def to_ndjson_line(record: WireRecord | TransferRecord | bytes) -> bytes:
-    """One NDJSON line with its newline."""
+    """Return one NDJSON line with its newline."""
     if isinstance(record, bytes):
         return record.rstrip(b"\r\n") + b"\n"
     return (record if isinstance(record, WireRecord) else WireRecord.from_domain(record)).to_line()
@@ -45,7 +45,7 @@ def split_into_batches(
     max_rows: int = MAX_BATCH_ROWS,
     max_bytes: int = MAX_BATCH_BYTES,
 ) -> Iterator[LogBatch]:
-    """Batches of at most ``max_rows`` rows and ``max_bytes`` bytes, whichever comes first; none for no records.
+    """Yield batches of at most ``max_rows`` rows and ``max_bytes`` bytes, whichever comes first; none for no records.
 
     Lines are compressed as they come; one line above ``max_bytes`` is a batch of its own.
     """
@@ -61,7 +61,7 @@ def split_into_batches(
 
 
 class _Building:
-    """A batch that still grows; holds only compressed bytes."""
+    """Builds a batch; holds only compressed bytes."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -22,7 +22,7 @@ class CallTraces:
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("tradewind-agent")
-        self._began_in = context.get_current()
+        self._parent_context = context.get_current()
 
     @contextmanager
     def call(self, method: str, path: str) -> Iterator["TracedCall"]:
@@ -31,7 +31,7 @@ class CallTraces:
         name = f"{method} {_ID.sub('/{id}', path)}"
         with self._tracer.start_as_current_span(
             name,
-            context=None if inside else self._began_in,
+            context=None if inside else self._parent_context,
             kind=SpanKind.CLIENT,
             attributes={"http.request.method": method},
             record_exception=False,
@@ -56,7 +56,7 @@ class TracedCall:
         """That the request is to carry."""
         propagate.inject(self.headers)
 
-    def answered(self, response: httpx.Response) -> None:
+    def record_answer(self, response: httpx.Response) -> None:
         self._span.set_attribute("http.response.status_code", response.status_code)
         if response.status_code >= FAILED:
             self._span.set_status(Status(StatusCode.ERROR))

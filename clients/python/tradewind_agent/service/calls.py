@@ -1,4 +1,4 @@
-"""HTTP to the service: JSON there and back, sent again within bounds where the same call twice is the same as once.
+"""HTTP to the service: JSON both ways; calls that are safe to repeat are retried within bounds.
 
 A call that changes nothing, or that the service recognises when it comes again (a batch by its idempotency key), is
 sent again after a connection error, 502, 503, 504, or a 429 that says when. A call that would do a thing a second time
@@ -109,7 +109,7 @@ class Calls:
         params: Mapping[str, str] | None = None,
         timeout_s: float,
     ) -> Iterator[httpx.Response]:
-        """An answer to be read piece by piece, asked for once.
+        """Yield an answer to be read piece by piece; the request is not retried.
 
         Raises
         ------
@@ -126,59 +126,59 @@ class Calls:
                 if response.status_code >= 400:
                     with _decoding(response):
                         response.read()
-                    asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
-                    raise self._refused(response, asked_s, repeatable=False)[0]
+                    requested_wait_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+                    raise self._to_error(response, requested_wait_s, repeatable=False)[0]
                 with _decoding(response):
                     yield response
         except httpx.RemoteProtocolError as broken:
             raise ServiceUnreachable(
-                f"{self.base_url} broke its answer off: a limit was met, or it was stopped"
+                f"{self.base_url} ended its answer early: a limit was reached, or it was stopped"
             ) from broken
         except httpx.TransportError as failure:
-            raise self._unreached(failure) from failure
+            raise self._to_unreachable(failure) from failure
 
     def parse(self, response: httpx.Response, answer: TypeAdapter[_Answer]) -> _Answer:
         try:
             return answer.validate_json(response.content)
         except ValidationError as invalid:
             where = ".".join(str(part) for part in invalid.errors()[0]["loc"]) or "the body"
-            detail = f"{response.request.url.path} answered something else than expected at {where}"
+            detail = f"{response.request.url.path} gave an unexpected answer at {where}"
             raise ServiceFailed(response.status_code, {"detail": detail}) from None
 
     def send(
         self, method: str, path: str, *, repeatable: bool = True, retries: RetryPolicy | None = None, **options: Any
     ) -> httpx.Response:
-        """Send until there is an answer, the retries are used up, or sending again could do a thing twice."""
+        """Send until there is an answer, the retries are used up, or a retry could do a thing twice."""
         retries = retries or self._retries
         deadline_s = self._monotonic_s() + retries.budget_s
         waits_s = retries.waits_s(self._jitter)
         while True:
-            away: Exception
+            failure_to_raise: Exception
             try:
-                response = self._asked(method, path, options)
+                response = self._send_traced(method, path, options)
             except httpx.TransportError as failure:
-                away, asked_s = self._unreached(failure), None
+                failure_to_raise, requested_wait_s = self._to_unreachable(failure), None
                 again = repeatable or isinstance(failure, _NEVER_SENT)
             else:
                 if response.status_code < 400:
                     return response
-                asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
-                away, again = self._refused(response, asked_s, repeatable=repeatable)
+                requested_wait_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+                failure_to_raise, again = self._to_error(response, requested_wait_s, repeatable=repeatable)
             wait_s = next(waits_s, None) if again else None
             if wait_s is None:
-                raise away
-            wait_s = max(wait_s, asked_s or 0.0)
+                raise failure_to_raise
+            wait_s = max(wait_s, requested_wait_s or 0.0)
             if self._monotonic_s() + wait_s > deadline_s:
-                raise away
+                raise failure_to_raise
             self._pause(wait_s)
 
-    def _asked(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
+    def _send_traced(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
         if self._traces is None:
             return self._read(method, path, options)
         with self._traces.call(method, path) as call:
             headers = {**options.get("headers", {}), **call.headers}
             response = self._read(method, path, {**options, "headers": headers})
-            call.answered(response)
+            call.record_answer(response)
             return response
 
     def _read(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
@@ -186,30 +186,34 @@ class Calls:
             response.read()
         return response
 
-    def _unreached(self, failure: httpx.TransportError) -> ServiceUnreachable:
+    def _to_unreachable(self, failure: httpx.TransportError) -> ServiceUnreachable:
         cause = find_os_error(failure)
-        told = (
+        explanation = (
             explain_os_error(cause)
             if cause is not None
             else ErrorExplanation(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
         )
-        return ServiceUnreachable(f"{self.base_url} does not answer: {told}")
+        return ServiceUnreachable(f"{self.base_url} does not answer: {explanation}")
 
-    def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
-        """What to raise for an error status, and whether the request may be sent again."""
+    def _to_error(
+        self, response: httpx.Response, requested_wait_s: float | None, *, repeatable: bool
+    ) -> tuple[Exception, bool]:
+        """Return the exception for an error status, and whether the request may be sent again."""
         status = response.status_code
         if status == TOO_MANY_REQUESTS or status in UNAVAILABLE_STATUSES:
-            when = f"try again in {asked_s:.0f} s" if asked_s else "try again later"
-            away = ServiceUnreachable(f"{self.base_url} cannot answer now ({status}); {when}", retry_after_s=asked_s)
+            when = f"try again in {requested_wait_s:.0f} s" if requested_wait_s else "try again later"
+            failure_to_raise = ServiceUnreachable(
+                f"{self.base_url} cannot answer now ({status}); {when}", retry_after_s=requested_wait_s
+            )
             # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
-            again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
-            return away, again
+            again = requested_wait_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
+            return failure_to_raise, again
         return error_from_problem(status, _problem(response)), False
 
 
 @contextmanager
 def _decoding(response: httpx.Response) -> Iterator[None]:
-    """Blame whoever answered for an answer that is not encoded as it says."""
+    """Report an answer that is not encoded as it says as a failure of the service."""
     try:
         yield
     except httpx.DecodingError as damaged:
@@ -219,7 +223,7 @@ def _decoding(response: httpx.Response) -> Iterator[None]:
 
 
 def _traces_if_loaded() -> "CallTraces | None":
-    """Where the program has OpenTelemetry: calls are then spans of what it sets up, and carry what they belong to."""
+    """Return traces if the program has loaded OpenTelemetry: each call is then a span, and carries its context."""
     if TRACES_LIBRARY not in sys.modules:
         return None
     from tradewind_agent.service.call_traces import CallTraces  # noqa: PLC0415 -- most programs do without
@@ -228,7 +232,7 @@ def _traces_if_loaded() -> "CallTraces | None":
 
 
 def _trusted_by(base_url: str) -> ssl.SSLContext | bool:
-    """Authorities of TLS: those that httpx finds; none where no TLS is spoken, since reading them takes a while."""
+    """Return the TLS authorities: those that httpx finds, or none without TLS, since reading them takes a while."""
     if base_url.lower().startswith("https:") or getproxies().keys() - {"no"}:
         return True
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

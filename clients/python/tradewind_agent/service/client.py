@@ -1,4 +1,4 @@
-"""SDK: the calls of API v1; how they are sent, and when again, is told in `tradewind_agent.service.calls`."""
+"""SDK: the calls of API v1; see `tradewind_agent.service.calls` for how they are sent and repeated."""
 
 import json
 import time
@@ -86,7 +86,7 @@ class Client:
 
     Raises (every call)
     -------------------
-    ServiceUnreachable : not reached, or away after all retries.
+    ServiceUnreachable : not reached, or unavailable after all retries.
     ServiceProblem : refused; one subclass a status.
     """
 
@@ -133,15 +133,15 @@ class Client:
     # Transfers
 
     def recommend(self, request: RecommendRequest) -> RecommendResponse:
-        """Plan, prediction and table for a transfer that is about to begin; an offer, nothing is claimed by it."""
+        """Return plan, prediction and table for a transfer before it starts; this claims no share."""
         return self._calls.call("POST", "/v1/recommend", TypeAdapter(RecommendResponse), body=request)
 
     def heartbeat(
         self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
     ) -> HeartbeatAnswer:
-        """Tell one tick of a live transfer and learn what to do until the next; asked once, never again by itself.
+        """Send one tick of a live transfer and return what to do until the next; it is never repeated.
 
-        A service that says when to come again hears of no transfer before, and each goes on by itself.
+        If the service says when to come back, no heartbeat is sent before then, and transfers decide by themselves.
         """
         path = f"/v1/transfers/{transfer_id}/heartbeats"
         answer = TypeAdapter(HeartbeatAnswer)
@@ -155,7 +155,7 @@ class Client:
     def complete(
         self, transfer_id: UUID, completion: Completion, *, timeout_s: float = COMPLETION_TIMEOUT_S
     ) -> CompletionReceipt:
-        """End a transfer: its records, and the heartbeats that the service may not have stored. Twice is once."""
+        """Finish a transfer with its records and the heartbeats that the service may lack; repeating it is harmless."""
         path = f"/v1/transfers/{transfer_id}/complete"
         return self._calls.call("POST", path, TypeAdapter(CompletionReceipt), body=completion, timeout_s=timeout_s)
 
@@ -188,7 +188,7 @@ class Client:
     def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> BatchReceipt:
         """Upload one batch under its content's hash, or the key given.
 
-        A batch of which no row is valid has a receipt too: the service keeps its rows in quarantine.
+        A batch without a valid row has a receipt too: the service keeps its rows in quarantine.
         """
         try:
             response = self._calls.send(
@@ -228,11 +228,11 @@ class Client:
         """
         from tradewind.wire.connections import ConnectionAnalysis  # noqa: PLC0415 -- a copy does without
 
-        asked = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
+        parameters = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
         response = self._calls.send(
             "POST",
             "/v1/connections/analyse",
-            params={name: value for name, value in asked.items() if value is not None},
+            params={name: value for name, value in parameters.items() if value is not None},
             content=json.dumps(har.slim(), separators=(",", ":")).encode(),
             headers={"Content-Type": "application/json"},
         )
@@ -251,7 +251,7 @@ class Client:
 
     @cached_property
     def releases(self) -> "Releases":
-        """Releases, and putting one in force."""
+        """Releases, and publishing one."""
         from tradewind_agent.service.releases import Releases  # noqa: PLC0415 -- a copy does without
 
         return Releases(self._calls)
@@ -319,7 +319,7 @@ class Client:
     # Health
 
     def healthy(self) -> datetime | None:
-        """Ask ``/healthz``: the service's clock where its answer tells the date."""
+        """Call ``/healthz`` and return the service's clock, if the answer has a date."""
         response = self._calls.send("GET", "/healthz")
         return _date_of(response)
 

@@ -26,7 +26,7 @@ _NAMED = re.compile(r"heartbeats\.(\d+)\b")
 
 
 class CompletionService(Protocol):
-    """What is needed of a service; :class:`tradewind_agent.service.client.Client` has it."""
+    """The call of `tradewind_agent.service.client.Client` that this module needs; tests replace it."""
 
     def complete(self, transfer_id: UUID, completion: Completion) -> CompletionReceipt: ...
 
@@ -39,9 +39,9 @@ class RefusedTick(NamedTuple):
 
 
 class CompletionResult(NamedTuple):
-    """What became of it.
+    """The result of a completion.
 
-    ``as_logs`` : whether the service took no completion at all: it is older than those, or does not want this one.
+    ``as_logs`` : whether the service took no completion at all: it is older than completions, or refuses this one.
     ``quarantined`` : records that it keeps aside, and neither learns from nor bills.
     """
 
@@ -50,30 +50,30 @@ class CompletionResult(NamedTuple):
     quarantined: int = 0
 
 
-class _Unwanted(Exception):
+class _CompletionRefused(Exception):
     """The service does not take the records as a completion, with ticks or without."""
 
 
 def complete(
     service: CompletionService, transfer_id: UUID, records: Sequence[WireRecord], ticks: Sequence[SpooledHeartbeat]
 ) -> CompletionResult:
-    """Tell the service that a transfer has ended.
+    """Report to the service that a transfer has finished.
 
     Raises
     ------
     ServiceUnreachable, KeyRefused, ScopeMissing, ServiceFailed : ask again later, with all of it.
     """
-    asking = _Asking(service, transfer_id, tuple(records))
+    attempt = _CompletionAttempt(service, transfer_id, tuple(records))
     try:
-        asking.all_of(ticks)
-    except _Unwanted as unwanted:
-        refused = {each.tick.heartbeat.sequence for each in asking.refused}
+        attempt.send_all(ticks)
+    except _CompletionRefused as refusal:
+        refused = {each.tick.heartbeat.sequence for each in attempt.refused}
         left = [each for each in ticks if each.heartbeat.sequence not in refused]
-        return CompletionResult(True, (*asking.refused, *(RefusedTick(each, str(unwanted)) for each in left)))
-    return CompletionResult(False, tuple(asking.refused), asking.quarantined)
+        return CompletionResult(True, (*attempt.refused, *(RefusedTick(each, str(refusal)) for each in left)))
+    return CompletionResult(False, tuple(attempt.refused), attempt.quarantined)
 
 
-class _Asking:
+class _CompletionAttempt:
     def __init__(self, service: CompletionService, transfer_id: UUID, records: tuple[WireRecord, ...]) -> None:
         self._service, self._transfer_id, self._records = service, transfer_id, records
         self._refusals = 0
@@ -81,39 +81,39 @@ class _Asking:
         self.refused: list[RefusedTick] = []
         self.quarantined = 0
 
-    def all_of(self, ticks: Sequence[SpooledHeartbeat]) -> None:
-        """Every part, and of one that is refused what can be saved."""
+    def send_all(self, ticks: Sequence[SpooledHeartbeat]) -> None:
+        """Send every part, and as much as possible of a refused one."""
         parts = deque(_parts(ticks))
         while parts:
             part = parts.popleft()
-            if (refusal := self._refusal_of(part)) is None:
+            if (refusal := self._send_part(part)) is None:
                 continue
             self._refusals += 1
-            self._make_sure_of_the_records()
-            parts.extendleft(reversed(self._without_those_to_blame(part, refusal)))
+            self._send_records_once()
+            parts.extendleft(reversed(self._split_off_blamed(part, refusal)))
 
-    def _refusal_of(self, part: tuple[SpooledHeartbeat, ...]) -> ServiceProblem | None:
+    def _send_part(self, part: tuple[SpooledHeartbeat, ...]) -> ServiceProblem | None:
         try:
             taken = self._service.complete(self._transfer_id, Completion(records=self._records, heartbeats=part))
         except (ConflictRefused, ObjectNotFound) as refusal:
-            raise _Unwanted(str(refusal)) from None
+            raise _CompletionRefused(str(refusal)) from None
         except (BodyTooLarge, RequestRefused) as refusal:
             if not part or refusal.status == _NO_SUCH_CALL:
-                raise _Unwanted(str(refusal)) from None
+                raise _CompletionRefused(str(refusal)) from None
             return refusal
         self._records_taken = True
         self.quarantined = taken.rejected
         return None
 
-    def _make_sure_of_the_records(self) -> None:
+    def _send_records_once(self) -> None:
         if not self._records_taken:
-            self._refusal_of(())
+            self._send_part(())
 
-    def _without_those_to_blame(
+    def _split_off_blamed(
         self, part: tuple[SpooledHeartbeat, ...], refusal: ServiceProblem
     ) -> list[tuple[SpooledHeartbeat, ...]]:
         """What to ask with next; the ticks to blame are set aside."""
-        blamed = _blamed(refusal, len(part))
+        blamed = _find_blamed(refusal, len(part))
         if len(part) == 1 or self._refusals >= MOST_REFUSALS:
             blamed = dict.fromkeys(range(len(part)), str(refusal))
         if not blamed:
@@ -124,7 +124,7 @@ class _Asking:
         return [left] if left else []
 
 
-def _blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
+def _find_blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
     """Positions of the ticks that the service names, and what is wrong with each."""
     blamed: dict[int, str] = {}
     for field, reason in refusal.wrong_fields:

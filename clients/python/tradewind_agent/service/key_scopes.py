@@ -1,4 +1,4 @@
-"""What a key permits, found out by calls that change nothing."""
+"""Find the scopes of a key by calls that change nothing."""
 
 from contextlib import suppress
 
@@ -14,7 +14,7 @@ _SCOPE_PROBES = (
 
 
 def permitted_scopes(calls: Calls) -> tuple[str, ...]:
-    """Scopes of the key.
+    """Return the scopes of the key.
 
     The calls lack what they need: a key without the scope is refused first, any other because of the body.
     """

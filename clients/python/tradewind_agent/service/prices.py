@@ -32,12 +32,12 @@ class Prices:
         return self._calls.call("PUT", f"{PATH}/{book_id}/tiers/{tier_id}", _BOOK, body=price)
 
     def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> WirePriceBook:
-        """Keep with a draft what a kilowatt-hour costs the provider; margins are told by it."""
+        """Store with a draft what a kilowatt-hour costs the provider; margins are computed from it."""
         change = PriceBookChange(energy_cost_per_kwh=per_kwh)
         return self._calls.call("PATCH", f"{PATH}/{book_id}", _BOOK, body=change)
 
     def what_if(self, book_id: UUID) -> WireWhatIf:
-        """What a book would have earned of the requests of the last thirty days, beside the one in force."""
+        """What a book would have earned of the requests of the last thirty days, next to the current one."""
         return self._calls.call("GET", f"{PATH}/{book_id}/what-if", TypeAdapter(WireWhatIf))
 
     def delete(self, book_id: UUID) -> None:

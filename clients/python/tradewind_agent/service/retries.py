@@ -1,4 +1,4 @@
-"""When to ask a service again, and how long to wait before."""
+"""When to repeat a call to the service, and how long to wait before."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ TOO_MANY_REQUESTS = 429
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Bounds of trying again.
+    """Bounds of retries.
 
     ``attempts`` : requests sent at most, the first included.
     ``first_wait_s``, ``longest_wait_s`` : upper ends of the jittered waits, doubled from the first to the longest.
@@ -39,29 +39,29 @@ LONGEST_BACKOFF_S = 300.0
 
 NO_RETRIES = RetryPolicy(attempts=1)
 BRIEF_RETRIES = RetryPolicy(attempts=2, budget_s=2.0)
-"""For calls that a transfer waits for: better to begin by the heuristics than to stand still."""
+"""For calls that a transfer waits for: it is better to start by the heuristics than to wait."""
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Waits of who tries for ever: doubled, jittered, bounded by `LONGEST_BACKOFF_S`."""
+    """The waits of a caller that retries for ever: doubled, jittered, bounded by `LONGEST_BACKOFF_S`."""
 
     jitter: Random
     first_s: float
     failures: int = 0
     left_s: float = 0.0
 
-    def failed(self, asked_s: float | None) -> None:
+    def failed(self, requested_wait_s: float | None) -> None:
         self.failures += 1
         ceiling_s = min(self.first_s * 2.0**self.failures, LONGEST_BACKOFF_S)
-        self.left_s = max(self.jitter.uniform(ceiling_s / 2, ceiling_s), asked_s or 0.0)
+        self.left_s = max(self.jitter.uniform(ceiling_s / 2, ceiling_s), requested_wait_s or 0.0)
 
     def succeeded(self) -> None:
         self.failures, self.left_s = 0, 0.0
 
 
 class RequestedPause:
-    """For calls that are not sent again: the service is left alone as long as it has asked for.
+    """For calls that are not repeated: leaves the service alone for as long as it has requested.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class RequestedPause:
         self._until_s = -math.inf
 
     def begin(self, away: ServiceUnreachable) -> None:
-        """Begin a pause if one was asked for."""
+        """Start a pause if the service has requested one."""
         if away.retry_after_s:
             self._until_s = self._monotonic_s() + away.retry_after_s
 
@@ -90,7 +90,7 @@ class RequestedPause:
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:
-    """Seconds that a ``Retry-After`` asks for (RFC 9110 §10.2.3: seconds or a date); ``None`` where it says nothing."""
+    """Return the seconds of a ``Retry-After`` header (RFC 9110 §10.2.3: seconds or a date); ``None`` without one."""
     if header is None:
         return None
     if header.strip().isdecimal():

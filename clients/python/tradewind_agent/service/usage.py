@@ -25,11 +25,11 @@ class Usage:
         self._calls = calls
 
     def statements(self, month: str) -> tuple[UsageStatement, ...]:
-        """One a customer key, with exact and payable amounts."""
+        """Return a statement for each customer key, with exact and payable amounts."""
         return self._calls.call("GET", PATH, TypeAdapter(tuple[UsageStatement, ...]), params={"month": month})
 
     def transfers_csv(self, month: str) -> Iterator[bytes]:
-        """The transfers behind them as CSV, one a line under a line of names, piece by piece."""
-        asked = {"month": month, "format": "csv"}
-        with self._calls.stream("GET", PATH, params=asked, timeout_s=PIECE_TIMEOUT_S) as response:
+        """Yield the transfers behind the statements as CSV with a header line, piece by piece."""
+        parameters = {"month": month, "format": "csv"}
+        with self._calls.stream("GET", PATH, params=parameters, timeout_s=PIECE_TIMEOUT_S) as response:
             yield from response.iter_bytes()

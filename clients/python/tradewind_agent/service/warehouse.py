@@ -28,11 +28,11 @@ from tradewind_agent.errors import LibraryMissing
 from tradewind_agent.service.calls import Calls
 
 ANSWER_TIMEOUT_S = 600.0
-"""Longer than the service lets a query run: it tells of its own limit."""
+"""Longer than the service lets a query run: it reports its own limit."""
 
 
 class QueryResult:
-    """The rows of a query, which is run anew by each call of a method.
+    """The rows of a query, which each call of a method runs again.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class QueryResult:
     def csv(self) -> Iterator[bytes]:
         """The rows as CSV under a line of names, piece by piece; ``cut`` is known after the last of them.
 
-        CSV has no place to say that there are more rows, so one more is asked for than is told. Where the service
+        CSV has no place to say that there are more rows, so one more is requested than is returned. Where the service
         permits no more than ``limit``, as many rows as that count as cut.
         """
         self.cut = False
@@ -72,8 +72,8 @@ class QueryResult:
         with self._answer("csv", limit=limit + 1) as response:
             permitted = int(response.headers.get(ROW_LIMIT_HEADER, limit + 1))
             for piece in response.iter_bytes():
-                if kept := first.of(piece):
-                    yield kept
+                if records := first.of(piece):
+                    yield records
         self.cut = first.more or first.records > permitted
 
     def arrow(self) -> Any:
@@ -123,11 +123,11 @@ class QueryResult:
 class FirstRecords:
     """The first records of a CSV that comes in pieces, its line of names among them.
 
-    ``records`` : how many have come; ``more`` : whether something came behind those that are wanted.
+    ``records`` : how many have come; ``more`` : whether something came behind those.
     """
 
-    def __init__(self, wanted: int) -> None:
-        self._wanted = wanted
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._quoted = False
         self.records = 0
         self.more = False
@@ -140,14 +140,14 @@ class FirstRecords:
                 self._quoted = not self._quoted
                 position += 1
             ends = 0 if self._quoted else part.count(b"\n")
-            if self.records + ends >= self._wanted:
+            if self.records + ends >= self._count:
                 return self._last_of(piece, position)
             self.records += ends
             position += len(part)
         return piece
 
     def _last_of(self, piece: bytes, position: int) -> bytes:
-        while self.records < self._wanted:
+        while self.records < self._count:
             position = piece.index(b"\n", position) + 1
             self.records += 1
         self.more |= position < len(piece)
@@ -172,10 +172,10 @@ class Warehouse:
         InvalidValue : the statement is empty or too long, or a value cannot be sent.
         """
         try:
-            asked = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
+            request = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
         except ValidationError as wrong:
             raise describe_validation_error(wrong.errors()[0]) from None
-        return QueryResult(self._calls, asked)
+        return QueryResult(self._calls, request)
 
     def schema(self) -> WarehouseSchema:
         """The views, with the meaning and unit of each column."""

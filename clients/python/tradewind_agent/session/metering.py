@@ -64,7 +64,7 @@ class HostMeter:
         return cls(choice, HostReader(time.monotonic), base_power_s)
 
     async def session(self, host: Host) -> MeterSession:
-        """Return a session for one transfer, of which this host is the ``host`` end; start it with the transfer."""
+        """Return a session for one transfer, with this host as its ``host`` end; start it with the transfer."""
         base_w = await self.base_power_w()
         return MeterSession(
             self.choice.meter,

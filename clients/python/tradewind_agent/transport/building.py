@@ -12,7 +12,7 @@ from tradewind_agent.transport.requirements import HEADERS_PACKAGE, Tools
 
 SOURCE_NAME = "fld_tcp.bpf.c"
 _INCLUDED = ("fld_reduction.h", "fld_slow_start.h", "fld_state.h")
-"""By the source, from beside it."""
+"""Files that the source includes, in the same folder."""
 
 _FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror")
 _MACHINES = {"x86_64": "x86", "aarch64": "arm64"}
@@ -20,7 +20,7 @@ _MACHINES = {"x86_64": "x86", "aarch64": "arm64"}
 
 
 def source_path() -> Path:
-    """Where the source is: with the installed distribution, or beside it in a checkout.
+    """Return the path of the source: with the installed distribution, or in the bpf folder of a checkout.
 
     Raises
     ------
@@ -30,22 +30,22 @@ def source_path() -> Path:
     for candidate in (here.parent / SOURCE_NAME, here.parents[3] / "bpf" / SOURCE_NAME):
         if candidate.is_file():
             return candidate
-    raise TransportFailed(f"{SOURCE_NAME} is missing beside {here.parent}; install the agent again")
+    raise TransportFailed(f"{SOURCE_NAME} is missing next to {here.parent}; install the agent again")
 
 
 def source_digest() -> bytes:
-    """Tells versions of the source apart."""
+    """Return a digest that identifies the version of the source."""
     source = source_path()
     parts = (source, *(source.with_name(name) for name in _INCLUDED))
     return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).digest()[:DIGEST_BYTES]
 
 
 def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
-    """The object for the kernel that ``btf`` describes, made in ``folder``.
+    """Compile the object for the kernel that ``btf`` describes into ``folder``.
 
     Raises
     ------
-    TransportFailed : bpftool or clang refuses; with the first thing it said.
+    TransportFailed : bpftool or clang fails; with its first error.
     """
     types = _output([tools.bpftool, "btf", "dump", "file", btf, "format", "c"])
     (folder / "vmlinux.h").write_bytes(types)
@@ -69,9 +69,9 @@ def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
 def _output(command: Sequence[str | Path]) -> bytes:
     done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing said"]
-        told = next((line for line in said if "error" in line.lower()), said[0])
-        if "bpf/bpf_" in told:
-            told = f"its headers are missing; install {HEADERS_PACKAGE}"
-        raise TransportFailed(f"{Path(str(command[0])).name} cannot build FLD_TCP: {told}")
+        output_lines = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing said"]
+        first_error = next((line for line in output_lines if "error" in line.lower()), output_lines[0])
+        if "bpf/bpf_" in first_error:
+            first_error = f"its headers are missing; install {HEADERS_PACKAGE}"
+        raise TransportFailed(f"{Path(str(command[0])).name} cannot build FLD_TCP: {first_error}")
     return done.stdout

@@ -6,10 +6,10 @@ import socket
 from collections.abc import Iterable
 
 
-def choose(sockets: Iterable[socket.socket], congestion_control: str) -> str | None:
-    """Have sockets send by this congestion control; those that a listening one accepts inherit it.
+def choose_congestion_control(sockets: Iterable[socket.socket], congestion_control: str) -> str | None:
+    """Set the congestion control of sockets; connections that a listening socket accepts inherit it.
 
-    Returns the reason, in one line, where the kernel refuses: the sockets then go by the system's.
+    Return the reason, in one line, if the kernel refuses: the sockets then use the system's.
     """
     option = getattr(socket, "TCP_CONGESTION", None)
     if option is None:
@@ -23,13 +23,13 @@ def choose(sockets: Iterable[socket.socket], congestion_control: str) -> str | N
 
 
 def read_congestion_control(congestion_control: str | None) -> str | None:
-    """What sockets send by that were to choose this, or nothing, on this host; None where the system does not tell."""
+    """Return the congestion control of a socket after this choice; ``None`` if the system does not report it."""
     option = getattr(socket, "TCP_CONGESTION", None)
     if option is None:
         return None
     with socket.socket() as probe:
         if congestion_control is not None:
-            choose([probe], congestion_control)
+            choose_congestion_control([probe], congestion_control)
         return probe.getsockopt(socket.IPPROTO_TCP, option, _LONGEST_NAME_BYTES).rstrip(b"\0").decode()
 
 

@@ -1,4 +1,4 @@
-"""FLD_TCP in this kernel: installed, told about, removed; each a state to reach, so that twice is as good as once."""
+"""Install FLD_TCP in this kernel, report its state, and remove it; repeating a command is harmless."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ _TCP = Path("/proc/sys/net/ipv4")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What this kernel has.
+    """The state of FLD_TCP in this kernel.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a command did or, on a dry run, would do: ``steps`` in order, none where all is as it should be."""
+    """The steps of a command, or of a dry run; none if the state is already right."""
 
     steps: tuple[str, ...]
     state: State
 
 
-def look(pins: Pins | None = None) -> State:
-    """What this kernel has now; also for who may not change it."""
+def read_state(pins: Pins | None = None) -> State:
+    """Return the present state; this also works without the right to change it."""
     pins = pins or Pins(PIN_FOLDER)
     try:
         default = (_TCP / "tcp_congestion_control").read_text(encoding="ascii").strip()
@@ -97,7 +97,7 @@ def look(pins: Pins | None = None) -> State:
 
 
 def install(parameters: Parameters, *, btf: Path = BTF, dry_run: bool = False, pins: Pins | None = None) -> Change:
-    """Compile it for this kernel, load it with ``parameters`` and keep it until `remove` or the next start.
+    """Compile it for this kernel and load it with ``parameters``; it stays until `remove` or the next boot.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def install(parameters: Parameters, *, btf: Path = BTF, dry_run: bool = False, p
     """
     pins = pins or Pins(PIN_FOLDER)
     require_kernel(btf)
-    with _by_turns():
-        return _installed(parameters, btf, pins, dry_run=dry_run)
+    with _lock_host():
+        return _install_locked(parameters, btf, pins, dry_run=dry_run)
 
 
-def _installed(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) -> Change:
-    state = look(pins)
+def _install_locked(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) -> Change:
+    state = read_state(pins)
     if state.registered and state.ours and state.current and state.parameters == parameters:
         return Change((), state)
     tools = require_tools()  # before what is loaded is judged, which cannot be read without libbpf
@@ -128,23 +128,23 @@ def _installed(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) 
         _mount_bpf_file_system()
         with _folder_of(pins):
             Library().load(made, name=NAME, constants=parameters.pack(source_digest()), pins=pins)
-    return Change(steps, look(pins))
+    return Change(steps, read_state(pins))
 
 
 def remove(*, dry_run: bool = False, pins: Pins | None = None) -> Change:
-    """Take it out of the kernel: no socket can choose it any more, those that have keep it until they are closed.
+    """Remove it from the kernel: no socket can choose it then; sockets that use it keep it until they are closed.
 
     Raises
     ------
     TransportFailed : it is not permitted, or somebody else registered it.
     """
     pins = pins or Pins(PIN_FOLDER)
-    with _by_turns():
-        return _removed(pins, dry_run=dry_run)
+    with _lock_host():
+        return _remove_locked(pins, dry_run=dry_run)
 
 
-def _removed(pins: Pins, *, dry_run: bool) -> Change:
-    state = look(pins)
+def _remove_locked(pins: Pins, *, dry_run: bool) -> Change:
+    state = read_state(pins)
     if not state.registered and state.ours is False and not pins.parameters.exists():
         return Change((), state)
     require_capabilities()
@@ -162,8 +162,8 @@ def _removed(pins: Pins, *, dry_run: bool) -> Change:
 
 
 @contextmanager
-def _by_turns() -> Iterator[None]:
-    """Whoever installs or removes it on this host; who may not do so locks nothing."""
+def _lock_host() -> Iterator[None]:
+    """Lock out other installations and removals on this host; without the right to change it, lock nothing."""
     try:
         descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
@@ -176,7 +176,7 @@ def _by_turns() -> Iterator[None]:
 
 @contextmanager
 def _folder_of(pins: Pins) -> Iterator[None]:
-    """The folder of the pins, which is not left behind if nothing comes into it."""
+    """Create the folder of the pins; remove it again if the block fails."""
     pins.folder.mkdir(mode=0o700, exist_ok=True)
     _require_own(pins.folder)
     try:
@@ -188,7 +188,7 @@ def _folder_of(pins: Pins) -> Iterator[None]:
 
 
 def _require_own(folder: Path) -> None:
-    """Nobody else may have a hand in what keeps a congestion control loaded.
+    """Check that only root can write the folder that keeps a congestion control loaded.
 
     Raises
     ------
@@ -203,14 +203,14 @@ def _require_own(folder: Path) -> None:
 
 
 def _unregistered(pins: Pins) -> State:
-    """What there is once the kernel has let go of it, which it does a moment after its last pin is gone.
+    """Wait until the kernel has released it, a moment after its last pin is gone, and return the state.
 
     Raises
     ------
     TransportFailed : it does not, as when another program holds it, too.
     """
     deadline_s = time.monotonic() + LETS_GO_WITHIN_S
-    while (state := look(pins)).registered:
+    while (state := read_state(pins)).registered:
         if time.monotonic() > deadline_s:
             raise TransportFailed(f"{NAME} is still registered: another program holds it, too; end that")
         time.sleep(0.01)

@@ -37,13 +37,13 @@ class _MapInfo(ctypes.Structure):
 
 
 class Library:
-    """libbpf of this host. What it says is kept, to be told when something fails."""
+    """libbpf of this host; its warnings are stored for error messages."""
 
     def __init__(self) -> None:
         self._bpf = ctypes.CDLL(LIBRARY, use_errno=True)
         for name in ("bpf_object__open_file", "bpf_object__find_map_by_name", "bpf_map__attach_struct_ops"):
             getattr(self._bpf, name).restype = ctypes.c_void_p
-        self._said: list[str] = []
+        self._warnings: list[str] = []
         self._callback = _PRINT(self._hear)
         self._bpf.libbpf_set_print(self._callback)
 
@@ -72,7 +72,7 @@ class Library:
             self._bpf.bpf_object__close(handle)
 
     def read_constants(self, pinned: Path, size: int) -> bytes:
-        """The constants that a loaded object was given.
+        """Return the constants of a loaded object.
 
         Raises
         ------
@@ -92,17 +92,17 @@ class Library:
             os.close(descriptor)
 
     def _require_form(self, descriptor: int, pinned: Path, size: int) -> None:
-        told, told_bytes = _MapInfo(), ctypes.c_uint32(ctypes.sizeof(_MapInfo))
-        if self._bpf.bpf_obj_get_info_by_fd(descriptor, ctypes.byref(told), ctypes.byref(told_bytes)):
+        info, info_bytes = _MapInfo(), ctypes.c_uint32(ctypes.sizeof(_MapInfo))
+        if self._bpf.bpf_obj_get_info_by_fd(descriptor, ctypes.byref(info), ctypes.byref(info_bytes)):
             raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
-        if (told.type, told.key_size) != (_BPF_MAP_TYPE_ARRAY, _KEY_BYTES):
+        if (info.type, info.key_size) != (_BPF_MAP_TYPE_ARRAY, _KEY_BYTES):
             raise OtherVersionLoaded(f"{pinned} holds no parameters in a form that this version knows")
-        if told.value_size != size:
-            raise OtherVersionLoaded(f"its parameters have {told.value_size} bytes where this version's have {size}")
+        if info.value_size != size:
+            raise OtherVersionLoaded(f"its parameters have {info.value_size} bytes where this version's have {size}")
 
     @contextmanager
     def _registered(self, operations: ctypes.c_void_p) -> Iterator[int]:
-        """The link by which the kernel knows the congestion control; closed at the end, when a pin must keep it."""
+        """Register the congestion control and yield its link, which is closed at the end; then a pin must keep it."""
         attached = self._must(self._bpf.bpf_map__attach_struct_ops(operations), "register it")
         table, link = self._bpf.bpf_map__fd(operations), self._bpf.bpf_link__fd(ctypes.c_void_p(attached))
         if link == table:  # libbpf before 1.2 has handed the table over, and no link
@@ -133,15 +133,15 @@ class Library:
             raise self._refused(doing, -result)
 
     def _refused(self, doing: str, number: int) -> TransportFailed:
-        told = next((line for line in self._said if "permission" not in line.lower()), "")
+        info = next((line for line in self._warnings if "permission" not in line.lower()), "")
         reason = f"the kernel does not {doing}"
-        return _failure(f"{reason} ({told})" if told and number not in (errno.EPERM, errno.EACCES) else reason, number)
+        return _failure(f"{reason} ({info})" if info and number not in (errno.EPERM, errno.EACCES) else reason, number)
 
     def _hear(self, level: int, form: bytes, values: int) -> int:
         if level == 0:  # a warning; else information
             line = ctypes.create_string_buffer(_LINE_BYTES)
             ctypes.CDLL(None).vsnprintf(line, _LINE_BYTES, form, ctypes.c_void_p(values))
-            self._said.append(line.value.decode(errors="replace").strip())
+            self._warnings.append(line.value.decode(errors="replace").strip())
         return 0
 
 

@@ -1,4 +1,4 @@
-"""What can be set of FLD_TCP when it is loaded, and the form in which the kernel holds it."""
+"""The parameters of FLD_TCP at load time, and their layout in the kernel."""
 
 import struct
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOST_WINDOW_SEGMENTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """As in the paper unless set otherwise: Moktan et al. (2018), section 2.1.
+    """The parameters of FLD_TCP; the defaults are the paper's: Moktan et al. (2018), section 2.1.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Parameters:
 
     @classmethod
     def unpack(cls, held: bytes) -> tuple[Self, bytes]:
-        """The parameters that a kernel holds, and the digest of the source that they were loaded with.
+        """Return the parameters in a kernel, and the digest of the source that was loaded with them.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a host must have for a congestion control of ours; where something is missing, the one line that says so."""
+"""Check what a host needs for FLD_TCP; an error says in one line what is missing."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ BTF = Path("/sys/kernel/btf/vmlinux")
 """The types of the running kernel."""
 
 LEAST_KERNEL = (6, 10)
-"""Since then ``cong_control`` is told what an acknowledgement covers; pinned links of struct_ops came with 6.4."""
+"""Since then ``cong_control`` knows what an acknowledgement covers; pinned links of struct_ops came with 6.4."""
 
 PROGRAMS = {"clang": "clang", "bpftool": "bpftool"}
 """Programs that compile, and Debian's packages of them."""
@@ -42,7 +42,7 @@ class Tools:
 
 
 def require_kernel(btf: Path = BTF) -> None:
-    """Do nothing where the kernel can take a congestion control from this process.
+    """Check that the kernel accepts a congestion control from this process.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _effective_capabilities() -> int:
 
 
 def require_tools() -> Tools:
-    """What compiles the source.
+    """Return the programs that compile the source.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def test_a_line_is_said_once_an_interval_and_not_before_the_first_is_over(clock,
     lines = PlainLines(said.append, 10.0, clock)
     for second in range(35):
         clock.now_s = 100.0 + second
-        lines.offer(lambda second=second: f"second {second}")
+        lines.say_if_due(lambda second=second: f"second {second}")
     assert said == ["second 10", "second 20", "second 30"]
 
 
@@ -36,18 +36,20 @@ def test_a_line_that_says_nothing_new_is_left_out(clock, said):
     lines = PlainLines(said.append, 10.0, clock, known="0 rows")
     for rows in (0, 0, 5, 5, 6):
         clock.now_s += 10
-        lines.offer(lambda rows=rows: f"{rows} rows")
+        lines.say_if_due(lambda rows=rows: f"{rows} rows")
     assert said == ["5 rows", "6 rows"]
 
 
 def test_the_text_is_made_only_when_it_is_said(clock, said):
-    PlainLines(said.append, 10.0, clock).offer(lambda: pytest.fail("made"))
+    PlainLines(said.append, 10.0, clock).say_if_due(lambda: pytest.fail("made"))
 
 
 @pytest.mark.parametrize(
     ("terminal", "told"), [(Terminal(), True), (Terminal(json=True), False), (Terminal(quiet=True), False)]
 )
-def test_counts_and_transfers_are_told_unless_a_program_asks_or_nobody_wants_them(terminal, told, capsys, monkeypatch):
+def test_counts_and_transfers_are_reported_unless_a_program_queries_or_nobody_wants_them(
+    terminal, told, capsys, monkeypatch
+):
     monkeypatch.setenv("TRADEWIND_PROGRESS", "0s")
     with counting(terminal, "uploading", "row") as count:
         count(20_000)
@@ -63,7 +65,7 @@ def test_counts_and_transfers_are_told_unless_a_program_asks_or_nobody_wants_the
     assert len(lines) == (2 if told else 0)
 
 
-def test_a_transfer_of_unknown_size_tells_no_share(capsys, monkeypatch):
+def test_a_transfer_of_unknown_size_reports_no_share(capsys, monkeypatch):
     monkeypatch.setenv("TRADEWIND_PROGRESS", "0s")
     with transferring(Terminal()) as show:
         show(1000, 0, 1, 1)

@@ -38,7 +38,7 @@ def test_a_file_is_written_as_it_is_called(name: str, form: Format) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.foo", "x", "x.parquet.gz"])
-def test_a_name_that_tells_no_format_is_refused_with_those_that_do(name: str) -> None:
+def test_a_name_that_reports_no_format_is_refused_with_those_that_do(name: str) -> None:
     with pytest.raises(typer.BadParameter, match=r"\.arrow, \.csv, .*--format table\|csv"):
         format_of(Path(name))
 
@@ -51,7 +51,7 @@ def warehouse(monkeypatch: pytest.MonkeyPatch) -> Service:
     return service
 
 
-def test_json_tells_of_a_file_that_is_written_as_it_is_called(
+def test_json_reports_of_a_file_that_is_written_as_it_is_called(
     warehouse: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     warehouse.answers = [httpx.Response(200, text="mbit_s,name\n1,a\n")]
@@ -65,7 +65,7 @@ def test_json_tells_of_a_file_that_is_written_as_it_is_called(
 
 def test_json_on_standard_output_is_of_no_other_format(warehouse: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sql", "SELECT 1", "--json", "--format", "csv"]) == 2
-    assert "csv needs --output FILE beside --json" in capsys.readouterr().err
+    assert "csv with --json needs --output FILE" in capsys.readouterr().err
     assert warehouse.requests == []
     assert run(["sql", "SELECT 1", "--json", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": ROWS, "cut": False}

@@ -12,7 +12,7 @@ def reading(**parts):
     )
 
 
-def test_base_dynamic_and_tail_are_told_whole_and_for_each_100_mb_and_gb():
+def test_base_dynamic_and_tail_are_reported_entire_and_for_each_100_mb_and_gb():
     split = energy_split(reading(dynamic_j=30.0, tail_j=12.0), 200 * MB)
     assert split == {
         "host": "destination",

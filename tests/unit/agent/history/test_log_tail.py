@@ -28,7 +28,7 @@ def everything(path, position=None):
     return content, position
 
 
-def test_only_whole_lines_are_taken_and_rows_are_counted_on(log):
+def test_only_entire_lines_are_taken_and_rows_are_counted_on(log):
     log.write_bytes(b"one\ntwo\nthr")
     content, first_row, after = take(log)
     assert (content, first_row, after.row) == (b"one\ntwo\n", 1, 3)
@@ -52,7 +52,7 @@ def test_a_renamed_log_is_read_on_and_its_successor_from_the_start(log):
         assert old.id != new.id
 
 
-def test_a_log_cut_off_and_written_anew_is_read_from_the_start(log):
+def test_a_log_cut_off_and_written_again_is_read_from_the_start(log):
     log.write_bytes(b"one\ntwo\n")
     _, _, after = take(log)
     log.write_bytes(b"six\n")
@@ -70,7 +70,7 @@ def test_a_log_cut_off_under_a_long_header_and_grown_beyond_is_read_from_the_sta
     assert take(log, after)[:2] == (header + b"six\nseven\neight\n", 1)
 
 
-def test_a_position_that_an_older_agent_kept_is_read_on_from(log):
+def test_a_position_that_an_older_agent_stored_is_read_on_from(log):
     log.write_bytes(b"one\n")
     document = take(log)[2].document()
     del document["end_fingerprint"], document["end_fingerprint_bytes"]
@@ -78,7 +78,7 @@ def test_a_position_that_an_older_agent_kept_is_read_on_from(log):
     assert take(log, Position(**document))[:2] == (b"two\n", 2)
 
 
-def test_a_compressed_rotation_is_told(log):
+def test_a_compressed_rotation_is_reported(log):
     log.write_bytes(b"\x1f\x8b\x08\x00 not lines\n")
     with LogFile(log, None) as opened:
         assert opened.is_compressed
@@ -133,7 +133,7 @@ def test_logs_are_listed_oldest_first_without_folders_hidden_files_and_other_nam
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))
-def test_any_way_of_growing_gives_every_whole_line_once(tmp_path_factory, pieces):
+def test_any_way_of_growing_gives_every_entire_line_once(tmp_path_factory, pieces):
     log = tmp_path_factory.mktemp("logs") / "log"
     log.touch()
     taken, position = b"", None

@@ -55,7 +55,7 @@ def test_rejections_that_the_receipt_does_not_name_are_counted():
     assert text.endswith("  rejected 149 more, which the service keeps in quarantine")
 
 
-def test_what_was_stored_before_is_told():
+def test_what_was_stored_before_is_reported():
     text, _ = told(receipt(1, 2), receipt(2, 3, duplicate=True))
     assert text == "uploaded in 2 batches: 5 accepted (3 known before), 0 rejected"
 
@@ -86,7 +86,7 @@ def test_of_many_links_the_commonest_are_named_and_the_others_counted():
     assert "  and 2 more links" in text
 
 
-def test_one_of_a_thing_is_told_in_the_singular():
+def test_one_of_a_thing_is_written_in_the_singular():
     _, reports = read(f"{HEADER}\n10000000,4,100,80\n10000000,4,100\n")
     text, _ = upload_report(reports, None)
     assert text.startswith("log.csv: csv, 1 record, 1 row refused\n  alpha to beta, moved by unknown: 1 record\n")

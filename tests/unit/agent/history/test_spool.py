@@ -63,7 +63,7 @@ def test_what_is_not_acknowledged_stays_and_is_sent_again_under_the_same_key(spo
     assert again.keys == service.keys[1:]
 
 
-def test_the_same_records_spooled_twice_are_kept_once(spool):
+def test_the_same_records_spooled_twice_are_stored_once(spool):
     assert spool.append(records(2)) == spool.append(records(2))
     assert len(spool.segments()) == 1
 
@@ -138,7 +138,7 @@ def test_a_segment_damaged_on_disk_is_set_aside_unsent(spool):
     assert service.requests == []
 
 
-def test_uploads_stop_between_segments_when_told(spool):
+def test_uploads_stop_between_segments_on_request(spool):
     for number in range(1, 4):
         spool.append(records(1, number))
     service = answering(receipt())
@@ -176,7 +176,7 @@ def test_many_records_make_several_segments_of_bounded_size(spool):
     assert [segment.bytes <= MAX_BATCH_BYTES for segment in spool.segments()] == [True, True]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     spool = Spool(tmp_path / "file" / "spool", warn=lambda _: None)
     with pytest.raises(SpoolFailed, match="cannot be spooled"):

@@ -180,7 +180,7 @@ def test_acknowledged_logs_leave_the_spool(watched):
     assert watched.spooled == b""
 
 
-def test_while_the_service_is_away_logs_are_spooled_and_the_waits_grow(watched):
+def test_while_the_service_is_unreachable_logs_are_spooled_and_the_waits_grow(watched):
     watched.write("transfers.log", joined(1))
     service = answering(httpx.ConnectError("refused"))
     with service.client(NO_RETRIES) as client:
@@ -219,14 +219,14 @@ def test_reading_pauses_while_the_spool_is_half_full_so_that_nothing_is_given_up
     assert spool.state().lost_segments == 0
 
 
-def test_rows_that_are_no_records_are_counted_and_told_once(watched):
+def test_rows_that_are_no_records_are_counted_and_reported_once(watched):
     watched.write("transfers.log", joined(1) + b'{"outcome": {}, "dataset": {}}\n' + joined(1, 2))
     tally = watched.watch().run(once=True)
     assert (tally.records, tally.refused) == (2, 1)
     assert len([note for note in watched.notes if "1 row refused, row 2" in note]) == 1
 
 
-def test_a_file_that_is_no_log_is_left_alone_and_told_once(watched):
+def test_a_file_that_is_no_log_is_left_alone_and_reported_once(watched):
     watched.write("README", b"nothing to see here\n")
     watched.write("transfers.log", joined(1))
     watch = watched.watch()
@@ -244,7 +244,7 @@ GRIDFTP = (
 
 
 @pytest.mark.parametrize("name", ["transfers.log.1.gz", "transfers.log-20260501.gz", "transfers.log.gz"])
-def test_a_compressed_log_is_passed_over_and_told_unless_it_was_followed_before(watched, name):
+def test_a_compressed_log_is_passed_over_and_reported_unless_it_was_followed_before(watched, name):
     watched.write(name, gzip.compress(joined(1)), age_s=100)
     watched.write("transfers.log", joined(1, first=2))
     watch = watched.watch()
@@ -360,7 +360,7 @@ def test_the_first_rows_after_a_header_alone_settle_a_csv_log(watched):
     assert b"2024-04-03" in watched.spooled
 
 
-def test_a_long_csv_log_is_read_alike_from_its_first_part_on(watched):
+def test_a_long_csv_log_is_read_the_same_way_from_its_first_part_on(watched):
     early = b"".join(CSV_ROW % (b"03/04/2024", n % 60) for n in range(HEAD_BYTES // 50))
     watched.write("transfers.csv", CSV_HEAD + early + CSV_ROW % (b"25/04/2024", 0) + early[:500])
     tally = watched.watch().run(once=True)
@@ -440,10 +440,10 @@ def test_rows_that_only_follow_each_other_are_refused_of_a_log_that_grows(watche
     watched.write("sweep.csv", b"total_bytes_b,files,concurrency,throughput_mbps\n" + b"1000000000,10,4,900\n" * 2)
     tally = watched.watch().run(once=True)
     assert (tally.records, tally.refused) == (0, 2)
-    assert any("`logs upload` takes such a log, once it is whole" in note for note in watched.notes)
+    assert any("`logs upload` reads such a log once it is complete" in note for note in watched.notes)
 
 
-def test_a_damaged_state_is_told_instead_of_reading_everything_again(watched):
+def test_a_damaged_state_is_reported_instead_of_reading_everything_again(watched):
     watched.state.write_text("{")
     with pytest.raises(WatchFailed, match="remove it"):
         watched.watch()
@@ -462,7 +462,7 @@ def test_the_state_forgets_logs_that_are_gone(watched):
     assert b"transfers.log" not in watched.state.read_bytes()
 
 
-def test_lines_that_are_held_back_are_told_once_with_the_reason(watched):
+def test_lines_that_are_held_back_are_reported_once_with_the_reason(watched):
     statistics = (
         b'{"level":"info","msg":"Copied (new)","size":10,"object":"a","objectType":"*local.Object","source":"x"}\n'
     )

@@ -22,7 +22,7 @@ JOBS = [
 PLAN = plan_batches(JOBS, BatchTerms(radio=LTE, waiting_price_w=1.0, capacity_bps=16e6))
 
 
-def test_a_service_plans_and_the_host_where_it_is_away():
+def test_a_service_plans_and_the_host_where_it_is_unreachable():
     told = httpx.Response(200, text=BatchingAdvice.from_domain(PLAN, LTE).model_dump_json())
     by_service = advise_queue(JOBS, CHOICE, answering(told).client())
     assert (by_service.source, by_service.plan.bursts) == ("the service", PLAN.bursts)
@@ -35,17 +35,17 @@ def test_a_host_plans_where_the_service_gives_no_advice(status):
 
 
 @pytest.mark.parametrize(("status", "refusal"), [(401, KeyRefused), (403, ScopeMissing)])
-def test_a_key_that_is_refused_is_told_instead_of_planning_without_the_service(status, refusal):
+def test_a_key_that_is_refused_is_reported_instead_of_planning_without_the_service(status, refusal):
     with pytest.raises(refusal):
         advise_queue(JOBS, CHOICE, answering(problem(status)).client())
 
 
-def test_jobs_that_go_at_once_are_told_from_those_that_go_alone():
+def test_jobs_that_go_at_once_are_distinguished_from_those_that_go_alone():
     told = httpx.Response(200, text=BatchingAdvice.from_domain(PLAN, LTE).model_dump_json())
     assert advise_queue(JOBS, CHOICE, answering(told).client()).concurrent_jobs == {"photos", "notes"}
 
 
-def test_a_service_is_not_asked_of_a_radio_that_there_is_not():
+def test_a_service_is_not_requested_from_a_radio_that_there_is_not():
     service = answering(httpx.Response(500))
     with pytest.raises(NotFound, match="no radio 'LTE'; there are 5g, lte, wifi"):
         advise_queue(JOBS, RadioChoice(radio="LTE"), service.client())

@@ -206,7 +206,7 @@ def test_a_retry_after_that_says_nothing_is_passed_over(told: str):
     assert len(service.waits_s) == 1
 
 
-def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
+def test_a_wait_beyond_the_budget_is_reported_instead_of_waited_for():
     service = answering(problem(503, [("Retry-After", "3600")]))
     with service.client() as client, pytest.raises(ServiceUnreachable) as raised:
         client.links()
@@ -215,7 +215,7 @@ def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
     assert "try again in 3600 s" in str(raised.value)
 
 
-def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_arrived():
+def test_a_new_key_is_requested_again_only_when_the_first_request_cannot_have_arrived():
     new_key = NewKey(name="night", scopes=("agent",))
     service = answering(httpx.ReadTimeout("slow"))
     with service.client() as client, pytest.raises(ServiceUnreachable):
@@ -250,7 +250,7 @@ def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
     assert isinstance(raised.value, TradewindError)
 
 
-def test_a_page_of_releases_is_asked_for_by_what_comes_before_it():
+def test_a_page_of_releases_is_requested_by_what_comes_before_it():
     service = answering(httpx.Response(200, json=[]))
     with service.client() as client:
         client.releases.page()
@@ -258,7 +258,7 @@ def test_a_page_of_releases_is_asked_for_by_what_comes_before_it():
     assert [request.url.query for request in service.requests] == [b"", b"before=17&limit=5"]
 
 
-def test_a_problem_tells_the_first_field_and_reason():
+def test_a_problem_reports_the_first_field_and_reason():
     wrong = [{"field": "id", "reason": "is missing"}, {"field": "outcome", "reason": "is missing"}]
     service = answering(problem(422, title="Nothing valid", detail="none of the 2 rows is valid", errors=wrong))
     told = r"\(422\): none of the 2 rows is valid; first id: is missing"
@@ -273,7 +273,7 @@ def test_a_detail_that_names_the_field_is_not_repeated():
         client.releases.page()
 
 
-def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():
+def test_an_answer_that_is_no_json_or_of_another_shape_is_reported_as_such():
     for answer in (httpx.Response(200, text="<html>"), httpx.Response(200, json={"links": 1})):
         service = answering(answer)
         with service.client() as client, pytest.raises(ServiceFailed, match="/v1/links"):
@@ -281,7 +281,7 @@ def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():
 
 
 @pytest.mark.parametrize("status", [200, 502])
-def test_an_answer_that_is_not_encoded_as_it_says_is_told_as_such(status):
+def test_an_answer_that_is_not_encoded_as_it_says_is_reported_as_such(status):
     def damaged(_):
         stream = httpx.ByteStream(b"no gzip")
         return httpx.Response(status, headers={"Content-Encoding": "gzip"}, stream=stream)

@@ -96,7 +96,7 @@ def test_ticks_that_the_service_names_cost_one_more_question(spool):
     assert [row["tick"]["heartbeat"]["sequence"] for row in kept_aside(spool)] == [1, 4, 7]
 
 
-def test_a_service_that_wants_no_tick_is_not_asked_for_each(spool):
+def test_a_service_that_wants_no_tick_is_not_requested_each(spool):
     service = Choosy(set(range(2000)))
     delivered = sealed(spool, 2000).drain(service)
     assert service.calls <= 2 * MOST_REFUSALS
@@ -105,7 +105,7 @@ def test_a_service_that_wants_no_tick_is_not_asked_for_each(spool):
 
 
 @pytest.mark.parametrize("status", [404, 405, 409, 422])
-def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are_kept(spool, tmp_path, status):
+def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are_stored(spool, tmp_path, status):
     service = Unwilling(status)
     delivered = sealed(spool, 8).drain(service)
     assert delivered.logged == {TRANSFER}
@@ -114,7 +114,7 @@ def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are
     assert len(Spool(tmp_path, warn=pytest.fail).segments()) == 1
 
 
-def test_while_the_service_is_away_nothing_is_given_up(spool):
+def test_while_the_service_is_unreachable_nothing_is_given_up(spool):
     class Away:
         def complete(self, *_):
             raise ServiceUnreachable("nobody there")
@@ -124,7 +124,7 @@ def test_while_the_service_is_away_nothing_is_given_up(spool):
     assert (len(spool.waiting()), spool.refused()) == (1, ())
 
 
-def test_the_user_is_told_of_samples_that_were_refused(tmp_path):
+def test_the_user_is_reported_of_samples_that_were_refused(tmp_path):
     logs = Spool(tmp_path, warn=pytest.fail)
     book = Logbook(spool=logs, client=Choosy({2}, names=True))
     told = book.store(

@@ -13,7 +13,7 @@ TABLES = st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=8)
 
 
 @given(TABLES, st.integers(1, 9), st.integers(1, 7))
-def test_so_many_records_are_kept_whole(table, wanted, size):
+def test_so_many_records_are_stored_entire(table, wanted, size):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(table)
     whole = text.getvalue().encode()

@@ -23,7 +23,7 @@ def test_what_is_no_power_profile_is_refused(text):
         parse_power_profile(text)
 
 
-def test_a_host_whose_radio_is_known_tells_its_tail_beside_what_it_metered():
+def test_a_host_whose_radio_is_known_reports_its_tail_next_to_what_it_metered():
     choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
     lte = load_shipped_catalogue().radio("lte")
 

@@ -68,7 +68,7 @@ def test_the_services_plan_is_taken_over():
     assert plan.predicted.throughput_bps.low == 8e8
 
 
-def test_what_the_service_promises_and_asks_for_it_is_told():
+def test_what_the_service_promises_and_requests_it_is_reported():
     price = {"amount": "0.012264", "currency": "EUR", "basis": "total", "book_id": str(UUID(int=9)), "quote": "q"}
     promised = ANSWER["sla"] | {"tier": "15 Mbit/s to 33 Mbit/s", "price": price}
     service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
@@ -96,7 +96,7 @@ def test_a_plan_that_leaves_files_without_a_home_is_not_followed():
         assert "no chunk" in request_plan(client, REQUEST)
 
 
-def test_a_refused_key_is_the_users_to_mend():
+def test_a_refused_key_is_the_users_to_correct():
     service = answering(problem(401))
     with service.client() as client, pytest.raises(Unauthenticated):
         request_plan(client, REQUEST)
@@ -128,7 +128,7 @@ def test_rules_give_every_size_class_its_own_parameters(kind):
         Sla(kind=SlaKind.POWER_AT_MOST, target=15),
     ],
 )
-def test_rules_serve_every_kind_of_agreement_within_the_caps(sla):
+def test_rules_serve_every_kind_of_sla_within_the_caps(sla):
     caps = Caps(concurrency=3, pipelining=5)
     plan = plan_by_rules(ID, MIXED, WAN, sla, caps, because="away")
     assert all(caps.allow(chunk.parameters) for chunk in plan.chunks)
@@ -149,7 +149,7 @@ def test_what_others_use_of_the_path_is_not_planned_with():
     assert "at load 0.60" in loaded.rationale
 
 
-def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
+def test_a_rate_that_the_user_limits_is_planned_with_and_reported_to_the_service():
     options = CopyOptions(resources=Limits(nic_bps=2e7, disk_bps=8e7))
     planned = plan_sizes([5_000_000] * 40, WAN, ("alpha", "beta"), options, None, mover="tradewind")
     assert planned.request.rate_limit_bps == 2e7

@@ -97,7 +97,7 @@ def test_a_server_that_reports_no_running_transfer_is_left_alone():
     assert (power.latest, len(server.reports)) == (None, 3)
 
 
-def test_a_server_that_does_not_meter_is_not_asked():
+def test_a_server_that_does_not_meter_is_not_queried():
     server = Server(report(2.0, 40.0))
     power, _ = watched(server, meters=False)
     assert (power.latest, len(server.reports)) == (None, 1)

@@ -22,7 +22,7 @@ def service(answer):
     return SimpleNamespace(mobile=SimpleNamespace(device=device))
 
 
-def test_ones_own_device_is_asked_of_the_service_and_the_packages_where_it_is_away():
+def test_ones_own_device_is_requested_from_the_service_and_the_packages_where_it_is_unreachable():
     own = WireDeviceProfile.from_domain(PHONE, own=True, uploaded_at=None)
     assert find_radio_profile("lte", "router-1", service(own)) == PHONE.radio("lte")
     assert find_radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.radio("lte")
@@ -30,7 +30,7 @@ def test_ones_own_device_is_asked_of_the_service_and_the_packages_where_it_is_aw
     assert find_radio_profile("5g", None, None) == load_shipped_catalogue().radio("5g")
 
 
-def test_a_radio_that_the_device_has_not_is_told():
+def test_a_radio_that_the_device_has_not_is_reported():
     own = WireDeviceProfile.from_domain(PHONE, own=True, uploaded_at=None)
     with pytest.raises(NotFound, match="router-1 has no radio 'smoke'"):
         find_radio_profile("smoke", "router-1", service(own))

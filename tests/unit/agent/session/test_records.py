@@ -92,7 +92,7 @@ def test_the_same_transfer_makes_the_same_ids():
 
 
 @pytest.mark.parametrize(("bandwidth_bps", "kept"), [(800.0, 800.0), (763.0, 763.0), (700.0, None)])
-def test_a_stated_bandwidth_is_kept_unless_the_transfer_exceeded_it(bandwidth_bps, kept):
+def test_a_stated_bandwidth_is_stored_unless_the_transfer_exceeded_it(bandwidth_bps, kept):
     (row,) = build_records(
         IDENTITY, moved(ChunkKind.WHOLE, 1000), [], path=Path(bandwidth_bps=bandwidth_bps, rtt_s=0.1)
     )
@@ -105,7 +105,7 @@ def test_a_transfer_too_short_for_the_clock_still_ends_after_it_starts():
     assert row.ended_at > row.started_at
 
 
-def test_the_record_of_the_whole_alone_carries_the_quote():
+def test_the_record_of_the_entire_alone_carries_the_quote():
     quoted = replace(IDENTITY, quote="0.012300 EUR")
     rows = build_records(
         quoted,

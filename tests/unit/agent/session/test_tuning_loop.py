@@ -49,7 +49,7 @@ from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
 
 
-def test_the_engine_follows_the_service_and_each_change_is_told_once() -> None:
+def test_the_engine_follows_the_service_and_each_change_is_reported_once() -> None:
     story = Story(Service(says(8), says(8), says(16))).run(4)
     assert story.files_at_once == [8, 8, 16, 16, 16, 16]
     assert story.engine.plan[0].parameters.concurrency == 16
@@ -57,7 +57,7 @@ def test_the_engine_follows_the_service_and_each_change_is_told_once() -> None:
     assert [tick.verdict.changed for tick in story.tuning.ticks[1:]] == [False, True, False, False, False]
 
 
-def test_samples_tell_rates_and_what_is_left_and_carry_the_enquiry() -> None:
+def test_samples_show_rates_and_what_is_left_and_carry_the_request() -> None:
     service = Service(says(8))
     Story(service).run(2)
     first, second, third = service.heard
@@ -78,7 +78,7 @@ def test_without_an_answer_the_same_controller_decides_here(error: Exception) ->
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_cannot_hold_it_up(is_kept: bool) -> None:
+def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_stored_and_cannot_hold_it_up(is_kept: bool) -> None:
     asked, answered = threading.Event(), threading.Event()
 
     def waits(beat: Heartbeat) -> HeartbeatAnswer:
@@ -113,7 +113,7 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_can
     assert "before the service had answered" in story.tuning.ticks[1].verdict.reason
 
 
-def test_a_service_that_says_it_is_over_is_not_asked_again() -> None:
+def test_a_service_that_says_it_is_over_is_not_queried_again() -> None:
     service = Service(says(8), fails(ConflictRefused(409, {"detail": "over"})))
     Story(service).run(4)
     assert [beat.sequence for beat in service.heard] == [0, 1]
@@ -166,7 +166,7 @@ def test_what_is_set_by_hand_is_claimed_and_cut_to_the_share() -> None:
     assert all(beat.wanted for beat in service.heard)
 
 
-def test_a_share_holds_while_the_service_is_away() -> None:
+def test_a_share_holds_while_the_service_is_unreachable() -> None:
     service = Service(says(2, share={"concurrency": 5}), fails(ServiceUnreachable("away")))
     assert set(Story(service, by_hand=Parameters(concurrency=9)).run(3).files_at_once) == {5}
 
@@ -179,13 +179,13 @@ def test_a_plan_that_is_fixed_is_followed_within_its_share_alone() -> None:
     assert not any(beat.chunks for beat in service.heard)
 
 
-def test_a_share_is_waited_for_and_its_lack_is_told() -> None:
+def test_a_share_is_waited_for_and_its_lack_is_reported() -> None:
     story = Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0), says(1))).run(1)
     assert story.said[0].startswith("waiting for a share of the path before the first byte: full")
     assert story.said[1] == "a share was granted after 1 s"
 
 
-def test_who_waits_for_a_share_outlasts_a_service_that_starts_anew() -> None:
+def test_who_waits_for_a_share_outlasts_a_service_that_starts_again() -> None:
     full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("restarting"))
     story = Story(Service(full, *[away] * 10, says(4))).run(1)
     assert "a share was granted after 11 s" in story.said
@@ -212,7 +212,7 @@ def test_a_share_that_never_comes_ends_the_wait() -> None:
         Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0))).run(1)
 
 
-def test_a_path_that_ends_at_a_middle_box_is_not_told() -> None:
+def test_a_path_that_ends_at_a_middle_box_is_not_reported() -> None:
     near = PathSample(0.001, 0.0001, None, None, 10, 0)
     sampling = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW)
     engine = Story(None).engine
@@ -231,7 +231,7 @@ def test_a_chunk_that_is_done_uses_no_streams() -> None:
     assert len(told.chunks) == 2
 
 
-def test_only_what_is_not_journalled_is_kept(tmp_path: Folder) -> None:
+def test_only_what_is_not_journalled_is_stored(tmp_path: Folder) -> None:
     story = Story(Service(says(8), says(8, journalled_sequence=1)), folder=tmp_path).run(3)
     assert [each.heartbeat.sequence for each in story.live.pending] == [2, 3, 4]
     story.live.remove()
@@ -248,7 +248,7 @@ class CompletionService:
         return CompletionReceipt(accepted=1, rejected=0, heartbeats=len(completion.heartbeats), ended_at=NOW)
 
 
-def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path: Folder) -> None:
+def test_a_transfer_whose_program_was_killed_is_reported_with_its_last_tick(tmp_path: Folder) -> None:
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
     service = CompletionService()
     story = Story(None, folder=transfers.folder).run(3)
@@ -315,7 +315,7 @@ def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:
     assert stray.exists()
 
 
-def test_changes_are_told_in_the_words_of_a_user() -> None:
+def test_changes_are_reported_in_the_words_of_a_user() -> None:
     before = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=1, pipelining=4)),)
     after = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=2, pipelining=4)),)
     assert change_line(12.3, before, after, "why") == "12 s: 8 → 16 files at once, 1 → 2 streams a file: why"

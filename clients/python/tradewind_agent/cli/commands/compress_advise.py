@@ -54,9 +54,9 @@ def compress_advise(
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
-        raise typer.BadParameter("one of them, and only one, tells the path", param_hint="--to, --from or --bandwidth")
+        raise typer.BadParameter("give exactly one of them to say which path", param_hint="--to, --from or --bandwidth")
     if setup is not None and rate_bps is None:
-        raise typer.BadParameter("goes with --bandwidth: a probe finds it out", param_hint="--setup")
+        raise typer.BadParameter("needs --bandwidth: a probe measures it", param_hint="--setup")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
     way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
@@ -79,11 +79,11 @@ def compress_advise(
     document = answer.model_dump(mode="json", exclude_none=True) | {
         "line": {"bandwidth_bps": way.line.rate_bps, "setup_s": way.line.setup_s}
     }
-    terminal.result(_told(answer), document)
+    terminal.result(_format_advice(answer), document)
 
 
 class _Way(NamedTuple):
-    """``codecs`` : of both ends, as far as known. ``packing_setup_s`` : of a packed transfer beside the line's."""
+    """``codecs`` : of both ends, as far as known. ``packing_setup_s`` : of a packed transfer, added to the line's."""
 
     line: "NetworkLine"
     codecs: "frozenset[Codec]"
@@ -96,10 +96,10 @@ def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _W
 
     if to is not None:
         probed, codecs = probe_upload_line(to)
-        line = _told_of(probed, terminal)
+        line = _report_line(probed, terminal)
         return _Way(line, codecs, estimate_query_s(line))
     assert come_from is not None
-    return _Way(_told_of(probe_download_line(come_from), terminal), available_codecs())
+    return _Way(_report_line(probe_download_line(come_from), terminal), available_codecs())
 
 
 def _stated_way(rate_bps: float, setup: str) -> _Way:
@@ -115,8 +115,8 @@ def _stated_way(rate_bps: float, setup: str) -> _Way:
     return _Way(line, available_codecs())
 
 
-def _told_of(probed: "FittedLine", terminal: Terminal) -> "NetworkLine":
-    """The line that a probe found; how sure it is goes to the terminal."""
+def _report_line(probed: "FittedLine", terminal: Terminal) -> "NetworkLine":
+    """Return the line that a probe found, and note its uncertainty on the terminal."""
     from tradewind.units import format_bps
 
     line = probed.line
@@ -125,12 +125,12 @@ def _told_of(probed: "FittedLine", terminal: Terminal) -> "NetworkLine":
     return line
 
 
-def _told(answer: "AdviceAnswer") -> str:
+def _format_advice(answer: "AdviceAnswer") -> str:
     lines = [answer.rationale, f"from {answer.source}"]
-    return "\n".join([*lines, *map(_option_told, answer.options[:SHOWN_OPTIONS])])
+    return "\n".join([*lines, *map(_format_option, answer.options[:SHOWN_OPTIONS])])
 
 
-def _option_told(option: "WireOption") -> str:
+def _format_option(option: "WireOption") -> str:
     from tradewind.units import format_bps, format_joules
 
     name = "raw" if option.codec is None else f"{option.codec}:{option.level} {option.mode}"

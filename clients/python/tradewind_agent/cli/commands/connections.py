@@ -1,4 +1,4 @@
-"""``tradewind connections``: what a browser's log tells of a page's connections, without sending it anywhere."""
+"""``tradewind connections``: analyse a page's connections in a browser's log, without sending it anywhere."""
 
 from pathlib import Path
 from typing import Annotated
@@ -29,9 +29,9 @@ def analyse(
     proxy: options.Proxy = None,
     as_json: options.Json = False,
 ) -> None:
-    """Idle time, effective concurrency and reuse of a page's connections, and what to change; nothing is sent.
+    """Show idle time, effective concurrency and reuse of a page's connections, and what to change; nothing is sent.
 
-    `tradewind logs upload FILE` has the service keep the same.
+    `tradewind logs upload FILE` stores the same analysis at the service.
     """
     from tradewind.errors import InvalidValue
     from tradewind.wire.connections import analyse_har

@@ -51,7 +51,7 @@ def by_hand(
     pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
     io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
 ) -> "Parameters":
-    """What the user sets, so that nobody else is asked for it."""
+    """Return the parameters that the user sets by hand."""
     from tradewind.parameters import Parameters
 
     return Parameters(
@@ -73,7 +73,7 @@ def engine_options(
         str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
     ] = None,
 ) -> "EngineOptions":
-    """The engine as this user's environment has it: proxies, netrc and authorities."""
+    """Return the engine's options, with proxies, netrc and authorities from the user's environment."""
     from tradewind_agent.engine.http.credentials import Credentials
     from tradewind_agent.engine.http.proxy import Proxies
     from tradewind_agent.engine.options import EngineOptions, tls_context
@@ -93,22 +93,22 @@ def engine_options(
         credentials=Credentials.from_netrc(netrc),
         checksum=checksum,
         origins=OriginBook(state_folder(os.environ) / "origins.json"),
-        congestion_control=None if congestion_control is None else _usable(congestion_control),
+        congestion_control=None if congestion_control is None else _check_congestion_control(congestion_control),
     )
 
 
-def _usable(congestion_control: str) -> str | None:
-    """The name, where the kernel lets this user's sockets go by it; else the reason is told, and nothing chosen."""
+def _check_congestion_control(congestion_control: str) -> str | None:
+    """Return the name if the kernel lets this user choose it; otherwise note the reason and return ``None``."""
     import socket
 
-    from tradewind_agent.transport.choosing import choose
+    from tradewind_agent.transport.choosing import choose_congestion_control
 
     if not congestion_control:
-        raise typer.BadParameter("names none", param_hint="--congestion-control")
+        raise typer.BadParameter("is empty", param_hint="--congestion-control")
     with socket.socket() as probe:
-        refusal = choose([probe], congestion_control)
+        refusal = choose_congestion_control([probe], congestion_control)
     if refusal is not None:
-        Terminal().note(f"{refusal}; connections go by the system's")
+        Terminal().note(f"{refusal}; connections use the system's")
     return congestion_control if refusal is None else None
 
 
@@ -130,7 +130,7 @@ def listing_rules(
         ),
     ] = False,
 ) -> "ListingRules":
-    """What to do with links, and with what cannot be read."""
+    """Return what to do with links and unreadable files."""
     from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
 
     rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
@@ -149,7 +149,7 @@ def copy_options(
     rules: Annotated["ListingRules", GroupOf(listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(engine_options)],
 ) -> "CopyOptions":
-    """What the copy is asked for."""
+    """Return the options of the copy."""
     return replace(
         settings,
         by_hand=parameters,
@@ -190,7 +190,7 @@ def copy(
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     packing = parse_compress_option(compress)
     if packing is not None and (mover != OWN_MOVER or dry_run or queue is not None):
-        raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
+        raise typer.BadParameter("cannot be combined with --mover, --batch or --dry-run", param_hint="--compress")
     if packing is not None:
         reject_unsupported_options(packing, settings)
     if queue is not None:
@@ -204,8 +204,8 @@ def copy(
             settings = (
                 settings if dry_run or packing is not None else closing.enter_context(settings.connecting_early())
             )
-            listing = _listed(places, manifest, settings, terminal)
-            _tell_whose_choice(listing, settings, terminal)
+            listing = _list_files(places, manifest, settings, terminal)
+            _warn_about_download(listing, settings, terminal)
         client = environment.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
@@ -221,16 +221,18 @@ def copy(
     raise typer.Exit(code)
 
 
-def _tell_whose_choice(listing: "Listing", settings: "CopyOptions", terminal: Terminal) -> None:
-    """That a download is sent as its server chooses, where this end was asked to."""
+def _warn_about_download(listing: "Listing", settings: "CopyOptions", terminal: Terminal) -> None:
+    """Note that a download is sent as its server chooses, if the user has set a congestion control here."""
     from tradewind.transfer import Direction
 
     if settings.engine.congestion_control is not None and listing.direction is Direction.DOWNLOAD:
-        terminal.note("--congestion-control is of uploads; how a download is sent, serve-files is told by its own")
+        terminal.note(
+            "--congestion-control applies to uploads; for downloads, give the option to the server's serve-files"
+        )
 
 
 def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
-    """Copy by our own engine, and tell what came of it; the exit code."""
+    """Copy with the agent's own engine, report the result, and return the exit code."""
     from tradewind.transfer import Status
     from tradewind_agent.copy.run import prepare_listed, run
     from tradewind_agent.session.logbook import Logbook
@@ -238,7 +240,7 @@ def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyConte
     terminal, client = context.terminal, context.client
     prepared = prepare_listed(listing, options=settings, client=client)
     if dry_run:
-        _tell_plan(terminal, prepared)
+        _show_plan(terminal, prepared)
         return 1 if listing.left_out else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     with transferring(terminal) as show:
@@ -247,7 +249,7 @@ def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyConte
             client=client,
             logbook=logbook,
             meter=context.meter,
-            on_snapshot=show and _shown_by(show),
+            on_snapshot=show and _make_snapshot_callback(show),
             say=None if terminal.quiet else terminal.note,
         )
     for line in report.notes:
@@ -258,8 +260,8 @@ def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyConte
     return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
 
 
-def _listed(places: list[str], manifest: str | None, settings: "CopyOptions", terminal: Terminal) -> "Listing":
-    """The files to copy. What the copy needs later on is loaded while the server is asked: both take a while."""
+def _list_files(places: list[str], manifest: str | None, settings: "CopyOptions", terminal: Terminal) -> "Listing":
+    """List the files to copy; modules that the copy needs later load while the server answers."""
     from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.listing import list_files
 
@@ -276,17 +278,17 @@ def _listed(places: list[str], manifest: str | None, settings: "CopyOptions", te
 
 
 def _check_alone(places: list[str], manifest: str | None, mover: str) -> None:
-    """Refuse what stands in the queue's file, or what only the own engine does."""
+    """Refuse arguments that belong in the queue's file, and other movers."""
     if places:
-        raise typer.BadParameter("stand in the file of --batch", param_hint="SRC... DEST")
+        raise typer.BadParameter("belong in the file of --batch", param_hint="SRC... DEST")
     if manifest is not None:
-        raise typer.BadParameter("stands in the file of --batch", param_hint="--manifest")
+        raise typer.BadParameter("belongs in the file of --batch", param_hint="--manifest")
     if mover != OWN_MOVER:
-        raise typer.BadParameter("--batch copies by tradewind alone", param_hint="--mover")
+        raise typer.BadParameter("--batch only copies with tradewind itself", param_hint="--mover")
 
 
 def _end_cleanly_when_stopped() -> None:
-    """Let a service manager's stop and a terminal that is closed end a copy as cleanly as the user's Ctrl-C does."""
+    """Handle SIGTERM and SIGHUP as Ctrl-C, so that they end a copy cleanly, too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's job in the background, which SIGTERM still ends
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -295,7 +297,7 @@ def _end_cleanly_when_stopped() -> None:
 
 
 def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
-    """Refuse places that cannot be meant; a local path has no scheme."""
+    """Refuse places that cannot be right; a local path has no scheme."""
     from tradewind_agent.engine.http.address import Url
     from tradewind_agent.errors import UnusableSource
 
@@ -304,7 +306,7 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
     if not all(place.strip() for place in places):
         raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
     if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
-        raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
+        raise typer.BadParameter(f"{manifest} is not a file", param_hint="--manifest")
     if mover == "globus-url-copy":
         return  # it has schemes of its own
     for place in places:
@@ -317,7 +319,7 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
             raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
 
 
-def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
+def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
     def shown(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
         files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
         total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
@@ -326,7 +328,7 @@ def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
     return shown
 
 
-def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
+def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
     from tradewind_agent.copy.report import describe_plan, plan_document

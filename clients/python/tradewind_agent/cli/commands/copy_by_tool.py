@@ -1,4 +1,4 @@
-"""``tradewind copy --mover TOOL``: a copy done by someone else's tool."""
+"""``tradewind copy --mover TOOL``: a copy by another tool."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CopyContext:
-    """What a copy is done with, whoever does it."""
+    """The terminal, service and meter of a copy, whoever moves the bytes."""
 
     terminal: "Terminal"
     client: "Client | None"
@@ -35,7 +35,7 @@ def copy_by_tool(
     manifest: str | None,
     dry_run: bool,
 ) -> int:
-    """Copy by ``mover``, or say how it would be done; the exit code."""
+    """Copy with ``mover``, or show how, and return the exit code."""
     from tradewind_agent.movers.copy_by_tool import prepare_copy_by
     from tradewind_agent.movers.wrap.prepare import WrapOptions
 

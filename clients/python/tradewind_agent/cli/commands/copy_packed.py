@@ -21,7 +21,7 @@ OFF = "off"
 
 
 def parse_compress_option(compress: str) -> "PackingMode | None":
-    """What ``--compress`` says; ``None`` for off, and nothing of packing is loaded then."""
+    """Parse ``--compress``; return ``None`` for off, without loading the modules for packing."""
     if compress == OFF:
         return None
     from tradewind.errors import InvalidValue
@@ -34,19 +34,19 @@ def parse_compress_option(compress: str) -> "PackingMode | None":
 
 
 def reject_unsupported_options(packing: "PackingMode", settings: "CopyOptions") -> None:
-    """Refuse what only the engine does, rather than leave it undone."""
-    for option, why in _unheeded(packing, settings):
+    """Refuse options that only the engine supports, instead of ignoring them."""
+    for option, why in _find_unsupported(packing, settings):
         raise typer.BadParameter(f"{why}; leave it out, or leave out --compress", param_hint=option)
 
 
-def _unheeded(packing: "PackingMode", settings: "CopyOptions") -> "Iterator[tuple[str, str]]":
+def _find_unsupported(packing: "PackingMode", settings: "CopyOptions") -> "Iterator[tuple[str, str]]":
     from tradewind_agent.copy.options import MAX_THROUGHPUT
     from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
     by_hand, resources = settings.by_hand, settings.resources
     one_stream = "a packed file goes over one connection, block by block"
-    said = (
-        ("--sla", settings.sla != MAX_THROUGHPUT, "a packed copy goes as fast as it can and keeps no agreement"),
+    checks = (
+        ("--sla", settings.sla != MAX_THROUGHPUT, "a packed copy goes as fast as it can and supports no SLA"),
         ("--parallelism", by_hand.parallelism is not None, one_stream),
         ("--pipelining", by_hand.pipelining is not None, one_stream),
         ("--io-block", by_hand.io_block_bytes is not None, one_stream),
@@ -56,17 +56,17 @@ def _unheeded(packing: "PackingMode", settings: "CopyOptions") -> "Iterator[tupl
             "auto changes codec and level on the way; name a codec",
         ),
         ("--tick", settings.tick_s is not None, "a packed copy takes no samples"),
-        ("--wait", settings.share_patience_s != SHARE_PATIENCE_S, "a packed copy takes no share of a path with caps"),
-        ("--limit-rate", resources.nic_bps is not None, "a packed copy keeps no rate"),
-        ("--limit-disk", resources.disk_bps is not None, "a packed copy keeps no rate"),
+        ("--wait", settings.share_patience_s != SHARE_PATIENCE_S, "a packed copy claims no share of a path"),
+        ("--limit-rate", resources.nic_bps is not None, "a packed copy cannot limit its rate"),
+        ("--limit-disk", resources.disk_bps is not None, "a packed copy cannot limit its rate"),
         ("--apply-resources", settings.apply_resources, "nothing is recommended for a packed copy but its codec"),
-        ("--load", settings.load is not None and settings.bandwidth_bps is None, "it counts with --bandwidth only"),
+        ("--load", settings.load is not None and settings.bandwidth_bps is None, "it needs --bandwidth"),
     )
-    return ((option, why) for option, is_unheeded, why in said if is_unheeded)
+    return ((option, why) for option, is_unsupported, why in checks if is_unsupported)
 
 
 def run_packed_copy(listing: "Listing", packing: "PackingMode", settings: "CopyOptions", context: "CopyContext") -> int:
-    """Do it and tell what came of it; the exit code."""
+    """Run the packed copy, report the result, and return the exit code."""
     from tradewind.transfer import Status
     from tradewind_agent.compression.packed.split_copy import run_split_copy
     from tradewind_agent.resources.limiter import ResourceLimiter

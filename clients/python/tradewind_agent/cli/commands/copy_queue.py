@@ -1,4 +1,4 @@
-"""The radio of ``tradewind copy``: its tail is told; copies of ``--batch FILE`` wait for one another to share it."""
+"""The radio of ``tradewind copy``: its tail is reported, and the copies of ``--batch FILE`` share it."""
 
 import signal
 import time
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """``file`` : of jobs, one a line. The rest is about the radio that they share."""
+    """``file`` : of jobs, one a line. ``choice`` : of the radio that they share."""
 
     file: Path
     choice: "RadioChoice"
@@ -37,7 +37,7 @@ class RadioOptions:
     device: str | None
 
     def for_one_copy(self, context: CopyContext) -> CopyContext:
-        """The same with a meter that knows the radio. Of a queue, the plan tells the tails that its jobs share."""
+        """Return the context with a meter that knows the radio; for a queue, the plan accounts for shared tails."""
         if self.radio is None or self.queue is not None:
             return context
         from tradewind_agent.session.radio_profile import find_radio_profile
@@ -55,7 +55,7 @@ def radio_options(
         ),
     ] = None,
     radio: Annotated[
-        str | None, typer.Option(help="That the copy goes over, such as wifi, lte or 5g: its tail is told.")
+        str | None, typer.Option(help="Radio of the copy, such as wifi, lte or 5g; its tail energy is reported.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="Whose radio it is, where that matters.")] = None,
     waiting_price: Annotated[
@@ -65,7 +65,7 @@ def radio_options(
         str | None, typer.Option(metavar="RATE", help="Of --batch: what the radio carries in all.")
     ] = None,
 ) -> RadioOptions:
-    """The queue that ``--batch`` names, or the radio of one copy."""
+    """Return the queue that ``--batch`` names, or the radio of one copy."""
     from tradewind.units import parse_watts
 
     price_w = options.read("--waiting-price", parse_watts, waiting_price)
@@ -86,7 +86,7 @@ def radio_options(
 
 
 def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
-    """Plan the queue, wait and copy; the exit code."""
+    """Plan the queue, wait, copy, and return the exit code."""
     from tradewind_agent.errors import CopyFailed
     from tradewind_agent.queued.advice import advise_queue, size_queue
     from tradewind_agent.queued.queue_file import read_queue
@@ -97,19 +97,19 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     queued = size_queue(list(requests.values()), settings, context.client)
     if not queued.jobs:
         raise CopyFailed("; ".join(describe_unlisted(queued.unlisted)))
-    began_s = since_boot_s()
-    advice = advise_queue([each.relative_to(began_s - read_s) for each in queued.jobs], queue.choice, context.client)
+    started_s = since_boot_s()
+    advice = advise_queue([each.relative_to(started_s - read_s) for each in queued.jobs], queue.choice, context.client)
     terminal = context.terminal
     if dry_run:
-        _tell(context, advice, queued.unlisted)
+        _report(context, advice, queued.unlisted)
         return 1 if queued.unlisted else 0
     if not terminal.quiet:
         terminal.note(advice.rationale)
     concurrent_jobs = advice.concurrent_jobs
     report = send_queue(
         advice,
-        lambda name: _copied(requests[name], settings, context, metered=name not in concurrent_jobs),
-        clock_s=lambda: since_boot_s() - began_s,
+        lambda name: _copy_one(requests[name], settings, context, metered=name not in concurrent_jobs),
+        clock_s=lambda: since_boot_s() - started_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
     )
@@ -119,12 +119,12 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
 
 
 def since_boot_s() -> float:
-    """A clock that goes on while the host is suspended, as deadlines do; Linux's monotonic one stands still then."""
+    """Return a clock that also counts suspended time, as deadlines do; Linux's monotonic clock does not, s."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-def _copied(request: "CopyRequest", settings: "CopyOptions", context: CopyContext, *, metered: bool) -> "CopyReport":
-    """Not ``metered`` where others go at once: what the host takes is none's alone, and a meter serves one thread."""
+def _copy_one(request: "CopyRequest", settings: "CopyOptions", context: CopyContext, *, metered: bool) -> "CopyReport":
+    """Copy one job; not ``metered`` if others run at once: they share the host, and a meter serves one thread."""
     from tradewind_agent.copy.run import copy_files
     from tradewind_agent.session.logbook import Logbook
 
@@ -139,7 +139,7 @@ def _copied(request: "CopyRequest", settings: "CopyOptions", context: CopyContex
     )
 
 
-def _tell(context: CopyContext, advice: "Advice", unlisted: Mapping[str, str]) -> None:
+def _report(context: CopyContext, advice: "Advice", unlisted: Mapping[str, str]) -> None:
     from tradewind_agent.queued.sending import batch_plan_document, describe_unlisted
 
     lines = [advice.rationale, *describe_unlisted(unlisted)]

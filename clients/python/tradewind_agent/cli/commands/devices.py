@@ -40,11 +40,11 @@ def devices(*, as_json: options.Json = False) -> None:
     if not as_json:
         print()
         radios = [each.to_profile() for each in known.radios]
-        told = [
+        rows = [
             (each.name, each.title, format_seconds(each.tail_s.value), format_joules(each.tail_energy_j(float("inf"))))
             for each in radios
         ]
-        terminal.table(RADIO_HEADS, told, {})
+        terminal.table(RADIO_HEADS, rows, {})
 
 
 def _known(terminal: Terminal) -> "DeviceCatalogue":

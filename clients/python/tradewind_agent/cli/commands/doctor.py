@@ -36,7 +36,7 @@ def doctor(*, as_json: options.Json = False) -> None:
     document = {
         "well": well,
         "findings": [
-            {"subject": each.subject, "health": str(each.health), "told": each.told, "advice": each.advice}
+            {"subject": each.subject, "health": str(each.health), "told": each.text, "advice": each.advice}
             for each in findings
         ],
     }

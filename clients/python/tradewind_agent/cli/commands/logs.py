@@ -31,20 +31,23 @@ if TYPE_CHECKING:
 
 Format = Annotated[
     str,
-    typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to tell it by the content."),
+    typer.Option(
+        "--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to detect it from the content."
+    ),
 ]
 FollowedFormat = Annotated[
-    str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
+    str,
+    typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to detect it from the content."),
 ]
 UPLOADED_ALONE = ("har",)
 """Formats that nobody writes line by line, so that there is nothing to follow."""
 
-Source = Annotated[str | None, typer.Option(help="Endpoint that sent, where the log does not tell.")]
-Destination = Annotated[str | None, typer.Option(help="Endpoint that received, where the log does not tell.")]
+Source = Annotated[str | None, typer.Option(help="Endpoint that sent, if the log does not say.")]
+Destination = Annotated[str | None, typer.Option(help="Endpoint that received, if the log does not say.")]
 Timezone = Annotated[
     str | None, typer.Option(metavar="ZONE", help="Zone of times written without one, such as Europe/Berlin.")
 ]
-Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, where the log does not tell.")]
+Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, if the log does not say.")]
 
 
 def import_context(
@@ -57,7 +60,7 @@ def import_context(
     mover: Mover = None,
     network: options.Network = None,
 ) -> "ImportContext":
-    """What old logs lack."""
+    """Return the values that old logs lack."""
     from tradewind_agent.history.importers.ports import ImportContext
 
     return ImportContext(
@@ -94,13 +97,13 @@ def upload(
 ) -> None:
     """Upload transfer logs; the same log uploaded twice is stored once.
 
-    Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
-    the link that they name; what the first upload brought stays apart, under the link that it named.
+    Rows are stored by link (source, destination, network, mover). A log uploaded again with other ends is stored again,
+    for the link that they name; the rows of the first upload stay with their link.
 
-    Ends with 1 where rows could not be read: they are told with their reasons, and kept nowhere. Those that the service
-    refuses are kept there, in the quarantine.
+    The agent reports each row that it cannot parse, with the reason, and does not upload it; the exit code is then 1.
+    The service keeps rows that it refuses in quarantine.
 
-    Of a browser's log (HAR) the service keeps what it tells of each page's connections; the same log again replaces it.
+    From a browser's log (HAR) the service stores the connections of each page; the same log again replaces them.
     """
     from tradewind_agent.har.upload import har_document, har_lines, split, upload_hars
 
@@ -108,25 +111,25 @@ def upload(
     _check_format(format_name, *UPLOADED_ALONE)
     path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
     with ExitStack() as closing:
-        hars, others = split(_opened(logs, closing), format_name)
-        _check_of_their_kind(context, proxy, pages=bool(hars), transfers=bool(others))
+        hars, others = split(_open_logs(logs, closing), format_name)
+        _check_options_apply(context, proxy, pages=bool(hars), transfers=bool(others))
         client = None if dry_run else closing.enter_context(environment.open_client())
         pages: list[HarReport] = []
-        with _told_if_broken_off(pages, dry_run=dry_run):
+        with _report_if_interrupted(pages, dry_run=dry_run):
             pages.extend(upload_hars(hars, client=client, path=path, proxy=proxy))  # what came before a failure stays
             texts, document = har_lines(pages, dry_run=dry_run), har_document(pages, dry_run=dry_run)
             failed = any(each.failure for each in pages)
             if others or not hars:
-                text, told, nothing = _upload_records(others, format_name, context, client, terminal)
-                texts, document, failed = [*texts, text], told | document, failed or nothing
+                text, records_document, has_failed = _upload_records(others, format_name, context, client, terminal)
+                texts, document, failed = [*texts, text], records_document | document, failed or has_failed
     terminal.result("\n".join(texts), document)
     if failed:
         raise typer.Exit(1)
 
 
 @contextmanager
-def _told_if_broken_off(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[None]:
-    """What became of browsers' logs is told also where what follows them fails."""
+def _report_if_interrupted(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[None]:
+    """Report the browsers' logs even if the logs that follow them fail."""
     from tradewind_agent.har.upload import har_document, har_lines
 
     try:
@@ -134,24 +137,24 @@ def _told_if_broken_off(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[
     except (Exception, KeyboardInterrupt) as failure:
         if not pages:
             raise
-        told = har_document(pages, dry_run=dry_run)
-        raise PartlyDone("\n".join(har_lines(pages, dry_run=dry_run)), told) from failure
+        document = har_document(pages, dry_run=dry_run)
+        raise PartlyDone("\n".join(har_lines(pages, dry_run=dry_run)), document) from failure
 
 
-def _check_of_their_kind(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
+def _check_options_apply(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
     """Refuse what says something of transfers where there are browsers' logs alone, and the other way round."""
     if proxy is not None and not pages:
         raise typer.BadParameter("is of a browser's logs, not of transfers'", param_hint="--proxy")
     if transfers or not pages:
         return
-    told = {
+    given = {
         "--source": context.source,
         "--destination": context.destination,
         "--timezone": context.timezone,
         "--mover": context.mover,
         "--network": context.network,
     }
-    if alone := next((name for name, value in told.items() if value is not None), None):
+    if alone := next((name for name, value in given.items() if value is not None), None):
         raise typer.BadParameter("is of logs of transfers, not of a browser's", param_hint=alone)
 
 
@@ -197,7 +200,7 @@ def watch(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
+    """Follow the logs in a folder and upload what is new, through rotation and restarts, until it is stopped."""
     from tradewind_agent.folders import state_folder
     from tradewind_agent.history.log_reader import ImportingReader
     from tradewind_agent.history.watch_state import sole_watcher, state_path
@@ -224,34 +227,34 @@ def watch(
                 stop=stop,
                 jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
                 now_s=time.time,
-                on_progress=_telling(terminal),
+                on_progress=_make_progress_callback(terminal),
             ).run(once=once)
     finally:
         if client is not None:
             client.close()
-    terminal.result(_told(tally) + _told_not_read(tally), asdict(tally))
+    terminal.result(_format_tally(tally) + _format_unread(tally), asdict(tally))
     if once and any(each.failed for each in tally.not_read):
         raise typer.Exit(1)
 
 
-def _told(tally: "Tally") -> str:
+def _format_tally(tally: "Tally") -> str:
     return (
         f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
         f"{format_count(tally.accepted, 'record')} taken by the service"
     )
 
 
-def _told_not_read(tally: "Tally") -> str:
+def _format_unread(tally: "Tally") -> str:
     """The logs that were not read, or not to their end; why was said when it was found."""
     return f"; not read, or in part: {', '.join(each.file for each in tally.not_read)}" if tally.not_read else ""
 
 
-def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
-    """Tells what a watch has done, when there is something new to tell."""
+def _make_progress_callback(terminal: Terminal) -> "Callable[[Tally], None]":
+    """Return a callback that prints what a watch has done, when that has changed."""
     from tradewind_agent.history.watching import Tally
 
-    lines = plain_lines(terminal, known=_told(Tally()))
-    return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
+    lines = plain_lines(terminal, known=_format_tally(Tally()))
+    return lambda tally: None if lines is None else lines.say_if_due(lambda: _format_tally(tally))
 
 
 def _check_format(name: str, *more: str) -> None:
@@ -269,7 +272,7 @@ def _zone(name: str | None) -> ZoneInfo | None:
         raise typer.BadParameter(f"unknown time zone {name!r}", param_hint="--timezone") from None
 
 
-def _opened(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
+def _open_logs(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
     """Names and logs: files as they are, folders as the files in them, ``-`` as standard input.
 
     What is no file gives its bytes once, as a pipe does that a shell makes of ``<(...)``: it is opened here, for all.
@@ -299,7 +302,7 @@ def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
+    """Return all files in a folder and below it, by path; refuse a folder without files, or one that is unreadable."""
     from tradewind_agent.system_errors import explain_os_error
 
     def unreadable(failure: OSError) -> None:

@@ -39,14 +39,14 @@ def meter(
     host: options.Meter,
     as_json: options.Json = False,
 ) -> None:
-    """Show power and utilisation of this host, every figure with its method and quality."""
+    """Show power and utilisation of this host, every value with its method and quality."""
     import asyncio
 
     terminal = Terminal(as_json)
     if calibration is not None or trace is not None:
         given = {"--duration": duration, "--interval": interval}
         if alone := next((name for name, text in given.items() if text is not None), None):
-            raise typer.BadParameter("goes with none of --calibrate, --upload and --trace", param_hint=alone)
+            raise typer.BadParameter("cannot be combined with --calibrate, --upload or --trace", param_hint=alone)
     if calibration is not None:
         calibrate_host(terminal, host, calibration, trace)
         return
@@ -76,7 +76,7 @@ def meter(
 async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
     import asyncio
 
-    terminal.note(host.choice.explanation)  # once Ctrl-C is heeded: who reads this may press it
+    terminal.note(host.choice.explanation)  # only now, since a reader may press Ctrl-C, which works from here on
     session = await host.session(Host.SOURCE)
     await session.start()
     shown = asyncio.create_task(_show(terminal, session, interval_s))

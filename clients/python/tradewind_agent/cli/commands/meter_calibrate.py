@@ -43,12 +43,15 @@ def calibration_options(
     *,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Load this host step by step beside a meter, or --trace, and fit its power."),
+        typer.Option(
+            "--calibrate",
+            help="Load this host step by step while a meter, or --trace, records its power, and fit models.",
+        ),
     ] = False,
     step: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Of --calibrate: how long each step takes.", show_default="5s; beside a battery 40s"
+            metavar="TIME", help="Of --calibrate: how long each step takes.", show_default="5s; on battery 40s"
         ),
     ] = None,
     upload: Annotated[
@@ -73,7 +76,7 @@ def calibration_options(
 def calibrate_host(
     terminal: Terminal, host: "HostMeter", request: CalibrationOptions, trace: TraceOptions | None
 ) -> None:
-    """Climb the ladder, fit, keep, upload; what was measured is kept and told, also where it cannot be uploaded."""
+    """Load the host in steps, fit and store the models, upload them; they are stored even if the upload fails."""
     from tradewind_agent.errors import AgentError
     from tradewind_agent.folders import state_folder
     from tradewind_agent.meters.stored_models import FILE, store_calibration
@@ -85,10 +88,10 @@ def calibrate_host(
         )
     if trace is not None and not request.afresh:
         raise typer.BadParameter("goes with --calibrate where there is a trace", param_hint="--upload")
-    calibration = None if request.afresh else _kept(folder)
+    calibration = None if request.afresh else _load_stored(folder)
     client = None if request.upload_as is None else environment.open_client()
     if calibration is None:
-        calibration = _calibrated(terminal, host, request, trace)
+        calibration = _calibrate(terminal, host, request, trace)
         store_calibration(calibration, folder)
     failure = None
     if client is not None and request.upload_as is not None:
@@ -99,33 +102,33 @@ def calibrate_host(
                 )
             except AgentError as away:
                 failure = f"not uploaded: {away}; `tradewind meter --upload {request.upload_as}` does it later"
-    _tell(terminal, calibration, folder / FILE, request.upload_as, failure)
+    _report(terminal, calibration, folder / FILE, request.upload_as, failure)
     if failure is not None:
         raise typer.Exit(1)
 
 
-def _kept(folder: Path) -> "Calibration":
+def _load_stored(folder: Path) -> "Calibration":
     from tradewind_agent.errors import CalibrationUnusable
     from tradewind_agent.meters.stored_models import load_calibration
 
-    if (kept := load_calibration(folder)) is None:
+    if (calibration := load_calibration(folder)) is None:
         raise CalibrationUnusable("nothing is kept here to be uploaded; run `tradewind meter --calibrate` first")
-    return kept
+    return calibration
 
 
-def _tell(
+def _report(
     terminal: Terminal, calibration: "Calibration", path: Path, upload_as: str | None, failure: str | None
 ) -> None:
     watts = "".join(f", {name} {power_w:.2f} W" for name, power_w in calibration.measured_w.items())
     uploaded_as = None if failure else upload_as
-    kept = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
+    stored = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
     if failure:
-        kept += f"; {failure}"
+        stored += f"; {failure}"
     terminal.result(
         f"{calibration.idle_w:.2f} W idle{watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
         f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
         f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
-        f"of {calibration.covers}; not measured: {', '.join(calibration.not_measured)}; {kept}",
+        f"of {calibration.covers}; not measured: {', '.join(calibration.not_measured)}; {stored}",
         asdict(calibration)
         | {"component_w": calibration.measured_w, "covers": calibration.covers}
         | {"not_measured": calibration.not_measured, "kept": str(path), "uploaded_as": uploaded_as}
@@ -133,7 +136,7 @@ def _tell(
     )
 
 
-def _calibrated(
+def _calibrate(
     terminal: Terminal, host: "HostMeter", request: CalibrationOptions, trace: TraceOptions | None
 ) -> "Calibration":
     from tradewind.energy.measured import EnergyMethod, EnergyQuality
@@ -160,7 +163,7 @@ def _calibrated(
         )
     if trace is None:
         return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
-    recorded = _recorded_until(steps[-1].ended_s, trace.file)
+    recorded = _wait_for_trace(steps[-1].finished_s, trace.file)
     report_corrections(terminal, trace.file, recorded)
     measured = with_trace(steps, recorded)
     return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
@@ -171,7 +174,7 @@ def _check_recording(file: Path) -> None:
 
     Raises
     ------
-    InvalidTrace : what is there by now is no trace; more of it will not mend it.
+    InvalidTrace : what is there by now is no trace; more rows cannot correct it.
     """
     from tradewind.errors import TooFewSamples
 
@@ -184,7 +187,7 @@ def _check_recording(file: Path) -> None:
         raise typer.BadParameter(reason, param_hint="--trace")
 
 
-def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":
+def _wait_for_trace(finished_s: float, file: Path) -> "PowerTrace":
     """The trace once it covers the last step: what records it may write late, and half a row at a time.
 
     When it is waited for no longer, a last row without an end is taken as whole: nobody may ever end it.
@@ -195,7 +198,7 @@ def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":
     while True:
         late = time.monotonic() > give_up_s
         try:
-            if (trace := read_trace(file, still_written=not late)).time_s[-1] >= ended_s or late:
+            if (trace := read_trace(file, still_written=not late)).time_s[-1] >= finished_s or late:
                 return trace
         except InvalidTrace:
             if late:

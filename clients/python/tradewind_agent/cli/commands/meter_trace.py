@@ -24,18 +24,18 @@ _OPTIONS = {"ended_s": "--ended", "time_s": "--began, --ended", "base_power_w": 
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
+    """``started_s``, ``finished_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
     ``tail_s`` : how long its radio stays in high power afterwards, else to the end of the trace."""
 
     file: Path
-    began_s: float | None
-    ended_s: float | None
+    started_s: float | None
+    finished_s: float | None
     moved_bytes: int | None
     tail_s: float | None
 
     @property
     def is_of_a_transfer(self) -> bool:
-        return self.began_s is not None
+        return self.started_s is not None
 
 
 def trace_options(
@@ -56,7 +56,7 @@ def trace_options(
     if trace is None:
         given = {"--began": began, "--ended": ended} | of_the_transfer
         if alone := next((name for name, text in given.items() if text), None):
-            raise typer.BadParameter("goes with --trace", param_hint=alone)
+            raise typer.BadParameter("needs --trace", param_hint=alone)
         return None
     if (began is None) != (ended is None):
         raise typer.BadParameter("go together: a transfer has a beginning and an end", param_hint="--began, --ended")
@@ -91,13 +91,13 @@ def read_trace(path: Path, *, still_written: bool = False) -> "PowerTrace":
 
 
 def report_corrections(terminal: Terminal, path: Path, trace: "PowerTrace") -> None:
-    """What was mended when it was read."""
+    """Note what was corrected when the trace was read."""
     for note in trace.notes:
         terminal.note(f"{path}: {note}")
 
 
 def split_trace(terminal: Terminal, request: TraceOptions) -> None:
-    """Tell the energy of the trace, split where a transfer is named."""
+    """Report the energy of the trace, split if a transfer is named."""
     from tradewind.energy.measured import total_energy_j
     from tradewind.units import format_joules
 
@@ -113,27 +113,27 @@ def split_trace(terminal: Terminal, request: TraceOptions) -> None:
         "notes": list(trace.notes),
     }
     text = f"{format_joules(total_j)} in {duration_s:.1f} s, {total_j / duration_s:.2f} W on average (meter, measured)"
-    if request.began_s is not None and request.ended_s is not None:
-        text, of_the_transfer = _of_the_transfer(trace, request, request.began_s, request.ended_s)
+    if request.started_s is not None and request.finished_s is not None:
+        text, of_the_transfer = _split_transfer(trace, request, request.started_s, request.finished_s)
         document |= of_the_transfer
     terminal.result(text, document)
 
 
-def _of_the_transfer(
-    trace: "PowerTrace", request: TraceOptions, began_s: float, ended_s: float
+def _split_transfer(
+    trace: "PowerTrace", request: TraceOptions, started_s: float, finished_s: float
 ) -> tuple[str, dict[str, object]]:
-    """What the trace tells of the transfer: for people, and for programs."""
+    """Return the energy of the transfer, as text and as a document."""
     from tradewind.errors import InvalidTrace
     from tradewind.mobile.energy_split import UNIT_LABELS, UNITS_BYTES, split_power_trace
     from tradewind.units import format_joules
 
     try:
         split = split_power_trace(
-            trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=request.tail_s
+            trace.time_s, trace.power_w, started_s=started_s, ended_s=finished_s, tail_s=request.tail_s
         )
     except InvalidTrace as wrong:
-        raise _told_of(wrong, trace) from None
-    recorded_s = trace.time_s[-1] - ended_s
+        raise _to_option_error(wrong, trace) from None
+    recorded_s = trace.time_s[-1] - finished_s
     tail_s = recorded_s if request.tail_s is None else min(request.tail_s, recorded_s)
     document: dict[str, object] = {"transfer": split.to_dict() | {"total_j": split.total_j, "tail_s": tail_s}}
     tail = "its tail unknown: the trace ends with it"
@@ -157,8 +157,8 @@ def _of_the_transfer(
     return text, document
 
 
-def _told_of(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
-    """What is wrong with the transfer, in the words of the options."""
+def _to_option_error(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
+    """Convert an error about the transfer to one about the options."""
     reason = wrong.reason
     if wrong.field == "time_s":
         span = f"from {format_moment(trace.time_s[0])} to {format_moment(trace.time_s[-1])}"
@@ -167,7 +167,7 @@ def _told_of(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
 
 
 def format_moment(moment_s: float) -> str:
-    """As the trace has it: a date, or seconds from some beginning."""
+    """Format a time as the trace has it: a date, or seconds from an origin."""
     if moment_s < DATES_FROM_S:
         return f"{moment_s:.3f} s"
     return datetime.fromtimestamp(moment_s).astimezone().isoformat(timespec="milliseconds")

@@ -25,7 +25,7 @@ def recommend(
     *,
     total: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Size of all files together, such as 10GB.")],
     files: Annotated[int, typer.Option(min=1, help="Number of files.")] = 1,
-    agreement: options.Agreement,
+    sla: options.SlaOption,
     mover: Annotated[str, typer.Option(help="Program that will move the files.")] = "tradewind",
     network: options.Network = None,
     path: options.KnownPath,
@@ -57,7 +57,7 @@ def recommend(
         source=source,
         destination=destination,
         dataset=WireWorkload(file_count=files, total_bytes=total_bytes),
-        sla=WireSla(**asdict(agreement)),
+        sla=WireSla(**asdict(sla)),
         mover=mover,
         network=network,
         path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),
@@ -71,8 +71,8 @@ def recommend(
             client.close()
     if isinstance(plan, str):
         bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
-        plan = plan_by_rules(uuid4(), bins, path, agreement, load=load, because=plan)
-    _tell(terminal, plan, flags)
+        plan = plan_by_rules(uuid4(), bins, path, sla, load=load, because=plan)
+    _report(terminal, plan, flags)
 
 
 def _check_name(argument: str, name: str | None) -> None:
@@ -97,7 +97,7 @@ def _check_tool(tool: str | None) -> None:
         raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(known)}", param_hint="--flags")
 
 
-def _tell(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
+def _report(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
     from tradewind.flags import flags_by_tool
     from tradewind_agent.copy.report import describe_plan, plan_document
 

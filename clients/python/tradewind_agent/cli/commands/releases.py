@@ -1,4 +1,4 @@
-"""``tradewind releases``: what was learned and published, compared with what is in force, and the way back."""
+"""``tradewind releases``: list releases, compare one with the current release, publish one, or go back."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -19,16 +19,16 @@ Number = Annotated[int, typer.Argument(metavar="RELEASE", min=1, help="Its numbe
 
 
 def register(app: typer.Typer) -> None:
-    releases = typer.Typer(help="Releases: list and compare them, put one in force, or go back.", no_args_is_help=True)
-    releases.command("list")(listed)
+    releases = typer.Typer(help="Releases: list and compare them, publish one, or go back.", no_args_is_help=True)
+    releases.command("list")(list_releases)
     releases.command()(compare)
     releases.command()(publish)
     releases.command()(rollback)
     app.add_typer(releases, name="releases")
 
 
-def listed(*, as_json: options.Json = False) -> None:
-    """The newest releases; the one in force is marked."""
+def list_releases(*, as_json: options.Json = False) -> None:
+    """List the newest releases; the current one is marked."""
     terminal = Terminal(as_json)
     with environment.open_client() as client:
         found = client.releases.page()
@@ -39,7 +39,7 @@ def listed(*, as_json: options.Json = False) -> None:
     rows = [
         (
             str(each.id),
-            "in force" if each.current else each.state.replace("_", " "),
+            "current" if each.current else each.state.replace("_", " "),
             f"{each.created_at:%Y-%m-%d %H:%M}",
             str(each.links),
             str(each.clusters),
@@ -50,7 +50,7 @@ def listed(*, as_json: options.Json = False) -> None:
 
 
 def compare(release: Number, *, as_json: options.Json = False) -> None:
-    """What putting a release in force would change: links, how well each model does, and tiers that move."""
+    """Show what publishing a release would change: links, the accuracy of each model, and tiers that move."""
     terminal = Terminal(as_json)
     with environment.open_client() as client:
         found = client.releases.compare(release)
@@ -66,17 +66,17 @@ def publish(
     reason: Annotated[str, typer.Option(help="Why, for the log of changes.")],
     as_json: options.Json = False,
 ) -> None:
-    """Put a release in force that was rejected or rolled back; the key needs the scope operator."""
+    """Publish a release that was rejected or rolled back; the key needs the scope operator."""
     with environment.open_client() as client:
         now = client.releases.publish(release, reason)
-    Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
+    Terminal(as_json).result(f"release {now.id} is current", now.model_dump(mode="json"))
 
 
 def rollback(release: Number, *, as_json: options.Json = False) -> None:
-    """Return to an earlier release, or from the one in force to the one before; needs the scope operator."""
+    """Return to an earlier release, or from the current one to its predecessor; needs the scope operator."""
     with environment.open_client() as client:
         now = client.releases.roll_back(release)
-    Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
+    Terminal(as_json).result(f"release {now.id} is current", now.model_dump(mode="json"))
 
 
 def _lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:
@@ -85,15 +85,15 @@ def _lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:
             f"{each.source} → {each.destination}",
             each.mover,
             each.change,
-            *(_both(each, name) for name in ("clusters", "accuracy", "coverage90", "regret", "tiers")),
+            *(_format_change(each, name) for name in ("clusters", "accuracy", "coverage90", "regret", "tiers")),
         )
 
 
-def _both(link: "LinkChange", name: str) -> str:
-    return f"{_told(link.before, name)} → {_told(link.after, name)}"
+def _format_change(link: "LinkChange", name: str) -> str:
+    return f"{_format_figure(link.before, name)} → {_format_figure(link.after, name)}"
 
 
-def _told(figures: "LinkMetrics | None", name: str) -> str:
+def _format_figure(figures: "LinkMetrics | None", name: str) -> str:
     value = None if figures is None else getattr(figures, name)
     if value is None:
         return NONE
@@ -101,9 +101,9 @@ def _told(figures: "LinkMetrics | None", name: str) -> str:
 
 
 def _summary(found: "ReleaseComparison") -> str:
-    beside = "nothing in force" if found.in_force is None else f"release {found.in_force} in force"
+    current = "no current release" if found.in_force is None else f"the current release {found.in_force}"
     moved = found.tiers_changed - found.tiers_gained - found.tiers_lost
     return (
-        f"release {found.release.id} beside {beside}: {len(found.links)} links differ, {found.same} are the same; "
+        f"release {found.release.id} next to {current}: {len(found.links)} links differ, {found.same} are the same; "
         f"{moved} tiers move, {found.tiers_gained} come, {found.tiers_lost} go"
     )

@@ -40,7 +40,9 @@ def serve_files(
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of its connections, such as fld_tcp; else the system's.")
     ] = None,
-    metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
+    metered: Annotated[
+        bool, typer.Option("--meter/--no-meter", help="Report to transfers the energy that they take here.")
+    ] = True,
     meter: options.Meter,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -66,29 +68,29 @@ def serve_files(
     try:
         counters = serve_forever(
             settings,
-            on_ready=lambda server: _tell_address(terminal, folder, server),
-            on_counters=_telling(terminal),
+            on_ready=lambda server: _report_address(terminal, folder, server),
+            on_counters=_make_progress_callback(terminal),
         )
     except OSError as failure:
-        raise ServeFailed(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
+        raise ServeFailed(f"{folder} cannot be served on {host}:{port}: {_explain_failure(failure)}") from None
     terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
 
 
-def _telling(terminal: Terminal) -> "Callable[[Counters], None] | None":
-    """Tells what was served, when there is something new to tell."""
+def _make_progress_callback(terminal: Terminal) -> "Callable[[Counters], None] | None":
+    """Return a callback that prints what was served, when that has changed."""
     from tradewind_agent.serve.counters import Counters
 
-    lines = plain_lines(terminal, known=_told(Counters()))
-    return None if lines is None else lambda counters: lines.offer(lambda: _told(counters))
+    lines = plain_lines(terminal, known=_format_counters(Counters()))
+    return None if lines is None else lambda counters: lines.say_if_due(lambda: _format_counters(counters))
 
 
-def _told(counters: "Counters") -> str:
+def _format_counters(counters: "Counters") -> str:
     moved = f"{format_bytes(counters.sent_bytes)} sent, {format_bytes(counters.received_bytes)} received"
     connections = format_count(counters.open_connections, "connection")
     return f"{format_count(counters.requests, 'request')}, {moved}, {connections} open"
 
 
-def _why(failure: OSError) -> str:
+def _explain_failure(failure: OSError) -> str:
     import ssl
 
     from tradewind_agent.system_errors import explain_os_error
@@ -100,10 +102,10 @@ def _why(failure: OSError) -> str:
     return f"{explain_os_error(failure).what}; choose another --port or --host"
 
 
-def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:
+def _report_address(terminal: Terminal, folder: Path, server: "Server") -> None:
     document = {"url": server.url, "port": server.port, "writable": server.options.writable, "folder": str(folder)}
     if server.options.congestion_control is not None:
         document["congestion_control"] = None if server.refusal else server.options.congestion_control
     if server.refusal is not None:
-        terminal.note(f"{server.refusal}; connections go by the system's")
+        terminal.note(f"{server.refusal}; connections use the system's")
     terminal.result(f"serving {folder} at {server.url}", document)

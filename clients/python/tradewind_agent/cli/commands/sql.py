@@ -74,12 +74,12 @@ def sql(
     with environment.open_client() as client:
         most = limit or (SHOWN_ROWS if form is Format.TABLE and output is None else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
-        told = _written(result, form, output)
+        row_count = _write_atomically(result, form, output)
     if output is not None and as_json:
         written_bytes = output.stat().st_size
         terminal.result("", {"file": str(output), "format": form, "bytes": written_bytes, "cut": result.cut})
     elif output is not None:
-        terminal.note(f"wrote {told}{format_bytes(output.stat().st_size)} of {form} to {output}")
+        terminal.note(f"wrote {row_count}{format_bytes(output.stat().st_size)} of {form} to {output}")
     if result.cut:
         shown_by = "--limit or --output FILE shows them" if limit is None else "a higher --limit, or none, shows them"
         terminal.note(f"there are more rows than these; {shown_by}")
@@ -95,7 +95,7 @@ def _form(format_: Format | None, output: Path | None, *, as_json: bool) -> Form
     if not as_json or output is not None:
         return format_ or format_of(output)
     if format_ not in (None, Format.JSON):
-        raise typer.BadParameter(f"{format_} needs --output FILE beside --json", param_hint="--format")
+        raise typer.BadParameter(f"{format_} with --json needs --output FILE", param_hint="--format")
     return Format.JSON
 
 
@@ -119,13 +119,13 @@ def format_of(output: Path | None) -> Format:
     form = ENDINGS.get(output.suffix.lower())
     if form is None:
         raise typer.BadParameter(
-            f"{output.name!r} tells no format; let it end in {', '.join(ENDINGS)}, or say --format {'|'.join(Format)}",
+            f"{output.name!r} has no known ending; use {', '.join(ENDINGS)}, or say --format {'|'.join(Format)}",
             param_hint="--output",
         )
     return form
 
 
-def _written(result: "QueryResult", form: Format, output: Path | None) -> str:
+def _write_atomically(result: "QueryResult", form: Format, output: Path | None) -> str:
     """As `_write`; a file is there at the end alone, so that a refused query empties none."""
     if output is None:
         return _write(result, form, None)

@@ -53,15 +53,15 @@ def install(
     except InvalidValue as wrong:
         raise typer.BadParameter(wrong.reason, param_hint=_OPTIONS[wrong.field]) from None
     change = installation.install(parameters, btf=btf or BTF, dry_run=dry_run)
-    _tell(Terminal(as_json), change, dry_run, done="installed", already="is installed already")
+    _report(Terminal(as_json), change, dry_run, done="installed", already="is installed already")
 
 
 def status(*, as_json: options.Json = False) -> None:
     """Say whether FLD_TCP is loaded, and with which parameters; exit 1 where it is not."""
     from tradewind_agent.transport import installation
 
-    state = installation.look()
-    Terminal(as_json).result(_told(state), state.document())
+    state = installation.read_state()
+    Terminal(as_json).result(_format_state(state), state.document())
     if not state.registered:
         raise typer.Exit(1)
 
@@ -70,10 +70,12 @@ def remove(*, dry_run: DryRun = False, as_json: options.Json = False) -> None:
     """Take FLD_TCP out of the kernel; connections that use it keep it until they end."""
     from tradewind_agent.transport import installation
 
-    _tell(Terminal(as_json), installation.remove(dry_run=dry_run), dry_run, done="removed", already="is not installed")
+    _report(
+        Terminal(as_json), installation.remove(dry_run=dry_run), dry_run, done="removed", already="is not installed"
+    )
 
 
-def _tell(terminal: Terminal, change: "Change", dry_run: bool, *, done: str, already: str) -> None:
+def _report(terminal: Terminal, change: "Change", dry_run: bool, *, done: str, already: str) -> None:
     document = {**change.state.document(), "changed": bool(change.steps) and not dry_run, "steps": list(change.steps)}
     if not change.steps:
         terminal.result(f"fld_tcp {already}", document)
@@ -83,7 +85,7 @@ def _tell(terminal: Terminal, change: "Change", dry_run: bool, *, done: str, alr
         terminal.result(f"fld_tcp {done}", document)
 
 
-def _told(state: "State") -> str:
+def _format_state(state: "State") -> str:
     if not state.registered:
         return f"fld_tcp is not installed; the system's default is {state.default}"
     lines = [f"fld_tcp can be chosen by sockets; the system's default is {state.default}"]

@@ -13,7 +13,7 @@ from tradewind_agent.cli.terminal import Terminal
 if TYPE_CHECKING:
     from tradewind.wire.billing import UsageStatement
 
-HEADS = ("Key", "What", "Transfers", "Moved", "Kept", "Missed", "Quoted", "To pay")
+HEADS = ("Key", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay")
 REASONS = {"not_quoted": "not quoted", "not_successful": "did not succeed", "unknown_quote": "quote not known"}
 
 

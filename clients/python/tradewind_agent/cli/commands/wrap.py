@@ -1,4 +1,4 @@
-"""``tradewind wrap -- TOOL …``: other people's tools with the best parameters known."""
+"""``tradewind wrap -- TOOL …``: another tool with the best parameters known."""
 
 import os
 import sys
@@ -74,8 +74,8 @@ def wrap(
     terminal = Terminal(as_json)
     client = environment.open_client_if_configured(BRIEF_RETRIES)
     try:
-        asked = WrapOptions(copy=settings, workload=workload)
-        prepared = prepare_wrap(words, options=asked, environment=os.environ, client=client)
+        wrap_settings = WrapOptions(copy=settings, workload=workload)
+        prepared = prepare_wrap(words, options=wrap_settings, environment=os.environ, client=client)
         if dry_run:
             show_command(terminal, prepared)
             return
@@ -87,21 +87,21 @@ def wrap(
 
 
 def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
-    """Run a tool; its exit code. It has standard output for itself: for people the closing line is a note."""
+    """Run a tool and return its exit code; standard output is the tool's, so the closing line is a note."""
     from tradewind_agent.movers.wrap.run import run_wrap
     from tradewind_agent.session.logbook import Logbook
 
-    for line in _told_before(prepared):
+    for line in _notes_before_run(prepared):
         terminal.note(line)
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
-    # The document alone is on standard output; what the tool says there goes beside it.
+    # The document alone is on standard output; the tool's own output goes to standard error.
     output_to = sys.stderr.fileno() if terminal.json else None
     report = run_wrap(
         prepared,
         client=client,
         logbook=logbook,
         meter=meter,
-        say=_unheard if terminal.quiet else terminal.note,
+        say=_say_nothing if terminal.quiet else terminal.note,
         output_to=output_to,
     )
     if terminal.json:
@@ -112,12 +112,12 @@ def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client
 
 
 def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
-    """What would run, without running it."""
+    """Show the command line that would run."""
     from tradewind_agent.copy.report import plan_document
     from tradewind_agent.movers.wrap.report import format_command
 
     command = prepared.first_command()
-    for line in _told_before(prepared):
+    for line in _notes_before_run(prepared):
         terminal.note(line)
     document = {
         "dry_run": True,
@@ -135,9 +135,9 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     terminal.result(format_command(command), document)
 
 
-def _unheard(_: str) -> None:
-    """For who wants to be told nothing."""
+def _say_nothing(_: str) -> None:
+    """Ignore a note, for users who want none."""
 
 
-def _told_before(prepared: "PreparedWrap") -> list[str]:
+def _notes_before_run(prepared: "PreparedWrap") -> list[str]:
     return [*prepared.notes, *(f"cannot be set: {phrase}" for phrase in prepared.not_expressible)]

@@ -46,9 +46,9 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
         raise ConnectionFault(reason, before_answer=True) from error
     connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     if options.congestion_control is not None:
-        from tradewind_agent.transport.choosing import choose  # noqa: PLC0415 -- few wish for it
+        from tradewind_agent.transport.choosing import choose_congestion_control  # noqa: PLC0415 -- few need it
 
-        choose([connection.sock], options.congestion_control)
+        choose_congestion_control([connection.sock], options.congestion_control)
     return connection
 
 

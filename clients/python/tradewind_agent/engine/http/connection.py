@@ -15,7 +15,7 @@ from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
-from tradewind_agent.transport.choosing import choose
+from tradewind_agent.transport.choosing import choose_congestion_control
 
 
 class ReceiveBuffer:
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         """Set another congestion control than the system's, where the kernel has it."""
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is not None:
-            choose([sock], congestion_control)
+            choose_congestion_control([sock], congestion_control)
 
     def send(self, exchange: Exchange) -> None:
         """Queue a request behind those in flight and write as much as the socket takes."""

@@ -57,7 +57,7 @@ class _Download:
     done_text: str = "0B"
     total_text: str = "0B"
     connections: int = 0
-    beside: int = 1
+    concurrent: int = 1
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class _Log:
                 download.done_text, download.total_text = done, total
                 download.connections = max(download.connections, int(connections or 0))
         for gid in self.in_summary & self.downloads.keys():
-            self.downloads[gid].beside = max(self.downloads[gid].beside, len(self.in_summary))
+            self.downloads[gid].concurrent = max(self.downloads[gid].concurrent, len(self.in_summary))
         if len(self.in_summary) > _MOST_FILES:
             self.in_summary.clear()
 
@@ -201,7 +201,7 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
         ),
         path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
         parameters=Parameters(
-            concurrency=bounded("parameters.concurrency", download.beside, 1, MAX_SETTING),
+            concurrency=bounded("parameters.concurrency", download.concurrent, 1, MAX_SETTING),
             parallelism=min(download.connections, MAX_SETTING) or None,
         ),
         network=context.network,

@@ -1,4 +1,4 @@
-"""Which format a log is in, told by its content; names of files say nothing."""
+"""Detect the format of a log by its content, whatever the name of the file."""
 
 import json
 import re
@@ -29,13 +29,13 @@ def detect(sample: str) -> str:
         if (found := _format_of(line)) is not None:
             return found
     if lines[0].lstrip().startswith(("{", "[")):
-        raise InvalidValue("--format", f"cannot be told: JSON, but of no known log: {lines[0].strip()[:120]}")
+        raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log: {lines[0].strip()[:120]}")
     columns = read_header(lines[0])
     if not missing_from(columns):
         return "csv"
     if len(columns.header) >= _LEAST_COLUMNS:
         require_transfers(columns)
-    raise InvalidValue("--format", f"cannot be told from the content; name one of {', '.join(FORMATS)}, har")
+    raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
 
 
 def _format_of(line: str) -> str | None:

@@ -89,7 +89,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 
 def _moment(field: str, message: Mapping[str, object], key: str) -> datetime:
-    """A time in milliseconds since 1970; FTS writes 0 for what has not begun."""
+    """A time in milliseconds since 1970; FTS writes 0 for what has not started."""
     ms = number(field, text_at(message, key))
     if not 0 < ms < _LATEST_MS:
         raise InvalidValue(field, "is zero: the copy never began" if ms == 0 else f"is no time in ms: {ms:g}")

@@ -18,7 +18,7 @@ MAX_LINE_CHARS = 1 << 20
 """A longer line is refused without being held; a million characters are far beyond any real log row."""
 
 SAMPLE_CHARS = 1 << 16
-"""Characters at the beginning of a log that its format is told by."""
+"""Characters at the beginning of a log from which its format is detected."""
 
 _BLOCK_BYTES = 1 << 16
 _SPOOLED_BYTES = 1 << 23
@@ -77,7 +77,7 @@ class LogText:
         return islice(self.lines_with_head(), self._head_rows)
 
     def lines_with_head(self) -> Iterator[Line]:
-        """As `lines`, after those of the log's beginning, which tells what columns are called."""
+        """As `lines`, after those of the log's beginning, which names the columns."""
         number = 0
         numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:

@@ -33,7 +33,7 @@ class _Held(Generic[T]):
 
 
 class OverlapWindow(Generic[T]):
-    """Rows pass through in order, each with the mean number of transfers of its host pair that ran beside it.
+    """Rows pass through in order, each with the mean number of transfers of its host pair that ran at the same time.
 
     Exact for any two transfers with fewer than ``HELD_ROWS`` lines between them; a row costs as many steps as transfers
     overlap it.
@@ -54,14 +54,14 @@ class OverlapWindow(Generic[T]):
         """Take a transfer that lasted for some time; yields rows that are done."""
         started_s, ended_s = started_at.timestamp(), ended_at.timestamp()
         row = _Held(item, pair, started_s, ended_s, ended_s - started_s)
-        beside = self._by_pair[pair]
-        for index in range(bisect_right(beside, started_s, key=_END), len(beside)):
-            other = beside[index]
+        neighbours = self._by_pair[pair]
+        for index in range(bisect_right(neighbours, started_s, key=_END), len(neighbours)):
+            other = neighbours[index]
             shared_s = min(ended_s, other.ended_s) - max(started_s, other.started_s)
             if shared_s > 0:
                 row.busy_s += shared_s
                 other.busy_s += shared_s
-        insort(beside, row, key=_END)
+        insort(neighbours, row, key=_END)
         self._rows.append(row)
         yield from self._beyond(HELD_ROWS)
 
@@ -73,8 +73,8 @@ class OverlapWindow(Generic[T]):
         while len(self._rows) > held:
             row = self._rows.popleft()
             if row.pair is not None:
-                beside = self._by_pair[row.pair]
-                beside.remove(row)
-                if not beside:
+                neighbours = self._by_pair[row.pair]
+                neighbours.remove(row)
+                if not neighbours:
                     del self._by_pair[row.pair]
             yield row.item, row.concurrency

@@ -164,7 +164,7 @@ def _parameters(run: Run, report: ImportReport) -> Parameters:
 
 
 def _busy_s(run: Run, report: ImportReport) -> float:
-    """Time in which files were in flight where the version tells it, else the elapsed time, listing included."""
+    """Time in which files were in flight if this version of rclone logs it, else the elapsed time, listing included."""
     busy_s = seconds_in(run.stats, "transferTime")
     if busy_s > 0:
         report.assume("a run lasts for its transferTime, in which files were in flight")

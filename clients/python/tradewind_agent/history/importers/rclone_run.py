@@ -87,7 +87,7 @@ class Run:
     is_dry: bool = False
 
     def note(self, event: "Event") -> None:
-        """Add what a line tells."""
+        """Add the information of a line."""
         spoken = text_at(event.message, "msg")
         if event.started is not None:
             self.version, words = event.started[1], event.started[2]

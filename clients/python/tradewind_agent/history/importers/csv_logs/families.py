@@ -64,9 +64,9 @@ class CsvImporter:
         columns = read_header(header.text)
         require_transfers(columns)
         if unread := columns.unread:
-            told = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
+            unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
-            report.assume(f"columns that are not known tell nothing of a transfer: {told}{more}")
+            report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
         reader = _RowReader(settle(columns, text, context, report), context, report)
         left_out: Counter[NoTransfer] = Counter()
         for line in text.lines():

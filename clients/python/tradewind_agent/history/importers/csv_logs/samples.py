@@ -15,7 +15,7 @@ SAMPLES_A_SET = 256
 """Rows of a set that are looked at, up to twice as many; medians of so many are within a few percent of the whole."""
 
 MAX_SETS = 256
-"""Sets that are told apart by file type, label and size; in a file with more, the rest count as one."""
+"""Sets that are distinguished by file type, label and size; in a file with more, the rest count as one."""
 
 _LONGEST_GAP_S = 86400.0
 _SMALLEST = 1e-12
@@ -59,7 +59,7 @@ class _Thinned:
     seen: int = 0
     rows: list[RowPair] = field(default_factory=list)
 
-    def offer(self, pair: RowPair) -> None:
+    def add(self, pair: RowPair) -> None:
         if self.seen % self.step == 0:
             self.rows.append(pair)
             if len(self.rows) >= 2 * SAMPLES_A_SET:
@@ -110,7 +110,7 @@ def sampled_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Seq
         key = set_key(columns, row)
         if key not in sets and len(sets) >= MAX_SETS:
             key = ("", "", "")
-        sets.setdefault(key, _Thinned()).offer((row, following))
+        sets.setdefault(key, _Thinned()).add((row, following))
     return {key: thinned.rows for key, thinned in sets.items()}
 
 

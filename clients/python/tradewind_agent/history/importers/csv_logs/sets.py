@@ -19,7 +19,7 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     size_evidence,
 )
 
-ALIKE = 3.0
+POWER_TOLERANCE = 3.0
 """Factor within which the mean power of two sets of one host agrees; idle and full load differ by about as much."""
 
 _LONGEST_PAUSE = 100.0
@@ -116,10 +116,10 @@ class _Judge:
 
     def _agrees(self, found: SizeEvidence, bytes_per_size: float) -> bool:
         power_w = self._power_w(found, bytes_per_size)
-        if not self.host_power_w / ALIKE <= power_w <= self.host_power_w * ALIKE:
+        if not self.host_power_w / POWER_TOLERANCE <= power_w <= self.host_power_w * POWER_TOLERANCE:
             return False
         early = scaled(found.early_gap, RATE_UNITS[self.units.throughput] / (8 * bytes_per_size))
-        return early is None or 1 / ALIKE <= early <= _LONGEST_PAUSE
+        return early is None or 1 / POWER_TOLERANCE <= early <= _LONGEST_PAUSE
 
 
 def _mean_size(samples: Sequence[Sample]) -> float | None:

@@ -94,7 +94,7 @@ def status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: Impor
         title = columns.title(quantity)
         reader = choose(title, values)
         if reader is None:
-            report.assume(f"{title} tells nothing of how a transfer ended: {values[0][:40]!r} is no such word")
+            report.assume(f"{title} does not say how a transfer ended: {values[0][:40]!r} is no known word")
         else:
             readers[place] = reader
     return StatusReader(readers)

@@ -1,4 +1,4 @@
-"""When the rows of a CSV log began: many ways of writing it, some of which have lost the hour or the whole time."""
+"""The start times of the rows of a CSV log, in many notations; some lack the hour or the entire time."""
 
 import re
 from collections.abc import Iterable
@@ -172,7 +172,7 @@ class RowClock:
         """When the row began; otherwise as ``TimeColumns.moment``."""
         moment = self._times.moment(row)
         if self._in_parts and (moment is None or not moment.hour_known):
-            raise InvalidValue("started_at", "is not told in full: `logs upload` takes such a log, once it is whole")
+            raise InvalidValue("started_at", "is incomplete: `logs upload` reads such a log once it is complete")
         if moment is None:
             at = self._free_from or self._first
             self._report.assume(self._assumed_order)

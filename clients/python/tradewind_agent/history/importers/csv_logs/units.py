@@ -80,7 +80,7 @@ class CsvReading:
 
 
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
-    """Sample a whole file and settle what its columns mean; the report tells it.
+    """Sample the entire file and decide what its columns mean; the report lists it.
 
     Of a later part, the rows of the head alone tell it, so that all parts are read alike; where the head has none, such
     as a header, both do.
@@ -101,7 +101,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     _check_durations(columns, evidence, samples)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
-    agreement = notes.rates(units, evidence, set_sizes)
+    size_ratio = notes.rates(units, evidence, set_sizes)
     notes.sets(set_sizes)
     rtt_scale = _rtt_unit(columns, pairs, notes)
     bdp_bytes = _bdp_bytes(evidence, units, scaled(_median_of(columns, "rtt", pairs), rtt_scale) or context.rtt_s)
@@ -114,7 +114,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
         hertz_per_frequency=_frequency_unit(columns, pairs, notes),
         joules_per_energy=joules,
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
-        sizes_agree=agreement is not None and abs(agreement - 1) < _AGREES,
+        sizes_agree=size_ratio is not None and abs(size_ratio - 1) < _AGREES,
         sets=set_sizes,
         statuses=statuses,
     )
@@ -140,31 +140,31 @@ class _Notes:
         link_bps = evidence.link_bps(units)
         size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
         per_size = RATE_UNITS[units.throughput] / units.bits_per_size
-        agreement = scaled(found.moved, per_size * TIME_UNITS[units.duration])
+        size_ratio = scaled(found.moved, per_size * TIME_UNITS[units.duration])
         rate = "" if median_bps is None else f"median {format_bps(median_bps)}"
         if evidence.throughput is None and median_bps is not None:
             rate = f"size over duration has a {rate}" + ("" if link_bps is None else ", which")
         if link_bps is not None and median_bps is not None:
             rate += f" is {median_bps / link_bps:.2g} of the link"
-        if agreement is not None:
-            rate += f", and throughput · duration is {agreement:.4f} of the size"
+        if size_ratio is not None:
+            rate += f", and throughput · duration is {size_ratio:.4f} of the size"
         self.unit("throughput", units.throughput, rate)
         self.unit("bandwidth", units.bandwidth, "" if link_bps is None else f"a link of {format_bps(link_bps)}")
         size = "" if size_bytes is None else f"median {format_bytes(size_bytes)}"
-        if agreement is None and sizes.host_power_w is not None:
+        if size_ratio is None and sizes.host_power_w is not None:
             size += f", energy over duration gives {sizes.host_power_w:.3g} W"
-        whole = " of the whole data set" if units.size_is_total else " a file"
-        self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + whole, size)
+        scope = " of the whole data set" if units.size_is_total else " a file"
+        self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + scope, size)
         self.unit("duration", units.duration, rate)
         if by_duration_bps is not None and evidence.throughput is None:
             self._report.assume("there is no throughput: that of a row is its size over its duration")
-        elif agreement is None:
+        elif size_ratio is None:
             self._report.assume("there is no duration: a row lasts for its size over its throughput")
-        elif abs(agreement - 1) >= _AGREES:
+        elif abs(size_ratio - 1) >= _AGREES:
             self._report.assume(
-                f"throughput · duration is {agreement:.3f} of the size: the two measure different spans"
+                f"throughput · duration is {size_ratio:.3f} of the size: the two measure different spans"
             )
-        return agreement
+        return size_ratio
 
     def sets(self, sizes: SetSizes) -> None:
         """Note the sets whose sizes do not mean what they do in the rest of the file."""
@@ -176,7 +176,7 @@ class _Notes:
 
 
 def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
-    """Refuse durations of which nothing but habit tells whether they are seconds or milliseconds."""
+    """Refuse durations that could be seconds or milliseconds, if only habit decides."""
     title = columns.title("duration")
     durations = middle([sample.duration for sample in samples if sample.duration is not None])
     if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:

@@ -50,8 +50,8 @@ _OVERBOOKED = 6.0
 _IDLE_LINK = 1e-3
 """Share of the link that logs of tuned transfers seldom stay below."""
 
-_AGREEMENT = 0.01
-"""Share by which throughput · duration may miss the size for one unit of penalty: tells Mbit/s from Mibit/s (5 %)."""
+_SIZE_TOLERANCE = 0.01
+"""Share by which throughput · duration may miss the size for one unit of penalty: Mbit/s and Mibit/s differ by 5 %."""
 
 _MOST_DISAGREEMENT = 30.0
 _FRACTIONAL_BYTES = 6.0
@@ -85,7 +85,7 @@ class Evidence:
     bandwidth: float | None
     bandwidth_bps: float | None
     size: float | None
-    whole_sizes: bool
+    sizes_are_integers: bool
     per_file: "SizeEvidence"
     in_total: "SizeEvidence"
 
@@ -148,7 +148,7 @@ def evidence_of(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evide
         bandwidth=middle([sample.bandwidth for sample in samples if sample.bandwidth is not None]),
         bandwidth_bps=bandwidth_bps,
         size=middle(sizes),
-        whole_sizes=all(size == int(size) for size in sizes),
+        sizes_are_integers=all(size == int(size) for size in sizes),
         per_file=size_evidence(samples),
         in_total=size_evidence(samples, in_total=True),
     )
@@ -195,7 +195,7 @@ def penalty(units: Units, evidence: Evidence) -> float:
     total += _DECADE * outside(scaled(evidence.throughput, rate), *_TRANSFER_BPS)
     total += _DECADE * outside(scaled(evidence.size, SIZE_UNITS[units.size]), *_FILE_BYTES)
     total += _TOTAL_SIZE_SURPRISE * units.size_is_total
-    total += _FRACTIONAL_BYTES * (units.size == "B" and not evidence.whole_sizes)
+    total += _FRACTIONAL_BYTES * (units.size == "B" and not evidence.sizes_are_integers)
     if link_bps is not None and evidence.high_throughput is not None:
         share = evidence.high_throughput * rate / link_bps
         total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
@@ -217,7 +217,7 @@ def rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
 
 
 def _rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
-    """How implausible size over duration is as a rate, in a log that tells no other."""
+    """How implausible size over duration is as a rate, in a log without another."""
     implausible = _DECADE * outside(rate_bps, *_TRANSFER_BPS)
     if rate_bps is None or link_bps is None:
         return implausible
@@ -229,7 +229,7 @@ def _size_penalty(units: Units, evidence: SizeEvidence) -> float:
     per_size = RATE_UNITS[units.throughput] / units.bits_per_size
     if evidence.moved is not None:
         miss = abs(math.log(evidence.moved * per_size * TIME_UNITS[units.duration]))
-        return min(miss / _AGREEMENT, _MOST_DISAGREEMENT)
+        return min(miss / _SIZE_TOLERANCE, _MOST_DISAGREEMENT)
     power_w = scaled(evidence.energy, per_size)
     gaps = scaled(evidence.gap, per_size)
     return _DECADE * (outside(power_w, *_HOST_POWER_W) + outside(gaps, 0.9, 1e3))

@@ -19,7 +19,7 @@ from tradewind_agent.sla_text import format_sla, parse_sla
         ("power_at_most=800mW", SlaKind.POWER_AT_MOST, 0.8, None),
     ],
 )
-def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fraction):
+def test_slas_are_read_with_the_units_of_their_kind(text, kind, target, fraction):
     sla = parse_sla(text)
     assert sla.kind is kind
     assert sla.target == (None if target is None else pytest.approx(target))
@@ -51,7 +51,7 @@ def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fr
         ("", "unknown kind"),
     ],
 )
-def test_what_is_no_agreement_is_refused_with_what_would_be(text, reason):
+def test_what_is_no_sla_is_refused_with_what_would_be(text, reason):
     with pytest.raises(InvalidValue, match=reason):
         parse_sla(text)
 

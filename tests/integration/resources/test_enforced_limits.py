@@ -52,7 +52,7 @@ def group_of(applied: Applied) -> Path | None:
     return next((Path(word) for word in reversed(words) if "/tradewind-" in word), None)
 
 
-def test_cores_are_bound_as_proc_tells_and_given_back(limiter, ledger):
+def test_cores_are_bound_as_proc_reports_and_released(limiter, ledger):
     with child() as process:
         before = cpus_of(process.pid)
         with limiter.apply(Limits(cores=1), process.pid) as applied:
@@ -104,7 +104,7 @@ def test_two_transfers_of_one_process_are_held_until_both_are_over(limiter, firs
         assert cpus_of(process.pid) == before
 
 
-def test_more_cores_than_there_are_change_nothing_and_tell_how_many_are_in_force(limiter, ledger):
+def test_more_cores_than_there_are_change_nothing_and_show_how_many_are_current(limiter, ledger):
     there = len(os.sched_getaffinity(0))
     with child() as process, limiter.apply(Limits(cores=there + 7), process.pid) as applied:
         assert applied.parameters.cores == there
@@ -233,7 +233,7 @@ print("ready"), print(json.dumps([told, cpus, applied.left]), flush=True)
 """
 
 
-def test_a_user_without_rights_still_binds_cores_and_is_told_of_the_rest():
+def test_a_user_without_rights_still_binds_cores_and_is_reported_of_the_rest():
     """The refusal is the kernel's own; where users have groups of their own, memory is bounded too."""
     with child(UNPRIVILEGED) as process:
         assert process.stdout is not None
@@ -283,7 +283,7 @@ def test_no_limits_are_no_change(limiter, ledger):
     assert not ledger.exists()
 
 
-def test_verdicts_are_told_in_words():
+def test_verdicts_are_reported_in_words():
     assert str(Enforced("cores", 1.0, "bound to CPU 0")) == "limited to 1 core: bound to CPU 0"
     assert str(Advice("frequency_hz", 1.2e9, "no scaling")) == (
         "not limited, only advised, to 1.2 GHz of processor frequency: no scaling"
