@@ -61,17 +61,17 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How much is measured."""
+class IngestScale:
+    """The size of a run."""
 
     repeats: int
     rows: int
     large_rows: int
 
 
-FULL = Scale(repeats=5, rows=100_000, large_rows=1_000_000)
-QUICK = Scale(repeats=3, rows=20_000, large_rows=100_000)
-SMOKE = Scale(repeats=1, rows=400, large_rows=800)
+FULL = IngestScale(repeats=5, rows=100_000, large_rows=1_000_000)
+QUICK = IngestScale(repeats=3, rows=20_000, large_rows=100_000)
+SMOKE = IngestScale(repeats=1, rows=400, large_rows=800)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -87,29 +87,31 @@ def main(argv: Sequence[str]) -> int:
         admin_url = postgres.url()
         database_url = prepare_database(admin_url)
         with (
-            api_process(database_url, valkey.url()) as (address, process),
+            run_api(database_url, valkey.url()) as (address, process),
             psycopg.connect(admin_url, autocommit=True) as admin,
         ):
-            service = Service(address, new_key(database_url, valkey.url()), process, Path(folder))
-            results = list(compare(service, admin, scale, options.seed))
-            results.append(large_upload(service, scale, options.seed))
+            service = Service(address, make_key(database_url, valkey.url()), process, Path(folder))
+            results = list(compare_uploads(service, admin, scale, options.seed))
+            results.append(measure_large_upload(service, scale, options.seed))
     write_report(
         "ingest",
         quick=options.quick,
         smoke=options.smoke,
         results=results,
-        summary=summary(results),
+        summary=summarise(results),
         started_at=started_at,
     )
     return 0
 
 
-def compare(service: Service, admin: psycopg.Connection, scale: Scale, seed: int) -> Iterator[dict[str, Value]]:
-    """Store the same rows both ways in turn; the first pair warms up and is not told."""
+def compare_uploads(
+    service: Service, admin: psycopg.Connection, scale: IngestScale, seed: int
+) -> Iterator[dict[str, Value]]:
+    """Store the same rows both ways alternately; the first pair warms up and is not reported."""
     lines = list(draw_ndjson_lines(scale.rows, links=LINKS, seed=seed))
     body = service.folder / "rows.ndjson.gz"
     compress(lines, body)
-    tuples = typed_rows(lines)
+    tuples = parse_typed_rows(lines)
     upload(service, body, scale.rows)
     admin.execute(COPIED)
     copy_rows(admin, tuples)
@@ -128,8 +130,8 @@ def compare(service: Service, admin: psycopg.Connection, scale: Scale, seed: int
         }
 
 
-def large_upload(service: Service, scale: Scale, seed: int) -> dict[str, Value]:
-    """One upload of many rows: its rate, and the most memory that the API's process ever held."""
+def measure_large_upload(service: Service, scale: IngestScale, seed: int) -> dict[str, Value]:
+    """Make one upload of many rows; return its rate, and the most memory that the API's process ever held."""
     body = service.folder / "large.ndjson.gz"
     compress(draw_ndjson_lines(scale.large_rows, links=LINKS, seed=seed + 1), body)
     seconds = upload(service, body, scale.large_rows)
@@ -143,8 +145,8 @@ def large_upload(service: Service, scale: Scale, seed: int) -> dict[str, Value]:
     }
 
 
-def summary(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
-    """Medians of the pairs, and the memory of the large upload."""
+def summarise(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Return medians of the pairs, and the memory of the large upload."""
     pairs = [each for each in results if "ratio" in each]
     medians: dict[str, Value] = {
         name: statistics.median(float(pair[name]) for pair in pairs)  # type: ignore[arg-type]  # figures of pairs
@@ -159,7 +161,7 @@ def compress(lines: Iterable[bytes], path: Path) -> None:
 
 
 def upload(service: Service, body: Path, rows: int) -> float:
-    """Seconds from the first byte sent to the receipt of ``rows`` stored rows."""
+    """Return the seconds from the first byte sent to the receipt of ``rows`` stored rows."""
     headers = {"Authorization": f"Bearer {service.secret}", "Content-Encoding": "gzip", "Idempotency-Key": uuid4().hex}
     with body.open("rb") as file:
         began = time.perf_counter()
@@ -194,21 +196,21 @@ COPIED = """
 """A table like ours: the same columns, checks, partitions and indexes, without row-level security."""
 
 
-def typed_rows(lines: Iterable[bytes]) -> list[tuple[object, ...]]:
-    """The values of each row as a program would hold them: identifiers, times, numbers, text."""
+def parse_typed_rows(lines: Iterable[bytes]) -> list[tuple[object, ...]]:
+    """Return the values of each row as a program would hold them: identifiers, times, numbers, text."""
     tenant_id, link_id, batch_id, received_at = uuid4(), uuid4(), uuid4(), datetime.now(UTC)
     return [
-        (tenant_id, record.id, link_id, batch_id, received_at, *map(plain, list_record_values(record)))
+        (tenant_id, record.id, link_id, batch_id, received_at, *map(to_plain, list_record_values(record)))
         for record in map(parse_row, lines)
     ]
 
 
-def plain(value: object) -> object:
+def to_plain(value: object) -> object:
     return str(value) if isinstance(value, StrEnum) else value
 
 
 def copy_rows(admin: psycopg.Connection, rows: Iterable[tuple[object, ...]]) -> float:
-    """Seconds of the baseline, from the first row to the durable commit."""
+    """Return the seconds of the baseline, from the first row to the durable commit."""
     began = time.perf_counter()
     with admin.cursor() as cursor, cursor.copy(f"COPY copied ({COLUMN_LIST}) FROM STDIN") as copy:
         for row in rows:
@@ -217,17 +219,15 @@ def copy_rows(admin: psycopg.Connection, rows: Iterable[tuple[object, ...]]) -> 
 
 
 @contextmanager
-def api_process(
-    database_url: str, redis_url: str, *, options: Options | None = None
-) -> Iterator[tuple[str, SpawnProcess]]:
-    """The API in a process of its own, as it is served."""
+def run_api(database_url: str, redis_url: str, *, options: Options | None = None) -> Iterator[tuple[str, SpawnProcess]]:
+    """Run the API in a process of its own, as in service."""
     context = multiprocessing.get_context("spawn")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         process = context.Process(target=serve, args=(database_url, redis_url, options, listening))
         process.start()
         try:
-            await_ready(address)
+            wait_until_ready(address)
             yield address, process
         finally:
             process.terminate()
@@ -239,7 +239,7 @@ def serve(database_url: str, redis_url: str, options: Options | None, listening:
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 
-def await_ready(address: str) -> None:
+def wait_until_ready(address: str) -> None:
     deadline = time.monotonic() + START_PATIENCE_S
     while time.monotonic() < deadline:
         try:
@@ -250,8 +250,8 @@ def await_ready(address: str) -> None:
     raise TimeoutError("the API did not start")
 
 
-def new_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Scope.AGENT,)) -> str:
-    """The secret of a new tenant's key."""
+def make_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Scope.AGENT,)) -> str:
+    """Return the secret of a new tenant's key."""
     with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=tuple(scopes))
         with parts.store.unit_of_work(uuid4()) as uow:

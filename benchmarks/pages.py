@@ -22,8 +22,8 @@ from uuid import UUID, uuid4
 import httpx
 import psutil
 
-from benchmarks.ingest import api_process
-from benchmarks.pipeline import Unsent
+from benchmarks.ingest import run_api
+from benchmarks.pipeline import DroppingOutbox
 from benchmarks.support.command import run_command
 from benchmarks.support.processes import ProcessorWatch
 from benchmarks.support.report import Value, make_parser, open_scratch_folder, write_report
@@ -53,8 +53,8 @@ PASSWORD = "the benchmark's own"
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How much is measured."""
+class PagesScale:
+    """The size of a run."""
 
     rows: int
     links: int
@@ -62,9 +62,9 @@ class Scale:
     days: int = DAYS
 
 
-FULL = Scale(rows=10_000_000, links=100, requests=100)
-QUICK = Scale(rows=100_000, links=10, requests=40)
-SMOKE = Scale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
+FULL = PagesScale(rows=10_000_000, links=100, requests=100)
+QUICK = PagesScale(rows=100_000, links=10, requests=40)
+SMOKE = PagesScale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -85,26 +85,26 @@ def main(argv: Sequence[str]) -> int:
             niceness={} if options.smoke else NICENESS,
         ) as kept,
         EmbeddedValkey.temporary() as valkey,
-        Store(kept.database_url, Unsent()) as store,
+        Store(kept.database_url, DroppingOutbox()) as store,
     ):
         results = [*roll_up(kept, store)]
-        with api_process(kept.database_url, valkey.url()) as (address, process):
+        with run_api(kept.database_url, valkey.url()) as (address, process):
             assert process.pid is not None
-            results += measure(address, ServiceProcesses(process.pid, kept.server_id), kept, store, scale)
+            results += measure_pages(address, ServiceProcesses(process.pid, kept.server_id), kept, store, scale)
         rows = fetch_value(kept.admin, "SELECT count(*) FROM transfer_logs")
     write_report(
         "pages",
         quick=options.quick,
         smoke=options.smoke,
         results=results,
-        summary=summary(results, rows),
+        summary=summarise(results, rows),
         started_at=started_at,
     )
     return 0
 
 
 def roll_up(kept: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
-    """Make all days anew from their rows, and the last one alone, as after a day of uploads."""
+    """Make all days again from their rows, and the last one alone, as after a day of uploads."""
     for name, since in (("all", None), ("a new day", datetime.now(UTC).date())):
         mark_days(kept, since)
         began, made = time.perf_counter(), 0
@@ -115,14 +115,14 @@ def roll_up(kept: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
         yield {"case": f"rollup of {name}", "days_of_links": made, "seconds": seconds}
 
 
-def measure(
-    address: str, service: ServiceProcesses, kept: StoredRows, store: Store, scale: Scale
+def measure_pages(
+    address: str, service: ServiceProcesses, kept: StoredRows, store: Store, scale: PagesScale
 ) -> list[dict[str, Value]]:
-    """Ask for the pages in turn, and for the same sums straight from the rows."""
+    """Request the pages in turn, and the same sums straight from the rows."""
     link = fetch_value(kept.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
     pages = {"overview": "/admin", "links": "/admin/links", "one link": f"/admin/links/{link}"}
     took: dict[str, list[ServerTime]] = {name: [] for name in pages}
-    with signed_in(address, store, kept.tenant_id) as visitor:
+    with sign_in(address, store, kept.tenant_id) as visitor:
         shared = ProcessorWatch(psutil.Process())
         for turn in range(scale.requests + 1):
             if turn % TURNS_BETWEEN_NEW_ROWS == 0:
@@ -132,9 +132,9 @@ def measure(
                 if turn:  # the first one warms up
                     took[name].append(each)
         share = shared.share()
-    straight = [seconds_of_sums(kept) for _ in range(3)]
+    straight = [measure_sums_s(kept) for _ in range(3)]
     return [
-        *({"case": name, "requests": len(times), **percentiles(times)} for name, times in took.items()),
+        *({"case": name, "requests": len(times), **take_percentiles(times)} for name, times in took.items()),
         {"case": "sums straight from the rows", "requests": len(straight), "p50_ms": 1e3 * statistics.median(straight)},
         {
             "case": "the machine meanwhile",
@@ -146,14 +146,14 @@ def measure(
     ]
 
 
-def seconds_of_sums(kept: StoredRows) -> float:
+def measure_sums_s(kept: StoredRows) -> float:
     began = time.perf_counter()
     kept.admin.execute(STRAIGHT, [kept.tenant_id]).fetchall()
     return time.perf_counter() - began
 
 
-def percentiles(times: Sequence[ServerTime]) -> dict[str, Value]:
-    """In ms: of the time that passed, and of processors' time."""
+def take_percentiles(times: Sequence[ServerTime]) -> dict[str, Value]:
+    """Return the percentiles of wall time and of processor time, ms."""
     wall_ms, cpu_ms = [1e3 * each.wall_s for each in times], [1e3 * each.cpu_s for each in times]
     return {
         "p50_ms": statistics.median(wall_ms),
@@ -169,8 +169,8 @@ def _p95(values: Sequence[float]) -> float:
 
 
 @contextmanager
-def signed_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Client]:
-    """A browser's session of a new provider."""
+def sign_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Client]:
+    """Sign in as a new provider; yield the session."""
     login = f"benchmark {uuid4().hex}"
     kept = Passwords().hash(PASSWORD)
     with store.unit_of_work(tenant_id) as uow:
@@ -185,8 +185,8 @@ def signed_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Cli
         yield visitor
 
 
-def summary(results: Sequence[dict[str, Value]], rows: int) -> dict[str, Value]:
-    """The worst page, and what a new day costs of a rebuild."""
+def summarise(results: Sequence[dict[str, Value]], rows: int) -> dict[str, Value]:
+    """Return the worst page, and what a new day costs of a rebuild."""
     run_command = {str(each["case"]): each for each in results}
     pages = {name.replace(" ", "_"): each for name, each in run_command.items() if "p95_ms" in each}
     one_day, all_days = (float(run_command[f"rollup of {what}"]["seconds"]) for what in ("a new day", "all"))  # type: ignore[arg-type]  # figures

@@ -55,19 +55,19 @@ def main(argv: Sequence[str]) -> int:
     started_at = datetime.now(UTC)
     sizes = SMOKE if options.smoke else QUICK if options.quick else FULL
     niceness = {} if options.smoke else NICENESS
-    results = [measure(rows, options.seed, niceness) for rows in sizes]
+    results = [measure_refresh(rows, options.seed, niceness) for rows in sizes]
     write_report(
         "pipeline",
         quick=options.quick,
         smoke=options.smoke,
         results=results,
-        summary=summary(results),
+        summary=summarise(results),
         started_at=started_at,
     )
     return 0
 
 
-def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dict[str, Value]:
+def measure_refresh(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dict[str, Value]:
     """Refresh the models of ``rows`` stored logs."""
     links = max(rows // ROWS_A_LINK, 1)
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
@@ -78,11 +78,11 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
             admin.execute("CHECKPOINT")
         with (
             build_container(database_url=database_url, redis_url=valkey.url()) as parts,
-            workers(database_url, valkey.url(), niceness=niceness) as worker,
+            run_workers(database_url, valkey.url(), niceness=niceness) as worker,
         ):
             database = psutil.Process(postgres.process_id)
             database_before_s, workers_before_s = measure_cpu_s(database), measure_cpu_s(worker)
-            seconds = refresh(parts, tenant_id)
+            seconds = refresh_models(parts, tenant_id)
             with parts.store.unit_of_work(tenant_id) as uow:
                 (release,) = uow.releases.page(limit=2)
             return {
@@ -98,16 +98,16 @@ def measure(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS) -> dic
             }
 
 
-def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
-    """Growth is the exponent b of seconds = a · rows^b; one size shows none."""
+def summarise(results: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+    """Return the figures. Growth is the exponent b of seconds = a · rows^b; one size shows none."""
     rows = [each["rows"] for each in results]
     seconds = [each["seconds"] for each in results]
     cpu = [each["workers_cpu_s"] + each["database_cpu_s"] for each in results]
     growth: dict[str, Value] = {}
     if len(results) > 1:
         growth = {
-            "growth_exponent": growth_exponent(rows, seconds),
-            "cpu_growth_exponent": growth_exponent(rows, cpu),
+            "growth_exponent": fit_growth_exponent(rows, seconds),
+            "cpu_growth_exponent": fit_growth_exponent(rows, cpu),
         }
     return {
         "rows": rows,
@@ -118,21 +118,21 @@ def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
     }
 
 
-def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Slope of the least-squares line through the logarithms."""
+def fit_growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return the slope of the least-squares line through the logarithms."""
     return statistics.linear_regression([math.log(x) for x in sizes], [math.log(y) for y in costs]).slope
 
 
-class Unsent:
-    """An outbox whose events nobody waits for."""
+class DroppingOutbox:
+    """An outbox whose events have no receiver."""
 
     def send(self, event: Event) -> None:
-        """Drop it."""
+        """Drop the event."""
 
 
 def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> None:
     """Store the logs of a new tenant, the way that an upload is stored."""
-    with Store(database_url, Unsent()) as store, tempfile.TemporaryFile() as file:
+    with Store(database_url, DroppingOutbox()) as store, tempfile.TemporaryFile() as file:
         with store.unit_of_work(tenant_id) as uow:
             uow.tenants.add("benchmark")
             uow.commit()
@@ -145,7 +145,7 @@ def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> No
 
 
 @contextmanager
-def workers(
+def run_workers(
     database_url: str,
     redis_url: str,
     variables: Mapping[str, str] = MappingProxyType({}),
@@ -169,8 +169,8 @@ def workers(
             yield worker
 
 
-def refresh(parts: Container, tenant_id: UUID) -> float:
-    """Seconds from the job to the release in force."""
+def refresh_models(parts: Container, tenant_id: UUID) -> float:
+    """Return the seconds from the job to the current release."""
     began = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
         uow.publish(RefreshModels(tenant_id))

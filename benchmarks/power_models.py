@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     started_at = datetime.now(UTC)
     files = sorted(path for folder in options.data for path in folder.rglob(PATTERN))
-    results = [_measured(path) for path in files] or [_recovered(options.seed)]
+    results = [_measure_file(path) for path in files] or [_recover_synthetic(options.seed)]
     summary: dict[str, Value] = {"evidence": "measured" if files else "recovery from synthetic traces"}
     if files:
         errors = [float(str(result["error"])) for result in results]
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     return 0 if options.smoke else judge_summary(summary, {"cpu_error_worst": GOAL}, is_complete=bool(files))
 
 
-def _measured(path: Path) -> dict[str, Value]:
+def _measure_file(path: Path) -> dict[str, Value]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     samples = [
@@ -63,7 +63,7 @@ def _measured(path: Path) -> dict[str, Value]:
         for number, row in enumerate(rows)
     ]
     checked, line = cross_validate(samples, fit_cpu), cross_validate(samples, fit_line)
-    worst = max(range(len(samples)), key=lambda index: _error_w(samples, index))
+    worst = max(range(len(samples)), key=lambda index: _held_out_error_w(samples, index))
     load = samples[worst].usage["cpu"]
     return {
         "case": path.stem.removeprefix("compare_cpu_load_and_RAPL-"),
@@ -72,20 +72,20 @@ def _measured(path: Path) -> dict[str, Value]:
         "form": str(checked.model.form),
         "error": checked.error,
         "line_error": line.error,
-        "why": f"the point at {load:.0%} load is {_error_w(samples, worst):.0f} W off the fit of the others",
+        "why": f"the point at {load:.0%} load is {_held_out_error_w(samples, worst):.0f} W off the fit of the others",
     }
 
 
-def _error_w(samples: Sequence[CalibrationSample], index: int) -> float:
+def _held_out_error_w(samples: Sequence[CalibrationSample], index: int) -> float:
     model = fit_cpu([*samples[:index], *samples[index + 1 :]])
     return abs(model.power_w(samples[index].usage) - samples[index].power_w)
 
 
-def _recovered(seed: int) -> dict[str, Value]:
-    """The fine-grained fit of a synthetic ladder with noise."""
+def _recover_synthetic(seed: int) -> dict[str, Value]:
+    """Return the fine-grained fit of a synthetic ladder with noise."""
     random = Random(seed)
     truth = FineModel(IDLE_W, COMPONENTS_W)
-    samples = [_step(random, number, truth) for number in range(STEPS)]
+    samples = [_draw_step(random, number, truth) for number in range(STEPS)]
     checked = cross_validate(samples, fit_fine)
     off = {name: abs(checked.model.component_w[name] / watts - 1) for name, watts in COMPONENTS_W.items()}
     return {
@@ -96,7 +96,7 @@ def _recovered(seed: int) -> dict[str, Value]:
     }
 
 
-def _step(random: Random, number: int, truth: FineModel) -> CalibrationSample:
+def _draw_step(random: Random, number: int, truth: FineModel) -> CalibrationSample:
     usage: Mapping[str, float] = {name: random.random() for name in COMPONENTS_W}
     return CalibrationSample(number, usage, truth.power_w(usage) * random.gauss(1, NOISE))
 

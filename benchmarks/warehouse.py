@@ -25,7 +25,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.ingest import api_process
+from benchmarks.ingest import run_api
 from benchmarks.support.command import run_command
 from benchmarks.support.processes import ProcessorWatch, read_peak_rss_mb
 from benchmarks.support.report import Value, make_parser, write_report
@@ -45,7 +45,7 @@ from tradewind_agent.service.client import Client
 FULL_ROWS, QUICK_ROWS, SMOKE_ROWS = 1_000_000, 100_000, 1_000
 ROUNDS, SMOKE_ROUNDS = 3, 1
 PATIENCE_S = 3600.0
-"""What is measured is not stopped, however busy the machine is."""
+"""The measured queries are not stopped, however busy the machine is."""
 LONG_QUERIES = Options(query_limits=QueryLimits(seconds=PATIENCE_S))
 DAY = date(2026, 1, 1)
 SQL = "SELECT * FROM warehouse.transfers"
@@ -57,25 +57,25 @@ def main(argv: Sequence[str]) -> int:
     rows = SMOKE_ROWS if options.smoke else QUICK_ROWS if options.quick else FULL_ROWS
     rounds = SMOKE_ROUNDS if options.smoke else ROUNDS
     started_at = datetime.now(UTC)
-    tell(f"{rows:,} rows: about {rows / 1e6:.1f} GB of disk, removed at the end")
+    print_now(f"{rows:,} rows: about {rows / 1e6:.1f} GB of disk, removed at the end")
     with EmbeddedPostgres.temporary(tcp=True) as postgres, EmbeddedValkey.temporary() as valkey:
         database_url = prepare_database(postgres.url())
-        tenant_id, secret = analyst(database_url, valkey.url())
+        tenant_id, secret = make_analyst(database_url, valkey.url())
         store_rows(postgres.url(), tenant_id, rows)
-        tell("rows are stored")
+        print_now("rows are stored")
         with (
             tempfile.TemporaryDirectory() as folder,
             closing(LogReader(database_url)) as logs,
-            api_process(database_url, valkey.url(), options=LONG_QUERIES) as (address, process),
+            run_api(database_url, valkey.url(), options=LONG_QUERIES) as (address, process),
             Client(address, secret) as client,
         ):
             assert process.pid is not None
-            memory = list(memory_by_rows(client, process.pid, rows))
+            memory = list(measure_memory(client, process.pid, rows))
             shared = ProcessorWatch(psutil.Process())
-            results = list(compare(client, Exports(Path(folder), logs, tenant_id), rows, rounds))
+            results = list(compare_reads(client, Exports(Path(folder), logs, tenant_id), rows, rounds))
             share = shared.share()
             peak_mb = read_peak_rss_mb(process.pid)
-    summary = medians(results) | grown(memory, peak_mb) | {"others_share": share.others}
+    summary = take_medians(results) | summarise_growth(memory, peak_mb) | {"others_share": share.others}
     write_report(
         "warehouse",
         quick=options.quick,
@@ -87,20 +87,20 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def tell(what: str) -> None:
+def print_now(what: str) -> None:
     print(what, flush=True)
 
 
-def memory_by_rows(client: Client, process_id: int, rows: int) -> Iterator[dict[str, Value]]:
-    """The most that the server ever held once it has answered a query of so many rows, in ascending order."""
+def measure_memory(client: Client, process_id: int, rows: int) -> Iterator[dict[str, Value]]:
+    """Yield the most that the server ever held once it has answered a query of so many rows, in ascending order."""
     for asked in (1, rows // 10, rows):
         read = client.warehouse.query(f"{SQL} LIMIT {asked}").arrow().num_rows
         assert read == asked
         yield {"case": "memory of the server", "rows": asked, "peak_rss_mb": read_peak_rss_mb(process_id)}
 
 
-def grown(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value]:
-    """What ten times the rows add to the most that the server held, and what all rounds do."""
+def summarise_growth(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value]:
+    """Return what ten times the rows add to the most that the server held, and what all rounds do."""
     idle_mb, tenth_mb, all_mb = (float(each["peak_rss_mb"]) for each in memory)  # type: ignore[arg-type]  # figures
     return {
         "peak_rss_mb": peak_mb,
@@ -110,8 +110,8 @@ def grown(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value
     }
 
 
-def medians(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
-    """Of the rounds."""
+def take_medians(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Return the medians of the rounds."""
     return {
         name: statistics.median(float(each[name]) for each in results)  # type: ignore[arg-type]  # figures
         for name in ("arrow_ratio", "export_ratio", "export_ratio_to_writing", "rows_per_s", "export_rows_per_s")
@@ -128,7 +128,7 @@ class Exports:
         self._lake = ParquetLake(Folder(folder), logs)
 
     def by_us(self, rows: int) -> float:
-        """Seconds until file and manifest are there."""
+        """Return the seconds until file and manifest are there."""
         began = time.perf_counter()
         written = self._lake.write(View.TRANSFERS, self._tenant_id, DAY)
         seconds = time.perf_counter() - began
@@ -140,7 +140,9 @@ class Exports:
         return seconds
 
     def by_pyarrow(self, rows: int) -> tuple[float, float]:
-        """The same of the baseline: all rows into memory, then into one file; seconds of both, and of the latter."""
+        """Export by the baseline: all rows into memory, then into one file; return the seconds of both, and of the
+        latter.
+        """
         began = time.perf_counter()
         with self._logs.day_rows(View.TRANSFERS, self._tenant_id, DAY) as batches:
             table: pa.Table = batches.read_all()
@@ -153,14 +155,14 @@ class Exports:
         return written - began, written - read
 
 
-def compare(client: Client, export: Exports, rows: int, rounds: int) -> Iterator[dict[str, Value]]:
-    """Read and write the same rows each way in turn; the first round warms up and is not told."""
+def compare_reads(client: Client, export: Exports, rows: int, rounds: int) -> Iterator[dict[str, Value]]:
+    """Read and write the same rows each way alternately; the first round warms up and is not reported."""
     dsn = client.warehouse.credentials().dsn
     for number in range(rounds + 1):
-        ours_s, adbc_s = by_sdk(client, rows), by_adbc(dsn, rows)
+        ours_s, adbc_s = read_by_sdk(client, rows), read_by_adbc(dsn, rows)
         export_s = export.by_us(rows)
         pyarrow_s, writing_s = export.by_pyarrow(rows)
-        tell(f"round {number} of {rounds}")
+        print_now(f"round {number} of {rounds}")
         if number:
             yield {
                 "case": f"round {number}",
@@ -176,8 +178,8 @@ def compare(client: Client, export: Exports, rows: int, rounds: int) -> Iterator
             }
 
 
-def by_sdk(client: Client, rows: int) -> float:
-    """Seconds until the table is there."""
+def read_by_sdk(client: Client, rows: int) -> float:
+    """Return the seconds until the table is there."""
     began = time.perf_counter()
     table = client.warehouse.query(SQL).arrow()
     seconds = time.perf_counter() - began
@@ -185,8 +187,8 @@ def by_sdk(client: Client, rows: int) -> float:
     return seconds
 
 
-def by_adbc(dsn: str, rows: int) -> float:
-    """The same of the baseline, its connection included."""
+def read_by_adbc(dsn: str, rows: int) -> float:
+    """Return the seconds of the baseline, its connection included."""
     began = time.perf_counter()
     with adbc.connect(dsn) as connection, connection.cursor() as cursor:
         cursor.execute(SQL)
@@ -196,8 +198,8 @@ def by_adbc(dsn: str, rows: int) -> float:
     return seconds
 
 
-def analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
-    """A new tenant, and the secret of a key for its queries."""
+def make_analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
+    """Make a new tenant, and return the secret of a key for its queries."""
     tenant_id = uuid4()
     with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=(Scope.ANALYST,))
@@ -207,7 +209,7 @@ def analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
 
 
 def store_rows(admin_url: str, tenant_id: UUID, rows: int) -> None:
-    """Rows of one day with half of their columns filled, as logs of an agent that meters one end have them."""
+    """Store rows of one day with half of their columns filled, as logs of an agent that meters one end have them."""
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute("SELECT ensure_log_partitions(ARRAY[%s]::date[])", [DAY])
         admin.execute(STORED, {"tenant": tenant_id, "rows": rows, "link": uuid4(), "batch": uuid4(), "day": DAY})

@@ -13,7 +13,7 @@ from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.schemas import BaseSchema
 
 from benchmarks.fuzz.bodies import serialize_lines
-from benchmarks.ingest import api_process, new_key
+from benchmarks.ingest import make_key, run_api
 from services.application.access.authenticate import Scope
 from services.application.limits.rate_limits import CallLimits
 from services.bootstrap import Options
@@ -71,8 +71,8 @@ def request_api(extent: Extent, *, seed: int) -> list[PhaseResult]:
     """Return what the API answered in each phase, with a key that may do everything."""
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
-        secret = new_key(database_url, redis_url, scopes=tuple(Scope))
-        with api_process(database_url, redis_url, options=UNLIMITED) as (address, _):
+        secret = make_key(database_url, redis_url, scopes=tuple(Scope))
+        with run_api(database_url, redis_url, options=UNLIMITED) as (address, _):
             schema = load_schema(address, secret, extent, seed=seed)
             return list(run_phases(schema))
 

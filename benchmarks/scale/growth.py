@@ -12,7 +12,7 @@ from uuid import UUID
 
 import psutil
 
-from benchmarks.pipeline import growth_exponent, workers
+from benchmarks.pipeline import fit_growth_exponent, run_workers
 from benchmarks.scale.costs import measure_stored_bytes
 from benchmarks.scale.stored_logs import Size, StoredLogs, add_new_logs, name_stored, open_stored_logs
 from benchmarks.support.processes import measure_cpu_s, read_peak_rss_mb
@@ -50,7 +50,7 @@ def measure_growth(
         open_stored_logs(size, seed=seed, folder=folder) as data,
         EmbeddedValkey.temporary() as valkey,
         build_container(database_url=data.database_url, redis_url=valkey.url()) as parts,
-        workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
+        run_workers(data.database_url, valkey.url(), AT_ONCE, niceness=niceness) as worker,
     ):
         watch = CostWatch(worker, psutil.Process(data.server.process_id))
         full: Figures = {"case": f"{size.links} links", "rows": size.rows}
@@ -155,7 +155,7 @@ def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str,
     largest, later = done[-1]
     grown: Figures = {}
     if len(done) > 1:
-        exponents = growth_exponent(rows, seconds), growth_exponent(rows, cpu)
+        exponents = fit_growth_exponent(rows, seconds), fit_growth_exponent(rows, cpu)
         grown = dict(zip(("growth_exponent", "cpu_growth_exponent"), exponents, strict=True))
     return {
         "rows": rows,

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import sql
 
-from benchmarks.pipeline import Unsent
+from benchmarks.pipeline import DroppingOutbox
 from benchmarks.scale.rows import COLUMNS, Span, draw_csv_blocks
 from benchmarks.support.report import ROOT
 from benchmarks.support.stored_database import (
@@ -101,7 +101,7 @@ def make_rows(admin: psycopg.Connection, database_url: str, size: Size, seed: in
     """Make a tenant, its links and their rows."""
     tenant_id, laws, started = uuid4(), draw_link_laws(size.links, seed), time.monotonic()
     keys = [LinkKey(law.source, law.destination, law.network, "tradewind") for law in laws]
-    with Store(database_url, Unsent()) as store, store.unit_of_work(tenant_id) as uow:
+    with Store(database_url, DroppingOutbox()) as store, store.unit_of_work(tenant_id) as uow:
         uow.tenants.add("benchmark")
         found = uow.links.resolve(keys)
         uow.commit()
@@ -190,7 +190,7 @@ def add_new_logs(data: StoredLogs, links: Sequence[UUID], rows: int, *, seed: in
         tenant_id=data.tenant_id,
         seed=seed + int(before),
     )
-    with Store(data.database_url, Unsent()) as store, store.unit_of_work(data.tenant_id) as uow:
+    with Store(data.database_url, DroppingOutbox()) as store, store.unit_of_work(data.tenant_id) as uow:
         uow.links.count({each: NewRows(rows // len(links), datetime.now(UTC)) for each in links})
         uow.commit()
 

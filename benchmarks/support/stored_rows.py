@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from benchmarks.pipeline import Unsent, refresh, store_logs, workers
+from benchmarks.pipeline import DroppingOutbox, refresh_models, run_workers, store_logs
 from benchmarks.support.report import ROOT
 from benchmarks.support.stored_database import (
     digest_row_sources,
@@ -89,7 +89,7 @@ def open_stored_rows(
             f"{rows:,} rows over {links} links are stored in {server.folder}; remove the folder to free the space"
         )
         database_url = prepare_database(server.url())
-        with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
+        with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, DroppingOutbox()) as store:
             if not has_rows(server):
                 require_room(server.folder, rows)
                 learn_links(database_url, seed, niceness)
@@ -118,9 +118,9 @@ def learn_links(database_url: str, seed: int, niceness: Mapping[str, int]) -> No
     with (
         EmbeddedValkey.temporary() as valkey,
         build_container(database_url=database_url, redis_url=valkey.url()) as parts,
-        workers(database_url, valkey.url(), niceness=niceness),
+        run_workers(database_url, valkey.url(), niceness=niceness),
     ):
-        refresh(parts, tenant_id)
+        refresh_models(parts, tenant_id)
 
 
 def fill_days(stored: StoredRows, store: Store, days: int, rows_a_day: int) -> None:
