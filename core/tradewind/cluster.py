@@ -1,8 +1,7 @@
-"""Where a transfer belongs among the clusters of its link: the nearest leaf by data set, then by load (001 step 3).
+"""The nearest leaf of a link for a transfer, by data set, then by load (001 step 3).
 
-The leaves are found by `tradewind.learning.clustering.tiered`; looking one up needs arithmetic alone, so that a
-service or
-a lone agent can do it.
+`tradewind.learning.clustering.tiered` finds the leaves; looking one up needs arithmetic alone, so that a service or an
+agent on its own can do it.
 """
 
 import math
@@ -65,9 +64,9 @@ def nearest_leaf(
     """
     log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
     found, nearest = -1, math.inf
-    for i, each in enumerate(leaves):
-        octaves = math.hypot(log2_mean_file_bytes - each.log2_mean_file_bytes, log2_file_count - each.log2_file_count)
-        if octaves < nearest or (octaves == nearest and found >= 0 and _before(each, leaves[found], load)):
+    for i, leaf in enumerate(leaves):
+        octaves = math.hypot(log2_mean_file_bytes - leaf.log2_mean_file_bytes, log2_file_count - leaf.log2_file_count)
+        if octaves < nearest or (octaves == nearest and found >= 0 and _before(leaf, leaves[found], load)):
             found, nearest = i, octaves
     if found < 0:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
@@ -75,7 +74,7 @@ def nearest_leaf(
 
 
 def _before(one: Leaf, other: Leaf, load: float) -> bool:
-    """Of two leaves at the same distance: whether ``one`` is of a lower tier, or its load nearer."""
+    """Return whether, of two leaves at the same distance, ``one`` is of a lower tier or has the nearer load."""
     return (one.dataset_tier, abs(load - one.load), one.load_tier) < (
         other.dataset_tier,
         abs(load - other.load),

@@ -1,4 +1,4 @@
-"""What is moved: a data set and its small, medium and large chunks (paper 002 §3; cut points by BDP)."""
+"""A data set and its small, medium and large chunks (paper 002 §3; boundaries by BDP)."""
 
 import math
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from tradewind.errors import InvalidValue
 
 LARGE_BDPS = 20
-"""A file above this many bandwidth-delay products is large (algorithms: cut points BDP and 20 · BDP)."""
+"""A file above this many bandwidth-delay products is large (boundaries of the algorithms: BDP and 20 · BDP)."""
 
 
 class ChunkKind(StrEnum):
@@ -21,7 +21,7 @@ class ChunkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """Files to move: how many, how big together, and what is known of their spread."""
+    """Files to move: their number, their total size, and the known values of their spread."""
 
     file_count: int
     total_bytes: int
@@ -97,8 +97,7 @@ def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
 
 
 def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = None) -> tuple[Chunk, ...]:
-    """Return the chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left
-    out.
+    """Split a data set into chunks by file size against the bandwidth-delay product, small first, without empty ones.
 
     A bin belongs where its mean file size falls. The last chunk has no upper end, so that every file has a home.
 
@@ -114,11 +113,11 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
     if not bdp_bytes > 0:
         raise InvalidValue("path", f"bandwidth-delay product must be above 0, got {bdp_bytes}")
     sums: dict[ChunkKind, tuple[int, int]] = {}
-    for each in bins:
-        if each.file_count:
-            kind = classify_file(each.total_bytes / each.file_count, bdp_bytes)
+    for size_bin in bins:
+        if size_bin.file_count:
+            kind = classify_file(size_bin.total_bytes / size_bin.file_count, bdp_bytes)
             files, size = sums.get(kind, (0, 0))
-            sums[kind] = (files + each.file_count, size + each.total_bytes)
+            sums[kind] = (files + size_bin.file_count, size + size_bin.total_bytes)
     if not sums:
         raise InvalidValue("dataset", "has no files")
     kinds = [kind for kind in _SMALL_FIRST if kind in sums]
@@ -136,7 +135,7 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
 
 
 def bin_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:
-    """Return the histogram on powers of two: a summary of any number of files in at most 64 bins."""
+    """Return a histogram on powers of two: a summary of any number of files in at most 64 bins."""
     counts: dict[int, int] = {}
     totals: dict[int, int] = {}
     for size in sizes_bytes:

@@ -1,6 +1,6 @@
-"""A plan as ready flags for the tools people have, and what a tool cannot express.
+"""A plan as command-line flags of common tools, and what a tool cannot express.
 
-Each tool means something of its own by these knobs; the comment beside a flag cites the tool's manual.
+Each tool gives these parameters its own meaning; the comment next to a flag cites the tool's manual.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class ToolFlags:
 
     @property
     def text(self) -> str:
-        """Return all flags as they are typed."""
+        """Return all flags as a command line."""
         return " ".join(word for flag in self.flags for word in flag.words)
 
 
@@ -104,7 +104,7 @@ _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {
 
 
 def flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
-    """Flags of one of the known tools.
+    """Return the flags of one of the known tools.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
 
 
 def flags_by_tool(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Flags of every known tool by its name, and one phrase for each parameter that a tool cannot express."""
+    """Return the flags of every known tool by its name, and a phrase for each parameter that a tool cannot express."""
     made = {tool: express(parameters) for tool, express in _TOOLS.items()}
-    left_out = tuple(phrase for each in made.values() for phrase in each.not_expressible)
+    left_out = tuple(phrase for flags in made.values() for phrase in flags.not_expressible)
     return {tool: each.text for tool, each in made.items()}, left_out

@@ -26,10 +26,10 @@ MAX_PARALLELISM = 64
 """Cap on the streams of one file: beyond any tool's own (aria2 16, GridFTP servers 32 to 64)."""
 
 DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024
-"""Socket buffer assumed where the path does not tell: Linux's default ceiling of auto-tuning is 4–6 MB."""
+"""Socket buffer assumed where the path does not state it: Linux's auto-tuning ends at 4–6 MB by default."""
 
 MAX_CHANNELS = 32
-"""Channels dealt when nothing limits them: 002 §5 finds no gain beyond about 28."""
+"""Channels used when nothing limits them: 002 §5 finds no gain beyond about 28."""
 
 EFFICIENCY_STEP = 4
 """EE raises the channel count by four at a time (002 §4.3)."""
@@ -180,7 +180,7 @@ def flexible_throughput(
 
 
 def bits_per_joule(throughput_bps: float, power_w: float) -> float:
-    """Return the energy efficiency T/P: data moved at the cost of unit energy (002 §3). Rank by this one."""
+    """Return the energy efficiency T/P, bits a joule (002 §3). Rank settings by this one."""
     return throughput_bps / power_w
 
 
@@ -190,5 +190,5 @@ def throughput_per_joule(throughput_bps: float, energy_j: float) -> float:
 
 
 def channels_allowed(caps: Caps = NO_CAPS) -> int:
-    """Return the channels to deal under ``caps``: the stricter of concurrency and streams, else the default."""
+    """Return the channels permitted by ``caps``: the stricter of concurrency and streams, else the default."""
     return min(caps.channels or MAX_CHANNELS, MAX_CHANNELS)

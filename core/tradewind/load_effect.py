@@ -1,4 +1,4 @@
-"""What external load does to the transfers of one cluster, tabulated so that no numerics are needed to look it up."""
+"""Effect of external load on the transfers of one cluster, tabulated so that looking it up needs no numerics."""
 
 from bisect import bisect_right
 from dataclasses import dataclass

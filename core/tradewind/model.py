@@ -1,7 +1,7 @@
-"""What was learned of a link: the leaves of its history, each with its lattice of predictions and its SLA partitions.
+"""The model of a link: the leaves of its history, each with its lattice of predictions and its SLA partitions.
 
-Workers make these values, the store keeps them, the API answers from them; none of the three needs the numerics that
-fitted them.
+Workers make these values, the database stores them, the API answers from them; none of the three needs the numerics
+that fitted them.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from tradewind.tiers.partitions import Partition
 from tradewind.tiers.selection import SettingTable
 
 COMPACT_SETTINGS = 48
-"""Settings in a table that agents carry: a few kilobytes, and no loss on the front of throughput and power."""
+"""Settings in a table that agents receive: a few kilobytes, and no loss on the front of throughput and power."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedSetting:
-    """What the logs say at one setting: the mean of log throughput (bit/s) and power, and how many rows."""
+    """Rows of the logs at one setting: the means of log throughput (bit/s) and power, and the number of rows."""
 
     parameters: Parameters
     rows: int
@@ -58,7 +58,7 @@ class LeafModel:
         return NO_SHIFT if self.load_effect is None else self.table.within_base_power(self.load_effect.at(load))
 
     def compact(self) -> CompactTable:
-        """Return the table that goes out with a recommendation."""
+        """Return the table that is sent with a recommendation."""
         return CompactTable(
             predicted=SettingTable(compact_settings(self.table.settings), self.table.base_power_w),
             queueing_delay_p90_s=self.queueing_delay_p90_s,
@@ -94,16 +94,16 @@ def compact_settings(
     if len(settings) <= limit:
         return settings
     ranked = sorted(range(len(settings)), key=lambda i: _preference(settings[i]))
-    kept: list[int] = []
+    chosen_indices: list[int] = []
     best_cost = float("inf")
     for i in ranked:
         if (cost := _cost(settings[i])) < best_cost:
-            kept.append(i)
+            chosen_indices.append(i)
             best_cost = cost
     by_streams = sorted(ranked, key=lambda i: settings[i].parameters.streams)
-    kept += (next(group) for _, group in groupby(by_streams, key=lambda i: settings[i].parameters.streams))
-    kept += ranked
-    chosen = sorted(list(dict.fromkeys(kept))[:limit])
+    chosen_indices += (next(group) for _, group in groupby(by_streams, key=lambda i: settings[i].parameters.streams))
+    chosen_indices += ranked
+    chosen = sorted(list(dict.fromkeys(chosen_indices))[:limit])
     return tuple(settings[i] for i in chosen)
 
 

@@ -16,7 +16,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "buffer_bytes": (1.0, 1e15),
     }
 )
-"""Lowest and highest value of each value: beyond these it is a wrong unit or damage, and arithmetic would overflow."""
+"""Lowest and highest value of each field: a value beyond them has a wrong unit or is corrupt, and would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,13 @@ class Path:
         return self.bandwidth_bps * self.rtt_s / BITS_PER_BYTE
 
     def at_most(self, rate_bps: float | None) -> "Path":
-        """Return the path as a transfer has it that keeps to a rate; itself without one."""
+        """Return the path for a transfer that limits its rate; itself without a limit."""
         if rate_bps is None or (self.bandwidth_bps is not None and self.bandwidth_bps <= rate_bps):
             return self
         return replace(self, bandwidth_bps=rate_bps)
 
     def completed_by(self, other: "Path") -> "Path":
-        """Return the same path, with what it does not tell taken from ``other``."""
+        """Return the path with its unknown values taken from ``other``."""
         if self is UNKNOWN_PATH or other is UNKNOWN_PATH:
             return other if self is UNKNOWN_PATH else self
         return Path(

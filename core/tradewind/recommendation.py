@@ -1,4 +1,6 @@
-"""What the service answers: a plan per chunk, a prediction with its interval, and a table to tune with alone."""
+"""A recommendation: a plan for each chunk, a prediction with its interval, and a table for tuning without the
+service.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,12 +51,12 @@ class CompactTable:
     power_by_end: PowerByEnd = field(default_factory=dict)
 
     def below(self, ceiling_bps: float) -> "CompactTable":
-        """Return the same where nothing carries more than this."""
+        """Return the table with all throughputs cut to this ceiling."""
         return replace(self, predicted=self.predicted.below(ceiling_bps))
 
 
 class SlaAnswer(NamedTuple):
-    """How the SLA stands: its tier, the current price, and the probability that it is kept."""
+    """The state of the SLA: its tier, its current price, and the probability that it is met."""
 
     agreement: Sla
     probability: float
@@ -77,15 +79,15 @@ class Recommendation(NamedTuple):
 
 
 def combine_settings(settings: Sequence[Parameters]) -> Parameters:
-    """Return the one setting for all chunks: their concurrency added up, the widest chunk's other values.
+    """Combine the settings of all chunks: concurrencies are added up, other values are the widest chunk's.
 
     Of the widest chunk's parallelism no more than keeps to the streams of all chunks, which are what caps allow.
     """
     if len(settings) == 1:
         return settings[0]
     widest = max(settings, key=attrgetter("streams"))
-    concurrency = sum(each.concurrency or 1 for each in settings)
-    allowed = max(sum(each.streams for each in settings) // concurrency, 1)
+    concurrency = sum(setting.concurrency or 1 for setting in settings)
+    allowed = max(sum(setting.streams for setting in settings) // concurrency, 1)
     return Parameters(
         concurrency=concurrency,
         parallelism=widest.parallelism and min(widest.parallelism, allowed),

@@ -1,4 +1,4 @@
-"""A transfer that has taken place: what the log says of it."""
+"""A finished transfer, as the log describes it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,7 +53,7 @@ class ResourceUsage:
 
 
 class LinkKey(NamedTuple):
-    """What models are fitted per: source, destination, network label and mover."""
+    """The key that models are fitted for: source, destination, network label and mover."""
 
     source: str
     destination: str

@@ -1,8 +1,8 @@
-"""SI units in and out: the only place where a quantity is converted or read from text.
+"""Conversion of quantities: the only module that converts a quantity or parses one from text.
 
 Names carry their unit: ``_s`` seconds, ``_bytes``, ``_bps`` bits per second, ``_j`` joules, ``_w`` watts, ``_hz``.
 Sizes take decimal (kB, MB) and binary (KiB, MiB) suffixes; rates are decimal and in bits unless they end in B/s. Only a
-size may be a bare number: of any other quantity two units are as likely as one.
+size may be a bare number: any other quantity has two equally likely units.
 """
 
 import math
@@ -57,7 +57,7 @@ def _finite(value: float, text: str, quantity: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions of one are rounded)."""
+    """Parse a size such as ``4096``, ``64KiB``, ``1.5GB`` to bytes (fractions of one are rounded)."""
     example = "64KiB or 1.5GB"
     size_bytes = _scaled(text, "size", "b|", example)
     if not (size_bytes.is_integer() or _split(text, "size", example)[1]):
@@ -66,14 +66,14 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_bps(text: str) -> float:
-    """Return the rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second."""
+    """Parse a rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) to bits per second."""
     if text.strip().endswith(("B/s", "Bps")):
         return _scaled(text, "rate", "b/s|bps", "12.5MB/s", BITS_PER_BYTE)
     return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
 
 
 def parse_seconds(text: str) -> float:
-    """Return the duration such as ``90s``, ``60ms``, ``2h`` in seconds."""
+    """Parse a duration such as ``90s``, ``60ms``, ``2h`` to seconds."""
     example = "60ms, 90s or 2h"
     value, unit = _split(text, "duration", example)
     if unit.lower() not in _DURATION_S:
@@ -82,7 +82,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_joules(text: str) -> float:
-    """Return the energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
+    """Parse an energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` to joules."""
     if text.strip().lower().endswith("wh"):
         return _scaled(text, "energy", "wh", "1kWh", 3600.0)
     if text.strip().endswith("mJ"):
@@ -91,19 +91,19 @@ def parse_joules(text: str) -> float:
 
 
 def parse_watts(text: str) -> float:
-    """Return the power such as ``15W`` or ``800mW`` in watts."""
+    """Parse a power such as ``15W`` or ``800mW`` to watts."""
     if text.strip().endswith("mW"):
         return 1e-3 * _scaled(text.strip().removesuffix("mW") + "W", "power", "w", "800mW")
     return _scaled(text, "power", "w", "15W")
 
 
 def parse_hertz(text: str) -> float:
-    """Return the frequency such as ``2.4GHz`` or ``800MHz`` in hertz."""
+    """Parse a frequency such as ``2.4GHz`` or ``800MHz`` to hertz."""
     return _scaled(text, "frequency", "hz", "2.4GHz")
 
 
 def parse_fraction(text: str) -> float:
-    """``90%`` or ``0.9`` as a fraction in (0, 1]."""
+    """Parse ``90%`` or ``0.9`` to a fraction in (0, 1]."""
     value, unit = _split(text, "fraction", "90%")
     fraction = value / 100 if unit == "%" else value
     if unit not in ("", "%") or not 0 < fraction <= 1:
@@ -120,32 +120,32 @@ def _engineering(value: float, unit: str) -> str:
 
 
 def format_bps(value: float) -> str:
-    """Return the rate for users, such as ``94.2 Mbit/s``."""
+    """Format a rate for display, such as ``94.2 Mbit/s``."""
     return _engineering(value, "bit/s")
 
 
 def format_bytes(value: float) -> str:
-    """Return the size for users, decimal, such as ``1.2 GB``."""
+    """Format a size for display, decimal, such as ``1.2 GB``."""
     return _engineering(value, "B")
 
 
 def format_joules(value: float) -> str:
-    """Return the energy for users, such as ``1.2 kJ``."""
+    """Format an energy for display, such as ``1.2 kJ``."""
     return _engineering(value, "J")
 
 
 def format_bits_per_joule(value: float) -> str:
-    """Return the energy efficiency for users, such as ``1.2 Mbit/J``."""
+    """Format an energy efficiency for display, such as ``1.2 Mbit/J``."""
     return _engineering(value, "bit/J")
 
 
 def format_hertz(value: float) -> str:
-    """Return the frequency for users, such as ``2.4 GHz``."""
+    """Format a frequency for display, such as ``2.4 GHz``."""
     return _engineering(value, "Hz")
 
 
 def format_seconds(value: float) -> str:
-    """Return a duration in its largest entire unit, for users: ``2 h``, ``90 s``, ``1.5 s``."""
+    """Format a duration in its largest unit without a fraction: ``2 h``, ``90 s``, ``1.5 s``."""
     for unit, seconds in (("d", _DURATION_S["d"]), ("h", _DURATION_S["h"]), ("min", _DURATION_S["min"])):
         if value > 0 and value % seconds == 0:
             return f"{value / seconds:g} {unit}"
@@ -153,7 +153,7 @@ def format_seconds(value: float) -> str:
 
 
 def format_measured_seconds(value: float) -> str:
-    """Return a duration that was measured, to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
+    """Format a measured duration to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
     minutes, hours = value / _DURATION_S["min"], value / _DURATION_S["h"]
     if minutes < 2:
         return f"{value:.3g} s"
@@ -161,7 +161,7 @@ def format_measured_seconds(value: float) -> str:
 
 
 def format_count(number: int, one: str, several: str | None = None) -> str:
-    """Return a number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
+    """Format a number with its noun, such as ``1 row``, ``2 rows``; ``several`` is an irregular plural."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 

@@ -110,7 +110,7 @@ def advise(question: CompressionQuery, history: History) -> CodecAdvice:
     if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
         gain = best.throughput_bps.mean / raw.throughput_bps.mean - 1
         best = best if gain >= MIN_GAIN else raw
-    ordered = (best, *(each for each in ranked if each is not best))
+    ordered = (best, *(option for option in ranked if option is not best))
     return CodecAdvice(
         best=best,
         options=ordered,

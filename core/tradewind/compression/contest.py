@@ -84,12 +84,12 @@ def advise_by_trial(
 
 def find_leaders(advice: Ranked) -> Sequence[CodecSetting]:
     """Return the leading settings, best first; one for all its modes."""
-    leading = dict.fromkeys(each.setting for each in advice.options if each.setting is not None)
+    leading = dict.fromkeys(option.setting for option in advice.options if option.setting is not None)
     return tuple(islice(leading, LEADERS))
 
 
 def find_challengers(advice: Ranked) -> Iterator[CodecSetting]:
     """Yield the settings that may prove faster than the best is expected to be, the most promising first."""
-    may = [each for each in advice.options if each.throughput_bps.high > advice.best.throughput_bps.mean]
+    may = [option for option in advice.options if option.throughput_bps.high > advice.best.throughput_bps.mean]
     may.sort(key=lambda each: -each.throughput_bps.high)
-    return (each.setting for each in may if each.setting is not None)
+    return (option.setting for option in may if option.setting is not None)

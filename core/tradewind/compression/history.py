@@ -163,9 +163,9 @@ class History:
     def extend(self, observations: Iterable[CodecObservation]) -> "History":
         """Return the history with later observations added."""
         estimates = dict(self._estimates)
-        for each in observations:
-            x = each.relative
-            for key in _keys(each.setting, each.case):
+        for observation in observations:
+            x = observation.relative
+            for key in _keys(observation.setting, observation.case):
                 estimates[key] = estimates.get(key, Estimate()).update(x)
         return History(estimates)
 

@@ -62,31 +62,35 @@ def fit_network_line(timed: Sequence[TimedTransfer]) -> FittedLine:
     ------
     InvalidValue : fewer than three sizes, sizes too close, or durations that do not grow with size.
     """
-    sizes = {each.file_bytes for each in timed}
+    sizes = {transfer.file_bytes for transfer in timed}
     if len(sizes) < MIN_SIZES or max(sizes) < MIN_SIZE_RATIO * min(sizes):
         raise InvalidValue("probe", f"needs {MIN_SIZES} sizes, the largest {MIN_SIZE_RATIO} times the smallest")
-    if any(each.duration_s <= 0 for each in timed):
+    if any(transfer.duration_s <= 0 for transfer in timed):
         raise InvalidValue("probe", "durations must be above 0")
-    weights = [each.duration_s**-2 for each in timed]
-    bits = [BITS_PER_BYTE * each.file_bytes for each in timed]
+    weights = [transfer.duration_s**-2 for transfer in timed]
+    bits = [BITS_PER_BYTE * transfer.file_bytes for transfer in timed]
     total = sum(weights)
     mean_bits = sum(w * x for w, x in zip(weights, bits, strict=True)) / total
-    mean_s = sum(w * each.duration_s for w, each in zip(weights, timed, strict=True)) / total
+    mean_s = sum(w * transfer.duration_s for w, transfer in zip(weights, timed, strict=True)) / total
     spread = sum(w * (x - mean_bits) ** 2 for w, x in zip(weights, bits, strict=True))
     slope = (
-        sum(w * (x - mean_bits) * (each.duration_s - mean_s) for w, x, each in zip(weights, bits, timed, strict=True))
+        sum(
+            w * (x - mean_bits) * (transfer.duration_s - mean_s)
+            for w, x, transfer in zip(weights, bits, timed, strict=True)
+        )
         / spread
     )
     if slope <= 0:
         raise InvalidValue("probe", "larger files took no longer than smaller ones; take sizes further apart")
     setup_s = mean_s - slope * mean_bits
     if setup_s < 0:  # no start-up: the best line through the origin
-        slope = sum(w * x * each.duration_s for w, x, each in zip(weights, bits, timed, strict=True)) / sum(
+        slope = sum(w * x * transfer.duration_s for w, x, transfer in zip(weights, bits, timed, strict=True)) / sum(
             w * x**2 for w, x in zip(weights, bits, strict=True)
         )
         setup_s = 0.0
     residual = sum(
-        w * (each.duration_s - setup_s - slope * x) ** 2 for w, x, each in zip(weights, bits, timed, strict=True)
+        w * (transfer.duration_s - setup_s - slope * x) ** 2
+        for w, x, transfer in zip(weights, bits, timed, strict=True)
     )
     variance = residual / max(len(timed) - 2, 1)
     return FittedLine(

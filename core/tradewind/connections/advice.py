@@ -1,4 +1,4 @@
-"""What would make a page wait less for its servers, each piece with what the round model expects of it."""
+"""Changes that make a page wait less for its servers, each with the gain that the round model expects."""
 
 import math
 from collections import Counter, defaultdict
@@ -15,27 +15,27 @@ from tradewind.path import Path
 from tradewind.units import format_count
 
 MAX_CONNECTIONS = 6
-"""Of browsers to one server by HTTP/1.1 (section 1 says 6 to 8)."""
+"""Connections of browsers to one server by HTTP/1.1 (section 1 says 6 to 8)."""
 
 WINDOWS_SEGMENTS = (16, 24, 32, 48, 64)
-"""Initial windows that are tried beyond the usual one; none larger than the path's bandwidth-delay product."""
+"""Initial windows that are tried beyond the current one; none exceeds the path's bandwidth-delay product."""
 
 ENOUGH = 0.9
-"""Of the most that a larger initial window gains: the smallest that reaches this share is proposed."""
+"""Share of the largest gain by an initial window: the smallest window that reaches it is proposed."""
 
 MIN_GAIN = 0.01
-"""Of the time waited for a server, below which advice is not worth its sentence."""
+"""Share of the time waited for a server, below which no advice is given."""
 
 MAX_SHORT_FLOWS = 200
-"""That are named; a page of thousands has them counted."""
+"""Short flows that are listed; further ones are only counted."""
 MAX_ORIGINS = 20
-"""Of one page."""
+"""Servers of one page that are analysed."""
 
 MAX_SERVERS = 100
-"""Of all pages of a log, each page's counted: as many as five pages may have. Each is played some 15 times."""
+"""Servers of all pages of a log that are analysed, counted for each page. Each is replayed some 15 times."""
 
 MAX_REQUESTS = 1_000
-"""Of one server; with more, the first of them stand for all."""
+"""Requests of one server that are replayed; the first ones stand for all."""
 
 
 class AdviceKind(StrEnum):
@@ -98,8 +98,8 @@ class FlowLengths:
 
 
 def classify_flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) -> FlowLengths:
-    """Return which of the page's connections are short, and what they would gain; of ``path`` as `advise` has it."""
-    sizes = [each.wire_bytes for each in analysis.connections]
+    """Count the page's connections by length, and estimate what FLD_TCP would save on the short ones."""
+    sizes = [connection.wire_bytes for connection in analysis.connections]
     in_window = sum(size <= sender.initial_window_bytes for size in sizes)
     short = [place for place, size in enumerate(sizes) if sender.initial_window_bytes < size <= FLD_THRESHOLD_BYTES]
     largest = sorted(short, key=lambda place: -sizes[place])[:MAX_SHORT_FLOWS]
@@ -122,9 +122,9 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
 
 
 def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[PageAdvice]]:
-    """Return what to change at the servers of each page, the most seconds first; nothing where no round trip is known.
+    """Return the changes proposed for the servers of each page, largest gain first; none where no round trip is known.
 
-    It is worked out for those with most bytes: `MAX_ORIGINS` of a page, `MAX_SERVERS` of all.
+    Only the servers with most bytes are analysed: `MAX_ORIGINS` of a page, `MAX_SERVERS` of all.
 
     Parameters
     ----------
@@ -139,12 +139,12 @@ def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[P
     for place, server in sorted(servers, key=lambda each: -_wire_bytes(each[1]))[:MAX_SERVERS]:
         rtt_s = path.rtt_s or _handshake_s(server) or _handshake_s(pages[place])
         if rtt_s is not None:
-            found[place] += _of_server(server, replace(path, rtt_s=rtt_s), sender)
+            found[place] += _advise_server(server, replace(path, rtt_s=rtt_s), sender)
     return [sorted(page, key=lambda each: -each.saved_s) for page in found]
 
 
 def _largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConnection]]:
-    """Return the connections of each of a page's servers, those of most bytes first."""
+    """Return the connections of each of a page's servers, those with most bytes first."""
     by_origin: dict[str, list[HarConnection]] = defaultdict(list)
     for connection in connections:
         by_origin[connection.origin].append(connection)
@@ -152,18 +152,20 @@ def _largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConne
 
 
 def _wire_bytes(connections: Sequence[HarConnection]) -> int:
-    return sum(each.wire_bytes for each in connections)
+    return sum(connection.wire_bytes for connection in connections)
 
 
 def _handshake_s(connections: Sequence[HarConnection]) -> float | None:
-    return min((each.handshake_s for each in connections if each.handshake_s is not None), default=None)
+    return min(
+        (connection.handshake_s for connection in connections if connection.handshake_s is not None), default=None
+    )
 
 
-def _of_server(connections: Sequence[HarConnection], path: Path, sender: Sender) -> Iterator[PageAdvice]:
+def _advise_server(connections: Sequence[HarConnection], path: Path, sender: Sender) -> Iterator[PageAdvice]:
     every = [
-        ReplayedRequest(each.started_s, each.wire_bytes or 0)
+        ReplayedRequest(item.started_s, item.wire_bytes or 0)
         for connection in connections
-        for each in connection.objects
+        for item in connection.objects
     ]
     requests = sorted(every, key=lambda each: each.released_s)[:MAX_REQUESTS]
     usual = _usual(connections)
@@ -178,7 +180,7 @@ def _of_server(connections: Sequence[HarConnection], path: Path, sender: Sender)
     def saved_s(plan: ConnectionPlan) -> float:
         return waited_s - simulate_waiting_s(requests, plan, path)
 
-    for kind, text, proposed, gain_s in _tried(now, len(usual), path, saved_s):
+    for kind, text, proposed, gain_s in _try_changes(now, len(usual), path, saved_s):
         if gain_s >= least_s:
             yield PageAdvice(
                 kind=kind, origin=connections[0].origin, text=text, proposed=proposed, waiting_s=waited_s,
@@ -187,48 +189,48 @@ def _of_server(connections: Sequence[HarConnection], path: Path, sender: Sender)
 
 
 def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
-    """Return those of the version by which most of the server's objects came: a browser may learn of HTTP/2 by
-    HTTP/1.1.
-    """
+    """Return the connections of the version that carried most objects: a browser may discover HTTP/2 by HTTP/1.1."""
     objects = Counter[bool]()
-    for each in connections:
-        objects[each.version.multiplexes] += len(each.objects)
+    for connection in connections:
+        objects[connection.version.multiplexes] += len(connection.objects)
     ((multiplexes, _),) = objects.most_common(1)
-    return [each for each in connections if each.version.multiplexes == multiplexes]
+    return [connection for connection in connections if connection.version.multiplexes == multiplexes]
 
 
 def _plan_of(connections: Sequence[HarConnection], sender: Sender) -> ConnectionPlan:
     """Return how a server's objects were fetched over connections of one version."""
-    objects = sum(len(each.objects) for each in connections)
+    objects = sum(len(connection.objects) for connection in connections)
     return ConnectionPlan(
         multiplexed=connections[0].version.multiplexes,
         connections=min(len(connections), MAX_CONNECTIONS),
-        keep_alive=len(connections) < objects or not _are_opened_in_vain(connections),
+        keep_alive=len(connections) < objects or not _has_needless_connections(connections),
         encrypted=connections[0].encrypted,
-        quic=all(each.version is HttpVersion.HTTP_3 for each in connections),
+        quic=all(connection.version is HttpVersion.HTTP_3 for connection in connections),
         sender=sender,
     )
 
 
-def _are_opened_in_vain(connections: Sequence[HarConnection]) -> bool:
+def _has_needless_connections(connections: Sequence[HarConnection]) -> bool:
     """Return whether one was opened when another was idle; those that were all needed at once tell nothing of keeping
     them.
     """
-    ended_s = [max((each.receive[1] for each in one.objects if each.receive), default=math.inf) for one in connections]
+    ended_s = [max((item.receive[1] for item in one.objects if item.receive), default=math.inf) for one in connections]
     opened_s = [one.first.sent_s - 2 * (one.first.handshake_s or 0.0) for one in connections]  # TLS takes as long, too
     return min(ended_s) <= max(opened_s)
 
 
-_Tried = tuple[AdviceKind, str, int | None, float]
+_Trial = tuple[AdviceKind, str, int | None, float]
 
 
-def _tried(now: ConnectionPlan, used: int, path: Path, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
-    yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, used, saved_s)
+def _try_changes(
+    now: ConnectionPlan, used: int, path: Path, saved_s: Callable[[ConnectionPlan], float]
+) -> Iterator[_Trial]:
+    yield from _try_http_2_changes(now, saved_s) if now.multiplexed else _try_http_1_changes(now, used, saved_s)
     if not now.quic:  # whose windows are the server program's, not the kernel's
-        yield from _of_windows(now, path, saved_s)
+        yield from _try_windows(now, path, saved_s)
 
 
-def _of_http_1(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
+def _try_http_1_changes(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
     """``used`` : connections of the page to the server, of which the plan has no more than browsers open at once."""
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
@@ -245,7 +247,7 @@ def _of_http_1(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
 
 
-def _of_http_2(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
+def _try_http_2_changes(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
     """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
     several = replace(now, multiplexed=False, keep_alive=True, quic=False)
     gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MAX_CONNECTIONS + 1)}
@@ -260,11 +262,14 @@ def _fewest(gains: Mapping[int, float]) -> int:
     return next(count for count, gain_s in gains.items() if gain_s >= best - MIN_GAIN * max(best, 0.0))
 
 
-def _of_windows(now: ConnectionPlan, path: Path, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Tried]:
+def _try_windows(now: ConnectionPlan, path: Path, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
     segments, size = now.sender.initial_window_segments, now.sender.segment_bytes
     most = math.inf if path.bdp_bytes is None else path.bdp_bytes / size
-    larger = [each for each in WINDOWS_SEGMENTS if segments < each <= most]
-    gains = {each: saved_s(replace(now, sender=replace(now.sender, initial_window_segments=each))) for each in larger}
+    larger = [segments_tried for segments_tried in WINDOWS_SEGMENTS if segments < segments_tried <= most]
+    gains = {
+        segments_tried: saved_s(replace(now, sender=replace(now.sender, initial_window_segments=segments_tried)))
+        for segments_tried in larger
+    }
     if (best := max(gains.values(), default=0.0)) > 0:
         chosen = next(each for each, gain_s in gains.items() if gain_s >= ENOUGH * best)
         text = f"Begin with a window of {chosen} segments instead of {segments} (ip route … initcwnd {chosen})."

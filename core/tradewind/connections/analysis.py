@@ -1,4 +1,4 @@
-"""What the load of a page tells of its connections: volumes, reuse, encryption, idle time, effective concurrency.
+"""Metrics of a page's connections: volumes, reuse, encryption, idle time, effective concurrency.
 
 Symbols of the definitions: L, load of the page; A_i, union of the intervals in which connection i receives objects;
 A = ∪ A_i; |·|, total length in seconds.
@@ -20,7 +20,7 @@ MOSTLY = 0.9
 
 
 MAX_RTTS = 1_000_000
-"""Beyond it the round trip is wrong, not the object slow."""
+"""A higher count means a wrong round trip, not a slow object."""
 
 
 class EncryptionClass(StrEnum):
@@ -105,11 +105,11 @@ class PageAnalysis:
     @property
     def rtt_s(self) -> float | None:
         """Return the least round trip of its connections: the path without queues."""
-        return min((each.rtt_s for each in self.connections if each.rtt_s is not None), default=None)
+        return min((connection.rtt_s for connection in self.connections if connection.rtt_s is not None), default=None)
 
 
 def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = None) -> PageAnalysis:
-    """Return the values of a page.
+    """Return the metrics of a page.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     proxy : name of one's own cache, see `cache_class`.
     """
     connections = assign_connections(load.objects)
-    received = [each.receive for each in load.objects if each.receive is not None]
+    received = [item.receive for item in load.objects if item.receive is not None]
     load_s = load.load_s if load.load_s is not None else _last_s(load.objects)
     return PageAnalysis(
         name=load.name,
@@ -125,21 +125,21 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
         load_s=load_s,
         load_told=load.load_s is not None,
         idle_s=idle_s(load_s, received) if received else None,
-        effective_concurrency=effective_concurrency([_received(each) for each in connections]),
-        encryption=encryption_class(sum(each.encrypted for each in connections), len(connections)),
+        effective_concurrency=effective_concurrency([_received(connection) for connection in connections]),
+        encryption=encryption_class(sum(connection.encrypted for connection in connections), len(connections)),
         objects=len(load.objects),
-        wire_bytes=sum(each.wire_bytes or 0 for each in load.objects),
-        untimed=sum(each.receive is None for each in load.objects),
-        unsized=sum(each.wire_bytes is None for each in load.objects),
-        caches=Counter(cache_class(each.x_cache, proxy) for each in load.objects),
+        wire_bytes=sum(item.wire_bytes or 0 for item in load.objects),
+        untimed=sum(item.receive is None for item in load.objects),
+        unsized=sum(item.wire_bytes is None for item in load.objects),
+        caches=Counter(cache_class(item.x_cache, proxy) for item in load.objects),
         left_out=load.left_out,
-        connections=[_figures(each, rtt_s) for each in connections],
+        connections=[_measure_connection(connection, rtt_s) for connection in connections],
     )
 
 
 def _last_s(objects: Iterable[WebObject]) -> float:
-    """Return when the last that is known happened, s since the begin of the load."""
-    known_s = (each.started_s if each.receive is None else each.receive[1] for each in objects)
+    """Return the time of the last known event, s since the begin of the load."""
+    known_s = (item.started_s if item.receive is None else item.receive[1] for item in objects)
     return max(max(known_s, default=0.0), 0.0)
 
 
@@ -174,7 +174,9 @@ def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | Non
 
 
 def encryption_class(encrypted: int, connections: int) -> EncryptionClass | None:
-    """More than 90 % of the connections encrypted, more than 90 % not, or neither (section 3, Fig. 5)."""
+    """Classify a page: more than 90 % of the connections encrypted, more than 90 % not, or neither (section 3, Fig.
+    5).
+    """
     if connections == 0:
         return None
     if encrypted > MOSTLY * connections:
@@ -191,13 +193,13 @@ def rtt_bin(receive_s: float, rtt_s: float) -> int:
 
 
 def _received(connection: HarConnection) -> list[Interval]:
-    return [each.receive for each in connection.objects if each.receive is not None]
+    return [item.receive for item in connection.objects if item.receive is not None]
 
 
-def _figures(connection: HarConnection, path_rtt_s: float | None) -> ConnectionMetrics:
+def _measure_connection(connection: HarConnection, path_rtt_s: float | None) -> ConnectionMetrics:
     received, first = _received(connection), connection.first
     rtt_s = connection.handshake_s or path_rtt_s
-    opened_s = min(each.started_s for each in connection.objects)
+    opened_s = min(item.started_s for item in connection.objects)
     known = rtt_s is not None and first.receive is not None and first.opens
     return ConnectionMetrics(
         origin=connection.origin,

@@ -1,4 +1,4 @@
-"""Which object came over which connection: as the log names it, else as browsers use connections."""
+"""The connection of each object: as the log names it, else as browsers use connections."""
 
 from bisect import bisect_right, insort
 from collections import defaultdict
@@ -24,7 +24,7 @@ class HarConnection:
 
     @property
     def origin(self) -> str:
-        """Of its first object; HTTP/2 may serve others of the same server over it."""
+        """Return the origin of its first object; HTTP/2 may serve others of the same server over it."""
         return self.first.origin
 
     @property
@@ -37,13 +37,13 @@ class HarConnection:
 
     @property
     def wire_bytes(self) -> int:
-        """Its volume: the bytes of its objects as far as they are known."""
-        return sum(each.wire_bytes or 0 for each in self.objects)
+        """Return the bytes of its objects as far as they are known."""
+        return sum(item.wire_bytes or 0 for item in self.objects)
 
     @property
     def handshake_s(self) -> float | None:
-        """Of TCP, which is a round trip; None where the log does not tell."""
-        return next((each.handshake_s for each in self.objects if each.handshake_s is not None), None)
+        """Return the duration of TCP's handshake, one round trip, s; ``None`` where the log has none."""
+        return next((item.handshake_s for item in self.objects if item.handshake_s is not None), None)
 
 
 def assign_connections(objects: Sequence[WebObject]) -> list[HarConnection]:
@@ -55,40 +55,40 @@ def assign_connections(objects: Sequence[WebObject]) -> list[HarConnection]:
     """
     named: dict[str, list[WebObject]] = defaultdict(list)
     nameless: dict[tuple[str, bool], list[WebObject]] = defaultdict(list)
-    for each in sorted(objects, key=lambda each: each.started_s):
-        if each.connection_id is not None:
-            named[each.connection_id].append(each)
+    for item in sorted(objects, key=lambda each: each.started_s):
+        if item.connection_id is not None:
+            named[item.connection_id].append(item)
         else:
-            nameless[each.origin, each.version.multiplexes].append(each)
+            nameless[item.origin, item.version.multiplexes].append(item)
     found = [HarConnection(tuple(group), inferred=False) for group in named.values()]
     for (_, multiplexes), group in nameless.items():
-        inferred = _over_one(group) if multiplexes else _in_turns(group)
+        inferred = _assign_multiplexed(group) if multiplexes else _assign_http_1(group)
         found += [HarConnection(tuple(each), inferred=True) for each in inferred]
     return sorted(found, key=lambda each: each.first.started_s)
 
 
-def _over_one(objects: Sequence[WebObject]) -> list[list[WebObject]]:
+def _assign_multiplexed(objects: Sequence[WebObject]) -> list[list[WebObject]]:
     found: list[list[WebObject]] = []
-    for each in objects:
-        if each.opens or not found:
+    for item in objects:
+        if item.opens or not found:
             found.append([])
-        found[-1].append(each)
+        found[-1].append(item)
     return found
 
 
-def _in_turns(objects: Sequence[WebObject]) -> list[list[WebObject]]:
-    openings_told = any(each.opens for each in objects)
+def _assign_http_1(objects: Sequence[WebObject]) -> list[list[WebObject]]:
+    has_openings = any(item.opens for item in objects)
     found: list[list[WebObject]] = []
     ends: list[_End] = []
-    for each in objects:
-        at = None if each.opens else _reused(ends, each.sent_s, openings_told=openings_told)
+    for item in objects:
+        at = None if item.opens else _find_reused(ends, item.sent_s, has_openings=has_openings)
         if at is None:
-            busy_until_s, place = each.sent_s, -len(found)
+            busy_until_s, place = item.sent_s, -len(found)
             found.append([])
         else:
             busy_until_s, place = ends.pop(at)
-        found[-place].append(each)
-        insort(ends, (max(busy_until_s, each.receive[1] if each.receive else each.sent_s), place))
+        found[-place].append(item)
+        insort(ends, (max(busy_until_s, item.receive[1] if item.receive else item.sent_s), place))
     return found
 
 
@@ -96,8 +96,8 @@ _End = tuple[float, int]
 """When a connection will be idle, and its place as a negative: of those idle at once, the first opened is last."""
 
 
-def _reused(ends: Sequence[_End], sent_s: float, *, openings_told: bool) -> int | None:
+def _find_reused(ends: Sequence[_End], sent_s: float, *, has_openings: bool) -> int | None:
     """Return which of ``ends``, in their order, is the connection that an object takes; None for another."""
     if idle := bisect_right(ends, (sent_s, 0)):
         return idle - 1
-    return bisect_right(ends, (ends[0][0], 0)) - 1 if ends and openings_told else None
+    return bisect_right(ends, (ends[0][0], 0)) - 1 if ends and has_openings else None

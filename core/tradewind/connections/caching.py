@@ -1,4 +1,4 @@
-"""Where an object was served from, as caches on the way tell in the header X-Cache."""
+"""Where an object was served from, by the header X-Cache of caches on the way."""
 
 import re
 from enum import StrEnum

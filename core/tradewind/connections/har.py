@@ -1,4 +1,4 @@
-"""HAR logs, as browsers and other tools write them, to the loads of pages.
+"""Parsing of HAR logs, as browsers and other tools write them, to the loads of pages.
 
 The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-12-spec/.
 """
@@ -38,20 +38,20 @@ NO_PAGES = "is JSON, but no HAR: its log.pages is no list"
 
 @dataclass(frozen=True, slots=True)
 class Har:
-    """A log with nothing but what is analysed: the tool that wrote it, its pages and its entries, cut down."""
+    """A log reduced to what is analysed: the tool that wrote it, its pages and its entries."""
 
     tool: str
     pages: Sequence[Json]
     entries: Sequence[Any]
 
     def slim(self) -> dict[str, Any]:
-        """Return the same as HAR."""
+        """Return the reduced log as a HAR document."""
         creator = {"name": self.tool, "version": ""}
         return {"log": {"version": "1.2", "creator": creator, "pages": self.pages, "entries": self.entries}}
 
 
 def decode_har(content: bytes) -> Har:
-    """Return a log that is in memory.
+    """Decode a log in memory.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def decode_har(content: bytes) -> Har:
 
 
 def require_utf_8(beginning: bytes) -> None:
-    """See that a log that begins so is not in UTF-16, as some editors save it.
+    """Reject a log whose beginning is UTF-16, as some editors save it.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def require_utf_8(beginning: bytes) -> None:
 
 
 def trim_to_characters(content: bytes) -> bytes:
-    r"""Return the same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
+    r"""Replace escapes of unpaired surrogates, such as ``\\\\udc00``, by U+FFFD.
 
     Browsers write halves alone where a page's text has them, and parsers refuse them. No text that is analysed needs
     those that make a character together.
@@ -93,7 +93,7 @@ _HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def parse_har_document(document: Any) -> Har:
-    """Return a log by its document.
+    """Parse a log from its decoded document.
 
     Raises
     ------
@@ -108,24 +108,24 @@ def parse_har_document(document: Any) -> Har:
         raise InvalidValue("har", NO_ENTRIES)
     if not isinstance(pages, list):
         raise InvalidValue("har", NO_PAGES)
-    kept = [page for page in pages if isinstance(page, Mapping)]
+    valid_pages = [page for page in pages if isinstance(page, Mapping)]
     if len(entries) > MAX_ENTRIES:
         raise TooLarge(f"a HAR may have {MAX_ENTRIES} entries; record fewer pages in one file")
-    if len(kept) > MAX_PAGES:
+    if len(valid_pages) > MAX_PAGES:
         raise TooLarge(f"a HAR may have {MAX_PAGES} pages; record fewer in one file")
-    ids = [None if page.get("id") is None else str(page["id"]) for page in kept]
-    places = [f"page_{place}" for place in range(1, len(kept) + 1)]
-    told = Counter(ids)
-    names = {name: place for name, place in zip(ids, places, strict=True) if name is not None and told[name] == 1}
+    ids = [None if page.get("id") is None else str(page["id"]) for page in valid_pages]
+    places = [f"page_{place}" for place in range(1, len(valid_pages) + 1)]
+    counts = Counter(ids)
+    names = {name: place for name, place in zip(ids, places, strict=True) if name is not None and counts[name] == 1}
     return Har(
         parse_tool(log),
-        [_slim_page(page, place) for page, place in zip(kept, places, strict=True)],
+        [_slim_page(page, place) for page, place in zip(valid_pages, places, strict=True)],
         [_with_page(slim_entry(entry), names) for entry in entries],
     )
 
 
 def _slim_page(page: Json, name: str) -> dict[str, Any]:
-    """Return when it started and how long it loaded: its title, and an id that a tool has made of its address, stay."""
+    """Keep a page's start and load time; its title, and an id that a tool made of its address, are dropped."""
     timings = page.get("pageTimings")
     load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
     return {
@@ -141,7 +141,7 @@ def _with_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 
 def parse_tool(log: Json) -> str:
-    """Browser, or else creator, as the log names it."""
+    """Return the browser, or else the creator, that the log names."""
     for who in ("browser", "creator"):
         found = log.get(who)
         if isinstance(found, Mapping) and isinstance(found.get("name"), str) and found["name"].strip():
@@ -150,7 +150,7 @@ def parse_tool(log: Json) -> str:
 
 
 def describe_json_error(message: str) -> str:
-    """Return a parser's complaint as one phrase."""
+    """Describe a parser's complaint in one phrase."""
     if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
         return "is cut off: it ends before its JSON does; save it again"
     if any(words in message for words in _NOT_UTF_8):
@@ -160,7 +160,7 @@ def describe_json_error(message: str) -> str:
 
 
 _NOT_UTF_8 = ("invalid bytes in UTF8", "codec can't decode", "invalid unicode code point")
-"""Parsers' words for it, ijson's and pydantic's."""
+"""Messages of the parsers for it, ijson's and pydantic's."""
 
 
 @dataclass(slots=True)
@@ -171,7 +171,7 @@ class _Page:
 
 
 def build_page_loads(har: Har) -> list[PageLoad]:
-    """Return the loads of the pages that have entries, in the order of their begin.
+    """Return the loads of the pages that have entries, in the order of their start.
 
     An entry belongs to the page that it names, else to the last one started before it. A log without pages is the load
     of one. Where neither a page nor any of its entries tells a time, there is nothing to say of its load: its entries
@@ -183,19 +183,19 @@ def build_page_loads(har: Har) -> list[PageLoad]:
     """
     if not har.entries:
         raise InvalidValue("har", "has no entries: nothing was recorded")
-    begun: list[tuple[datetime, _Page]] = []
+    started: list[tuple[datetime, _Page]] = []
     lost: list[Any] = []
     for page in _with_entries(har):
         started_at = page.started_at or _first_start(page.entries)
         if started_at is None:
             lost += page.entries
         elif page.entries:
-            begun.append((started_at, page))
-    if not begun:
+            started.append((started_at, page))
+    if not started:
         raise InvalidValue("har", "has no entry with a start time")
-    begun.sort(key=itemgetter(0))
-    begun[-1][1].entries += lost
-    return [_load(page, started_at, har.tool) for started_at, page in begun]
+    started.sort(key=itemgetter(0))
+    started[-1][1].entries += lost
+    return [_load(page, started_at, har.tool) for started_at, page in started]
 
 
 def _with_entries(har: Har) -> Collection[_Page]:
@@ -209,8 +209,8 @@ def _with_entries(har: Har) -> Collection[_Page]:
 
 
 def _first_start(entries: Sequence[Any]) -> datetime | None:
-    told = (parse_instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
-    return min((each for each in told if each is not None), default=None)
+    counts = (parse_instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
+    return min((each for each in counts if each is not None), default=None)
 
 
 def _printable(text: str) -> str:
@@ -228,9 +228,9 @@ def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _P
     if named is not None and str(named) in pages:
         return pages[str(named)]
     started_at = parse_instant(entry.get("startedDateTime")) if isinstance(entry, Mapping) else None
-    begun = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
-    if begun or by_begin:
-        return begun[-1] if begun else by_begin[0]
+    started = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
+    if started or by_begin:
+        return started[-1] if started else by_begin[0]
     return pages.setdefault("", _Page(None, None))
 
 
@@ -254,7 +254,5 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
 
 
 def _name(entries: Sequence[Any]) -> str:
-    """Return the origin of the first entry that has one: a title, or what follows in an address, may be nobody's
-    business.
-    """
+    """Return the origin of the first entry that has one: a title, or the rest of an address, may be private."""
     return next((_printable(origin) for entry in entries if (origin := entry_origin(entry)) is not None), "page")

@@ -1,8 +1,8 @@
-"""One entry of a HAR log: an object that came over the network, or why it is none.
+"""One entry of a HAR log: an object that came over the network, or the reason why it is none.
 
-HAR 1.2 leaves much open, and tools differ: times that are not known are -1 or absent, ``ssl`` is part of ``connect``,
-``connection`` may be the port of the server, and sizes are told in four places. What Firefox writes means something
-else in three of them, what mitmproxy writes in one.
+HAR 1.2 leaves much open, and tools differ: unknown times are -1 or absent, ``ssl`` is part of ``connect``,
+``connection`` may be the port of the server, and sizes stand in four places. Firefox deviates in three of them,
+mitmproxy in one.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ Json = Mapping[str, Any]
 
 MS = 1e-3
 MAX_MS = 1e10
-"""Four months: what says that it took longer says nothing."""
+"""Four months; a longer time is wrong."""
 
 MAX_BYTES = 2**40
-"""Of one object, likewise."""
+"""Most bytes of one object; a larger size is wrong."""
 
 LEAST_RTT_S, MOST_RTT_S = 1e-6, 60.0
 """Of a handshake; one that took less, or longer, tells of no path."""
@@ -29,27 +29,27 @@ _DEFAULT_PORT = {"http": 80, "https": 443}
 _NO_BODY = frozenset({204, 304})
 _SWITCHED_PROTOCOLS = 101
 _LONGEST_HOST = 253
-_KEPT_HEADERS = frozenset({"content-length", "content-encoding", "x-cache"})
+_HEADERS_READ = frozenset({"content-length", "content-encoding", "x-cache"})
 
 
 CHROME = "WebInspector"
-"""As the developer tools of browsers built on Chromium call themselves."""
+"""How the developer tools of Chromium browsers call themselves."""
 
 FIREFOX = "Firefox"
-"""As its developer tools call themselves; other tools that drive it write what the format says, and a small f."""
+"""How its developer tools call themselves; other tools that drive it follow the format, and write a small f."""
 
 MITMPROXY = "mitmproxy"
-"""As it and its older scripts begin what they call themselves."""
+"""How the names of it and its older scripts start."""
 
 
 def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject | LeftOut:
-    """Return the object that an entry of ``tool`` tells of, in seconds since the begin of its page's load."""
+    """Return the object that an entry of ``tool`` describes, in seconds since the begin of its page's load."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return LeftOut.MALFORMED
     if tool == FIREFOX:
-        entry = _of_firefox(entry)
-    if _has_tls_beside_connect(entry, tool):
-        entry = _with_tls_in_connect(entry)
+        entry = _normalize_firefox(entry)
+    if _has_tls_after_connect(entry, tool):
+        entry = _move_tls_into_connect(entry)
     request, response = _object(entry, "request"), _object(entry, "response")
     address = _address(request)
     if address is None:
@@ -57,7 +57,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     started_at = parse_instant(entry.get("startedDateTime"))
     if started_at is None:
         return LeftOut.NO_START
-    if (reason := _why_no_object(entry, response)) is not None:
+    if (reason := _find_left_out_reason(entry, response)) is not None:
         return reason
     timings, version = _object(entry, "timings"), _version(response, request)
     encrypted = address.scheme == "https"
@@ -79,7 +79,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     )
 
 
-def _of_firefox(entry: Json) -> Json:
+def _normalize_firefox(entry: Json) -> Json:
     """Return the entry as the format has it, which has bodies without headers and no times of a cache.
 
     Firefox has the entire answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection
@@ -93,7 +93,7 @@ def _of_firefox(entry: Json) -> Json:
     return {**named, "response": response} | ({"_fromCache": True} if from_cache else {})
 
 
-def _has_tls_beside_connect(entry: Json, tool: str) -> bool:
+def _has_tls_after_connect(entry: Json, tool: str) -> bool:
     """Return whether ``ssl`` comes after ``connect``, as two tools write it, and as what takes longer than all must."""
     timings = _object(entry, "timings")
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
@@ -102,7 +102,7 @@ def _has_tls_beside_connect(entry: Json, tool: str) -> bool:
     return tool == FIREFOX or tool.startswith(MITMPROXY) or tls_s > connect_s + LEAST_RTT_S
 
 
-def _with_tls_in_connect(entry: Json) -> Json:
+def _move_tls_into_connect(entry: Json) -> Json:
     """Return the entry as the format has it, which has TLS within ``connect``."""
     timings = _object(entry, "timings")
     whole_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
@@ -110,42 +110,42 @@ def _with_tls_in_connect(entry: Json) -> Json:
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:
-    """Return the same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
+    """Reduce an entry to what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
 
     Empty for what is no entry. It can be written as JSON, see `parse_finite`.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
     request, response = _object(entry, "request"), _object(entry, "response")
-    headers = [_slim_header(each) for each in _headers(response) if _header_name(each) in _KEPT_HEADERS]
+    headers = [_slim_header(each) for each in _headers(response) if _header_name(each) in _HEADERS_READ]
     address = _address(request)
-    kept = {name: entry[name] for name in _KEPT_OF_ENTRY if name in entry}
+    kept = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
     kept["request"] = {
         "method": request.get("method"),
         "url": "about:blank" if address is None else f"{parse_origin(address)}/",
         "httpVersion": request.get("httpVersion"),
     }
-    kept["response"] = {name: response[name] for name in _KEPT_OF_RESPONSE if name in response} | {"headers": headers}
+    kept["response"] = {name: response[name] for name in _RESPONSE_FIELDS_READ if name in response} | {
+        "headers": headers
+    }
     content = _object(response, "content")
     kept["response"]["content"] = {"size": content.get("size")}
-    kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _KEPT_TIMINGS}
+    kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _TIMINGS_READ}
     return {name: parse_finite(value) for name, value in kept.items()}
 
 
 def _slim_header(header: Json) -> dict[str, Any]:
-    """Without what tools remark of it."""
+    """Drop what tools add to a header."""
     return {name: header[name] for name in ("name", "value") if name in header}
 
 
-_KEPT_OF_ENTRY = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
-_KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
-_KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
+_ENTRY_FIELDS_READ = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
+_RESPONSE_FIELDS_READ = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
+_TIMINGS_READ = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
 
 
 def parse_finite(value: Any) -> Any:
-    """Return the same with None for numbers that are too large for a float, which are read as inf and could not be
-    written.
-    """
+    """Replace numbers that are too large for a float by ``None``: they are read as inf and could not be written."""
     if isinstance(value, Mapping):
         return {name: parse_finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -154,7 +154,7 @@ def parse_finite(value: Any) -> Any:
 
 
 def parse_instant(text: Any) -> datetime | None:
-    """Return a time as logs write it; without a zone it is taken for UTC, None if it is no time."""
+    """Parse a time as logs write it; without a zone it counts as UTC. ``None`` if it is no time."""
     try:
         read = datetime.fromisoformat(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -163,19 +163,19 @@ def parse_instant(text: Any) -> datetime | None:
 
 
 def entry_origin(entry: Any) -> str | None:
-    """Of the address that was asked for; None where it is none of http or https."""
+    """Return the origin of the requested address; ``None`` where it is neither http nor https."""
     address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
     return None if address is None else parse_origin(address)
 
 
 def parse_origin(address: SplitResult) -> str:
-    """Scheme, host and port of an address, the port told even where it is the usual one."""
+    """Return scheme, host and port of an address, including a default port."""
     host = address.hostname or ""
     return f"{address.scheme}://{f'[{host}]' if ':' in host else host}:{address.port or _DEFAULT_PORT[address.scheme]}"
 
 
 def parse_seconds(value: Any) -> float | None:
-    """Return the milliseconds of a log in s; None where it says that it does not know them."""
+    """Convert milliseconds of a log to s; ``None`` where they are unknown."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_MS
     return float(value) * MS if known else None
 
@@ -201,7 +201,7 @@ def _headers(response: Json) -> list[Json]:
 
 
 def _header(response: Json, name: str) -> str:
-    """Return all values of a header, by commas, as caches on the way have added them."""
+    """Return all values of a header, separated by commas, as caches on the way have added them."""
     return ", ".join(str(each.get("value", "")) for each in _headers(response) if _header_name(each) == name)
 
 
@@ -219,7 +219,7 @@ def _address(request: Json) -> SplitResult | None:
     return address if usable and len(host) <= _LONGEST_HOST and host.isprintable() else None
 
 
-def _why_no_object(entry: Json, response: Json) -> LeftOut | None:
+def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
     status = _count(response, "status")
     if not status:
         return LeftOut.FAILED
@@ -230,12 +230,12 @@ def _why_no_object(entry: Json, response: Json) -> LeftOut | None:
 
 
 def _version(response: Json, request: Json) -> HttpVersion:
-    told = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
-    if told.startswith(("http/1.1", "h1")):
+    value = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
+    if value.startswith(("http/1.1", "h1")):
         return HttpVersion.HTTP_1
-    if told.startswith(("http/3", "h3")) or "quic" in told:  # Chrome wrote http/2+quic/43 before it had a name
+    if value.startswith(("http/3", "h3")) or "quic" in value:  # Chrome wrote http/2+quic/43 before it had a name
         return HttpVersion.HTTP_3
-    if told.startswith(("http/2", "h2")):
+    if value.startswith(("http/2", "h2")):
         return HttpVersion.HTTP_2
     return HttpVersion.OTHER
 
@@ -250,9 +250,7 @@ def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
 
 
 def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
-    """Return what of connecting takes one round trip: TCP's part, and all of QUIC's; None where TLS is not told
-    apart.
-    """
+    """Return the part of connecting that takes one round trip: TCP's part, or all of QUIC's; ``None`` if unknown."""
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
     if connect_s is None:
         return None
@@ -264,34 +262,34 @@ def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> flo
 
 
 def _wire_bytes(response: Json, *, method: str) -> int | None:
-    """Return the bytes received for an object: the most that any of the places tells where sizes stand.
+    """Return the bytes received for an object: the largest of the sizes in the log.
 
-    A body that is not compressed is as long as its content: browsers count fewer bytes where some of it came late.
-    How long it was to be counts where nobody tells that, unless it was broken off.
+    An uncompressed body is as long as its content: browsers count fewer bytes where some of it came late. The announced
+    length counts where no other size is known, unless the transfer was broken off.
     """
     headers = _count(response, "headersSize") or 0
-    told = [_count(response, "_transferSize")]
+    value = [_count(response, "_transferSize")]
     if (body := _count(response, "bodySize")) is not None:
-        told.append(headers + body)
+        value.append(headers + body)
     content = None
     if method != "HEAD" and _count(response, "status") not in _NO_BODY:
         if not _header(response, "content-encoding"):
             content = _count(_object(response, "content"), "size")
         if content is None and not response.get("_error"):
             content = _content_length(response)
-    told.append(None if content is None else headers + content)
-    return max((each for each in told if each is not None), default=None)
+    value.append(None if content is None else headers + content)
+    return max((each for each in value if each is not None), default=None)
 
 
 def _content_length(response: Json) -> int | None:
-    told = _header(response, "content-length")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < len(str(MAX_BYTES)) else None
+    value = _header(response, "content-length")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < len(str(MAX_BYTES)) else None
 
 
 def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
     """Return the log's name of the connection; some tools write the server's port instead, which names none."""
-    told = entry.get("connection")
-    name = str(told).strip() if isinstance(told, str | int) and not isinstance(told, bool) else ""
+    value = entry.get("connection")
+    name = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     ports = {str(address.port or _DEFAULT_PORT[address.scheme]), str(entry.get("_serverPort"))}
     if tool == CHROME:  # numbers its connections
         ports = set()

@@ -1,4 +1,4 @@
-"""Time in which at least one of several things goes on."""
+"""Unions of time intervals."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from tradewind.connections.page_load import Interval
 
 
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the union of intervals as disjoint ones, by their begin."""
+    """Return the union of intervals as disjoint ones, ordered by their start."""
     union: list[Interval] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1]:
@@ -22,6 +22,6 @@ def covered_s(intervals: Iterable[Interval]) -> float:
 
 
 def clip_intervals(intervals: Iterable[Interval], last_s: float) -> list[Interval]:
-    """Return what of the intervals lies between 0 and ``last_s``."""
+    """Return the parts of the intervals between 0 and ``last_s``."""
     cut = ((max(begin, 0.0), min(end, last_s)) for begin, end in intervals)
     return [(begin, end) for begin, end in cut if begin < end]

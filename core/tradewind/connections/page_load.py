@@ -1,4 +1,6 @@
-"""The load of a web page as its objects: when each was received, how large it was, over which connection it came."""
+"""The load of a web page as its objects: when each was received, how large it was, and over which connection it
+came.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""A page's requests to one server, played again by the round model under another plan.
+"""Replay of a page's requests to one server by the round model under another plan.
 
-Every connection sends in flights of its window, as in `rounds`; the flights of all pass the path one behind the other,
-at its rate. Requests leave when they did; what is compared is how long the page then waits for this server. What a
-browser would ask for earlier because it had something else sooner is not played: gains are on the careful side.
+Every connection sends in flights of its window, as in `rounds`; the flights of all pass the path one after another, at
+its rate. Requests leave when they did; what is compared is how long the page then waits for this server. A browser
+would request some objects earlier when others arrive sooner; this is not replayed, so gains are conservative.
 """
 
 import heapq
@@ -20,16 +20,16 @@ from tradewind.path import Path
 from tradewind.units import BITS_PER_BYTE
 
 HANDSHAKE_ROUNDS = 1
-"""Of TCP, before the request can leave."""
+"""Round trips of TCP's handshake, before the request can leave."""
 
 TLS_ROUNDS = 1
-"""Of TLS 1.3 (RFC 8446)."""
+"""Round trips of TLS 1.3 (RFC 8446)."""
 
 MIN_TIMEOUT_S = 0.2
-"""Of retransmission in Linux; a connection that rests for longer begins with the initial window again."""
+"""Least retransmission timeout in Linux; a connection idle for longer starts with the initial window again."""
 
 MAX_FLIGHTS = 1000
-"""Of all objects of a server, beside one each: over a path that holds few bytes, flights are the longer for it."""
+"""Flights of all objects of a server, in addition to one each: on a path that holds few bytes, flights get longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class ConnectionPlan:
 
 
 def simulate_waiting_s(requests: Sequence[ReplayedRequest], plan: ConnectionPlan, path: Path) -> float:
-    """Return how long the page waits for the server: |∪ [request, last byte]|, s; the round trip of the path must be
+    """Return how long the page waits for the server: |∪ [request, last byte]|, s; the path's round trip must be
     known.
     """
-    return covered_s(_Replay(plan, path, sum(each.size_bytes for each in requests)).spans(requests))
+    return covered_s(_Replay(plan, path, sum(request.size_bytes for request in requests)).spans(requests))
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class _Object:
 
 @dataclass(slots=True)
 class _Line:
-    """A connection and what is asked of it.
+    """A connection and its requested objects.
 
     ``opened_s`` : when its first request can leave. ``flights``, ``flying_bytes`` : sent and not acknowledged.
     ``quiet_s`` : since when nothing comes. ``taken`` : by an object of HTTP/1.1 that is not there yet.
@@ -93,7 +93,7 @@ class _Line:
 
 
 class _Replay:
-    """The connections of a plan over one path; what happens, in order of time."""
+    """A simulation of the connections of a plan over one path, event by event."""
 
     def __init__(self, plan: ConnectionPlan, path: Path, total_bytes: float) -> None:
         self._plan, self._sender = plan, plan.sender
@@ -109,9 +109,9 @@ class _Replay:
         self._order = count()
 
     def spans(self, requests: Sequence[ReplayedRequest]) -> Sequence[Interval]:
-        """Of each object, from its request to its last byte."""
+        """Return the interval of each object, from its request to its last byte."""
         for request in requests:
-            self._at(request.released_s, partial(self._asked, _Object(request.released_s, request.size_bytes)))
+            self._at(request.released_s, partial(self._request, _Object(request.released_s, request.size_bytes)))
         while self._events:
             now_s, _, happen = heapq.heappop(self._events)
             happen(now_s)
@@ -120,7 +120,7 @@ class _Replay:
     def _at(self, when_s: float, happen: Callable[[float], None]) -> None:
         heapq.heappush(self._events, (when_s, next(self._order), happen))
 
-    def _asked(self, what: _Object, now_s: float) -> None:
+    def _request(self, what: _Object, now_s: float) -> None:
         line = self._line(now_s)
         if line is None:
             self._waiting.append(what)
@@ -130,8 +130,9 @@ class _Replay:
         self._at(max(now_s, line.opened_s), partial(self._send, line))
 
     def _line(self, now_s: float) -> _Line | None:
-        """Return the only one; by HTTP/1.1 that which is idle since last, else a new one; ``None`` where it has to
-        wait.
+        """Return the connection for an object; ``None`` where the object has to wait.
+
+        It is the only one, by HTTP/1.1 the one that became idle last, else a new one.
         """
         free = [line for line in self._lines if not line.taken]
         if free and (self._plan.keep_alive or self._plan.multiplexed):
@@ -144,7 +145,7 @@ class _Replay:
         return self._lines[-1]
 
     def _send(self, line: _Line, now_s: float) -> None:
-        """As much as the window has room for, what was asked for earlier first."""
+        """Send as much as the window permits, in the order of the requests."""
         if not line.flights and now_s - line.quiet_s > max(MIN_TIMEOUT_S, 2 * self._rtt_s):
             line.window = line.window.at_rest(self._sender)
         room = min(line.window.window_bytes - line.flying_bytes, self._most_bytes)
@@ -160,26 +161,26 @@ class _Replay:
                 break
             line.objects.popleft()
             self._spans.append((what.released_s, arrival_s))
-            self._at(arrival_s, partial(self._arrived, line))
+            self._at(arrival_s, partial(self._finish, line))
         if flight:
             self._path_free_s = arrival_s - self._rtt_s
             line.flights += 1
             line.flying_bytes += flight
             line.quiet_s = math.inf
-            self._at(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledged, line, flight))
+            self._at(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledge, line, flight))
 
-    def _acknowledged(self, line: _Line, flight: float, now_s: float) -> None:
+    def _acknowledge(self, line: _Line, flight: float, now_s: float) -> None:
         line.flights -= 1
         line.flying_bytes = line.flying_bytes - flight if line.flights else 0.0
         line.window = line.window.sending(flight, self._sender)
         if line.objects:
             self._send(line, now_s)
 
-    def _arrived(self, line: _Line, now_s: float) -> None:
+    def _finish(self, line: _Line, now_s: float) -> None:
         """Return the last byte of an object; by HTTP/1.1 the line is free for the next one then."""
         line.quiet_s = now_s
         if self._plan.multiplexed:
             return
         line.taken = False
         if self._waiting:
-            self._asked(self._waiting.popleft(), now_s)
+            self._request(self._waiting.popleft(), now_s)

@@ -26,7 +26,7 @@ FLD_THRESHOLD_BYTES = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class WindowGrowth:
-    """By what a window is multiplied each round trip, as long as fewer than ``below_bytes`` were sent, and then."""
+    """Factor of a window's growth each round trip while fewer than ``below_bytes`` were sent, and afterwards."""
 
     factor: int
     below_bytes: float = math.inf
@@ -46,7 +46,7 @@ FLD_TCP = WindowGrowth(3, FLD_THRESHOLD_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """How the sending side begins."""
+    """How the sending side starts."""
 
     initial_window_segments: int = INITIAL_WINDOW_SEGMENTS
     segment_bytes: int = SEGMENT_BYTES
@@ -70,16 +70,19 @@ class Window:
 
     @classmethod
     def of(cls, sender: Sender) -> "Window":
-        """Of a connection that was just opened."""
+        """Return the window of a connection that was just opened."""
         return cls(sender.initial_window_bytes)
 
     def sending(self, flight_bytes: float, sender: Sender) -> "Window":
-        """After a flight was acknowledged: grown by what was acknowledged, as often as the factor says."""
+        """Return the window after a flight was acknowledged: it grows by what was acknowledged, times the factor less
+        one.
+        """
         sent = self.sent_bytes + flight_bytes
         return Window(self.window_bytes + (sender.growth.after(sent) - 1) * flight_bytes, sent)
 
     def at_rest(self, sender: Sender) -> "Window":
-        """After a pause longer than the retransmission timeout: it starts again (RFC 5681, section 4.1).
+        """Return the window after a pause longer than the retransmission timeout: it starts again (RFC 5681, section
+        4.1).
 
         So does the count of what was sent: FLD_TCP takes what follows for a flow of its own; others count nothing.
         """
@@ -88,7 +91,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """A transfer by the model: its rounds, s from the request to the last byte, and the window that it leaves."""
+    """Result of a transfer by the model: its rounds, s from the request to the last byte, and the final window."""
 
     rounds: int
     duration_s: float
@@ -96,7 +99,7 @@ class SendResult:
 
 
 def count_rounds(size_bytes: float, sender: Sender) -> int:
-    """Return the round trips from the first byte to the last where the path never fills, the request's way not counted.
+    """Count the round trips from the first byte to the last where the path never fills, without the request's way.
 
     ⌈log_g(1 + B(g - 1)/(IW·MSS))⌉ below the threshold: each round sends g times the window of the one before. 500 kB in
     segments of 1500 bytes take 6 doubling and 4 tripling (section 2.1, Fig. 1).
@@ -105,7 +108,7 @@ def count_rounds(size_bytes: float, sender: Sender) -> int:
 
 
 def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = None) -> SendResult:
-    """Return a transfer over a path, round by round.
+    """Simulate a transfer over a path, round by round.
 
     Each flight but the last holds the sender up for max(R, 8·w/C): a round trip, or longer once the window w is above
     the path's bandwidth-delay product, from where on it sends at the rate of the path. The last arrives R + 8·w/C after
@@ -130,7 +133,7 @@ def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = 
 
 
 def _flights(size_bytes: float, sender: Sender, window: Window) -> Iterator[tuple[float, Window]]:
-    """Return the bytes of each round, and the window after it; one of nothing for an object without bytes."""
+    """Yield the bytes of each round, and the window after it; one of 0 bytes for an object without bytes."""
     left = float(size_bytes)
     while True:
         flight = min(left, window.window_bytes)

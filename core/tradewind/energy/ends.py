@@ -1,4 +1,4 @@
-"""Power by end of a transfer: what a model counts, what a live tick has measured, and the one from the other.
+"""Power by end of a transfer: what a model counts, what a tick has measured, and how missing values are estimated.
 
 A model learns power of one end or of both ends, and a target on energy or power is compared with the same ends. An end
 that is not metered was not measured, which is never zero: its power is estimated from the other end's, and the
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from tradewind.energy.measured import Host
 
 BOTH_ENDS = frozenset(Host)
-"""What an SLA on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` judges it so."""
+"""What an SLA on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` applies it."""
 
 MIN_DYNAMIC_SHARE = 0.05
 """An end whose model has less of its power above the base tells nothing of what the other end takes above its own."""
@@ -54,14 +54,14 @@ def count_power(readings: Sequence[LivePower], counted: frozenset[Host], model: 
     """
     if not readings:
         return CountedPower(None)
-    unnamed = next((each for each in readings if each.host is None), None)
+    unnamed = next((reading for reading in readings if reading.host is None), None)
     if unnamed is not None:
         if len(counted) == 1:
             return CountedPower(unnamed.power_w)
         return CountedPower(
             unnamed.power_w * len(counted), "power is metered at one end alone, and the other end is taken to equal it"
         )
-    known = {each.host: each.power_w for each in readings if each.host is not None}
+    known = {reading.host: reading.power_w for reading in readings if reading.host is not None}
     missing = counted - known.keys()
     measured_w = sum(watts for host, watts in known.items() if host in counted)
     if not missing:

@@ -1,4 +1,4 @@
-"""Energy of a transfer from power samples (mobile paper, eqs 1 and 2) and how much to trust a value.
+"""Energy of a transfer from power samples (mobile paper, eqs 1 and 2), and the quality of such a value.
 
 E_t = E_b + E_d,   E_b = P_b · (t_end − t_start),   E_d = ∫ (P(t) − P_b) dt
 """

@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from tradewind.errors import CannotFit, InvalidValue
 
 MIN_SAMPLES = 4
-"""With fewer nothing is left to check a fit with."""
+"""With fewer samples none is left to check a fit with."""
 _RIDGE = 1e-4
 """Penalty of the squared coefficients, relative to the squared utilisations: it decides where two components always
 rise together, and nothing else."""
@@ -114,7 +114,7 @@ def fit_fine(samples: Sequence[CalibrationSample]) -> FineModel:
 
 
 def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
-    """Return the form that predicts blocks best which it has not seen, fitted to all samples.
+    """Return the form that predicts left-out blocks best, fitted to all samples.
 
     Raises
     ------
@@ -124,30 +124,29 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
     if _spread(samples, "cpu") < _LEAST_SPREAD:
         raise CannotFit("the CPU's utilisation does not vary: nothing tells what it takes")
     fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _plateau, CurveForm.CURVE: _curve}
-    return min(fits.values(), key=lambda fit: _left_out_error(samples, fit))(samples)
+    return min(fits.values(), key=lambda fit: _cross_validation_error(samples, fit))(samples)
 
 
 def cross_validate(
     samples: Sequence[CalibrationSample], fit: Callable[[Sequence[CalibrationSample]], _Model]
 ) -> CrossValidated[_Model]:
-    """Return the fit of all samples, and the error of each block by a fit of the others; choices within it are made
-    again.
+    """Return the fit of all samples, with the error of each block by a fit of the others, form choices included.
 
     Raises
     ------
     CannotFit
     """
-    return CrossValidated(fit(samples), _left_out_error(samples, fit), len(samples))
+    return CrossValidated(fit(samples), _cross_validation_error(samples, fit), len(samples))
 
 
 def fit_line(samples: Sequence[CalibrationSample]) -> CpuModel:
     """P = P_idle + (P_full − P_idle) · u, both not negative and rising."""
-    idle_w, range_w = _non_negative([[1.0] * len(samples), _loads(samples)], [each.power_w for each in samples])
+    idle_w, range_w = _non_negative([[1.0] * len(samples), _loads(samples)], [sample.power_w for sample in samples])
     return CpuModel(CurveForm.LINE, ((0.0, idle_w), (1.0, idle_w + range_w)))
 
 
 def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
-    """Return a line up to a knee and level from there on; the knee is the one of a grid that leaves the least."""
+    """Fit a line up to a knee and constant from there on; the knee is the one of a grid with the least residual."""
     power_w = [sample.power_w for sample in samples]
     best: tuple[float, CpuModel] | None = None
     for knee in _KNEES:
@@ -166,7 +165,9 @@ def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
 
 
 def _curve(samples: Sequence[CalibrationSample]) -> CpuModel:
-    """Straight between the samples, made rising by pooling neighbours that fall; carried on to 0 and 1."""
+    """Connect the samples by straight lines, made monotonic by pooling neighbours that fall, and extrapolate to 0 and
+    1.
+    """
     ordered = sorted((sample.usage["cpu"], sample.power_w) for sample in samples)
     groups: list[list[tuple[float, float]]] = []
     for point in ordered:
@@ -180,13 +181,13 @@ def _curve(samples: Sequence[CalibrationSample]) -> CpuModel:
     if len(knots) < 2:
         return fit_line(samples)
     if knots[0][0] > 0:
-        knots.insert(0, (0.0, max(0.0, _carried_on(knots[0], knots[1], 0.0))))
+        knots.insert(0, (0.0, max(0.0, _extrapolate(knots[0], knots[1], 0.0))))
     if knots[-1][0] < 1:
-        knots.append((1.0, _carried_on(knots[-2], knots[-1], 1.0)))
+        knots.append((1.0, _extrapolate(knots[-2], knots[-1], 1.0)))
     return CpuModel(CurveForm.CURVE, tuple(knots))
 
 
-def _carried_on(one: tuple[float, float], other: tuple[float, float], load: float) -> float:
+def _extrapolate(one: tuple[float, float], other: tuple[float, float], load: float) -> float:
     return one[1] + (other[1] - one[1]) * (load - one[0]) / (other[0] - one[0])
 
 
@@ -202,7 +203,7 @@ def _rising(values: Sequence[float], weights: Sequence[int]) -> list[float]:
     return [mean for mean, _, members in pools for _ in range(members)]
 
 
-def _left_out_error(
+def _cross_validation_error(
     samples: Sequence[CalibrationSample], fit: Callable[[Sequence[CalibrationSample]], PowerModel]
 ) -> float:
     errors_w = []
@@ -241,9 +242,9 @@ def _check(samples: Sequence[CalibrationSample]) -> None:
 
 
 def _components(samples: Sequence[CalibrationSample]) -> list[str]:
-    """Return what every sample tells."""
-    told = [set(sample.usage) for sample in samples]
-    return sorted(set.intersection(*told))
+    """Return the components that every sample reports."""
+    usages = [set(sample.usage) for sample in samples]
+    return sorted(set.intersection(*usages))
 
 
 def _spread(samples: Sequence[CalibrationSample], name: str) -> float:

@@ -1,4 +1,4 @@
-"""What the current model tells of rows that came in after it was fitted: what a new model is measured against."""
+"""What the current model predicts for rows that arrived after it was fitted: the reference for a new model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -29,11 +29,11 @@ class ModelComparison:
     growth_sd: float
 
     @classmethod
-    def of(cls, log_actual: Floats, log_told: Floats, log_told_in_force: Floats) -> "ModelComparison | None":
-        """Of rows (r,); ``None`` if they are too few."""
+    def of(cls, log_actual: Floats, log_predicted: Floats, log_predicted_now: Floats) -> "ModelComparison | None":
+        """Compare predictions of rows (r,); ``None`` if they are too few."""
         if len(log_actual) < MIN_COMPARED_ROWS:
             return None
-        new, old = np.abs(log_actual - log_told), np.abs(log_actual - log_told_in_force)
+        new, old = np.abs(log_actual - log_predicted), np.abs(log_actual - log_predicted_now)
         growth_sd = float(np.std(new - old, ddof=1) / np.sqrt(len(new)))
         return cls(len(new), float(new.mean()), float(old.mean()), growth_sd)
 
@@ -44,7 +44,7 @@ class ModelComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRows:
-    """Rows of a link as it is asked about them; (n,) each, NaN where not logged.
+    """Rows of a link to predict; (n,) each, NaN where not logged.
 
     Attributes
     ----------
@@ -67,15 +67,16 @@ class CurrentModel:
     fitted_s: float
 
     def log_throughput(self, rows: ComparisonRows) -> Floats:
-        """ln(bit/s) that the model tells of each row (n,), from the lattice of the leaf that would have served it.
+        """Return ln(bit/s) that the model predicts for each row (n,), from the lattice of the leaf that would have
+        served it.
 
         NaN of rows that it may have been fitted to, on which it would look better than it is, and of rows that do not
         say what its lattice asks for. Beyond the lattice its edge counts, as it does when it is served.
         """
-        told = np.full(len(rows.settings), np.nan)
+        expected = np.full(len(rows.settings), np.nan)
         new = np.flatnonzero(rows.received_s > self.fitted_s)
         if not len(new):
-            return told
+            return expected
         nearest = _nearest_leaves(
             [each.leaf for each in self.model.leaves],
             rows.mean_file_bytes[new],
@@ -85,8 +86,8 @@ class CurrentModel:
         for i, leaf in enumerate(self.model.leaves):
             here = new[nearest == i]
             if len(here):
-                told[here] = _on_lattice(leaf, rows.settings[here]) + _shift(leaf, rows.load[here])
-        return told
+                expected[here] = _on_lattice(leaf, rows.settings[here]) + _shift(leaf, rows.load[here])
+        return expected
 
 
 def _nearest_leaves(
@@ -125,9 +126,9 @@ def _on_lattice(leaf: LeafModel, settings: Floats) -> Floats:
     if not varying:
         return np.full(len(settings), values.item())
     points = [np.log1p(np.array(leaf.lattice.values[axis])) for axis in varying]
-    asked = np.log1p(settings[:, [AXES.index(axis) for axis in varying]])
-    inside = np.clip(asked, [each[0] for each in points], [each[-1] for each in points])
+    requested = np.log1p(settings[:, [AXES.index(axis) for axis in varying]])
+    inside = np.clip(requested, [each[0] for each in points], [each[-1] for each in points])
     shape = [len(each) for each in points]
     interpolator = RegularGridInterpolator(points, values.reshape(shape), bounds_error=False)  # NaN gives NaN
-    told: Floats = interpolator(inside)
-    return told
+    expected: Floats = interpolator(inside)
+    return expected

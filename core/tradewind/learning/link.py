@@ -1,4 +1,4 @@
-"""The model of one link, from its reduced log: tiers, a pair of surfaces a leaf, and the partitions solved on them."""
+"""The model of one link, from its reduced log: tiers, a pair of surfaces for each leaf, and the partitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: CurrentModel |
         try:
             leaves.append(_fit(leaf, rows, rng, in_force))
         except CannotFit as reason:
-            failures.append(f"{_named(leaf)}: {reason}")
+            failures.append(f"{_describe_leaf(leaf)}: {reason}")
     if not leaves:
         raise CannotFit("; ".join(failures))
     return model.LinkModel(
@@ -70,7 +70,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: CurrentModel |
     )
 
 
-def _named(leaf: Leaf) -> str:
+def _describe_leaf(leaf: Leaf) -> str:
     return f"data sets near {2**leaf.log2_file_count:.0f} files of {2**leaf.log2_mean_file_bytes:.0f} bytes"
 
 
@@ -96,20 +96,20 @@ class _Columns:
 
 def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: CurrentModel | None) -> model.LeafModel:
     columns = _Columns(rows)
-    told = _told(rows.settings)
-    axes = tuple(axis for axis, any_told in zip(AXES, told.tolist(), strict=True) if any_told)
+    informative = _find_informative_axes(rows.settings)
+    axes = tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative)
     power_w, base_power_w = _power(columns)
     observations = Observations(
         axes=axes,
-        settings=rows.settings[rows.setting][:, told],
+        settings=rows.settings[rows.setting][:, informative],
         throughput_bps=columns["throughput_bps"],
         power_w=power_w,
         load=columns["load"],
         started_s=columns["start_s"],
     )
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
-    told_in_force = in_force.log_throughput(_seen(rows, columns)) if in_force else None
-    validation = validate_leaf(observations, fitted, rng, in_force=told_in_force)
+    predicted_now = in_force.log_throughput(_to_comparison_rows(rows, columns)) if in_force else None
+    validation = validate_leaf(observations, fitted, rng, in_force=predicted_now)
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
@@ -129,18 +129,18 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: Current
     )
 
 
-def _told(settings: FloatArray) -> npt.NDArray[np.bool_]:
-    """(a,) which axes the rows tell something of.
+def _find_informative_axes(settings: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which axes (a,) the rows carry information on.
 
     One block size for all of them tells nothing about block sizes: it is a tool's default, and nobody is advised to it.
     """
-    told: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
+    informative: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
     block = settings[:, AXES.index("io_block_bytes")]
-    told[AXES.index("io_block_bytes")] &= len(np.unique(block[np.isfinite(block)])) > 1
-    return told
+    informative[AXES.index("io_block_bytes")] &= len(np.unique(block[np.isfinite(block)])) > 1
+    return informative
 
 
-def _seen(rows: LeafRows, columns: _Columns) -> ComparisonRows:
+def _to_comparison_rows(rows: LeafRows, columns: _Columns) -> ComparisonRows:
     return ComparisonRows(
         settings=rows.settings[rows.setting],
         mean_file_bytes=columns["mean_file_bytes"],

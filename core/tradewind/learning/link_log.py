@@ -147,7 +147,7 @@ def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_be
     """
     tail: LinkLog | None = None
     digests: list[Digest] = []
-    seen = _Seen()
+    seen = _RunningMedians()
     unknown_bps = unknown_before_bps
     for batch in batches:
         joined = batch if tail is None else tail.joined(batch)
@@ -166,7 +166,7 @@ def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_be
     return seen.reduced(Digest.of_batches(()) if not digests else digests[0], unknown_bps)
 
 
-class _Seen:
+class _RunningMedians:
     """Per batch medians of the link's own values, weighed by rows: exact for one batch, close for many."""
 
     def __init__(self) -> None:

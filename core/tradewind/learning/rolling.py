@@ -1,4 +1,4 @@
-"""Forward in time: predictions that know only the past, with a band from the residuals of the last rows.
+"""Prediction forward in time: only the past is known, with a band from the residuals of the last rows.
 
 A path drifts; a band calibrated once covers 64–94 % of the rows to come. The quantiles of the last hundred residuals
 follow the drift, and the load feature takes what recent transfers fell short of.
@@ -33,8 +33,8 @@ class WithRecentLoad:
 
     def residual(self, rows: Observations) -> Floats:
         """Log residuals (n,) from the smooth surface of rows that it was not fitted to."""
-        told = self.plain.throughput.predict(rows.settings, np.full(len(rows), np.nan), local=False)
-        residual: Floats = np.log(rows.throughput_bps) - told.log_mean
+        predicted = self.plain.throughput.predict(rows.settings, np.full(len(rows), np.nan), local=False)
+        residual: Floats = np.log(rows.throughput_bps) - predicted.log_mean
         return residual
 
 
@@ -62,8 +62,8 @@ def rolling_cover(observations: Observations, train_share: float) -> Flags:
     train, later = observations.take(order[:split]), observations.take(order[split:])
     model = fit_with_recent_load(train)
     residual = np.concatenate([model.plain.throughput.smooth_residual, model.residual(later)])
-    told = model.loaded.predict(later.settings, model.load(later, residual, observations.started_s[order]))
-    z = (np.log(later.throughput_bps) - told.log_throughput_mean) / told.log_throughput_sd
+    predicted = model.loaded.predict(later.settings, model.load(later, residual, observations.started_s[order]))
+    z = (np.log(later.throughput_bps) - predicted.log_throughput_mean) / predicted.log_throughput_sd
     return covered_by_last(model.loaded.throughput.standardised(), z)
 
 

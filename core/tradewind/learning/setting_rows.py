@@ -1,4 +1,4 @@
-"""At most 64 rows of each setting of each cell, chosen by a hash of the row's id, and how many there were.
+"""A sample of at most 64 rows of each setting of each cell, chosen by a hash of the row's id, with full counts.
 
 The rows with the smallest hashes are an unbiased sample that depends on neither order nor batching, and samples of
 parts merge into the sample of the whole. So one pass over the logs is enough: cells become leaves afterwards.

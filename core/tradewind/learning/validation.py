@@ -1,4 +1,4 @@
-"""How far a leaf's surfaces can be trusted: held-out rows and the checks before they are released.
+"""How far a leaf's surfaces can be trusted: held-out rows and the checks before a release.
 
 accuracy = 1 − RMSE/mean, MAPE and R² compare raw values with predicted means; coverage counts rows within the central
 90 % band.
@@ -172,31 +172,31 @@ def validate_leaf(
 def judge_folds(
     observations: Observations, model: LeafSurfaces, trials: Sequence[ValidationFold], *, in_force: Floats | None = None
 ) -> Validation:
-    """Figures over the test rows of all trials; rows that ``model`` disbelieves do not count in R²."""
+    """Return metrics over the test rows of all folds; rows that ``model`` disbelieves do not count in R²."""
     on_throughput, on_power = [], []
     for trial in trials:
         rows = observations.take(trial.test)
-        told = trial.refit.predict(rows.settings, rows.load)
+        predicted = trial.refit.predict(rows.settings, rows.load)
         on_throughput.append(
             _Tested(
                 rows.throughput_bps,
-                told.throughput_bps,
-                told.log_throughput_mean,
-                told.log_throughput_sd,
+                predicted.throughput_bps,
+                predicted.log_throughput_mean,
+                predicted.log_throughput_sd,
                 model.throughput.weight[trial.test] > 0,
                 _r2_train(trial.refit.throughput, observations.throughput_bps[trial.train]),
             )
         )
         if trial.refit.power is not None and model.power is not None:
-            assert told.power_w is not None
-            assert told.log_power_mean is not None
-            assert told.log_power_sd is not None
+            assert predicted.power_w is not None
+            assert predicted.log_power_mean is not None
+            assert predicted.log_power_sd is not None
             on_power.append(
                 _Tested(
                     rows.power_w,
-                    told.power_w,
-                    told.log_power_mean,
-                    told.log_power_sd,
+                    predicted.power_w,
+                    predicted.log_power_mean,
+                    predicted.log_power_sd,
                     model.power.weight[trial.test] > 0,
                     _r2_train(trial.refit.power, observations.power_w[trial.train]),
                 )
@@ -210,17 +210,17 @@ def judge_folds(
 def _compared(observations: Observations, trials: Sequence[ValidationFold], in_force: Floats) -> ModelComparison | None:
     """Return the both models on the test rows of all trials that are new to the current one."""
     new = [trial.test & np.isfinite(in_force) for trial in trials]
-    told = [
+    predicted = [
         trial.refit.throughput.predict(observations.settings[rows], observations.load[rows]).log_mean
         for trial, rows in zip(trials, new, strict=True)
         if rows.any()
     ]
-    if not told:
+    if not predicted:
         return None
     actual, before = (
         np.concatenate([values[rows] for rows in new]) for values in (observations.throughput_bps, in_force)
     )
-    return ModelComparison.of(np.log(actual), np.concatenate(told), before)
+    return ModelComparison.of(np.log(actual), np.concatenate(predicted), before)
 
 
 def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
@@ -228,16 +228,18 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
     if held_out.r2_test + chance < 0:
-        found.append(f"tells test rows worse than their mean does: explains {held_out.r2_test:.0%} of their variance")
+        found.append(
+            f"predicts test rows worse than their mean does: explains {held_out.r2_test:.0%} of their variance"
+        )
     if held_out.r2_train - held_out.r2_test > MAX_R2_GAP + chance:
         found.append(
             f"explains {held_out.r2_train:.0%} of the variance of training rows but {held_out.r2_test:.0%} of test rows"
         )
     best_seen = float(np.max(observations.throughput_bps[model.throughput.weight > 0]))
-    told = model.predict(observations.settings, observations.load)
-    best_told = float(np.exp(np.max(told.log_throughput_mean)))
-    if best_told >= MAX_OPTIMUM_RATIO * best_seen:
-        found.append(f"predicts an optimum {best_told / best_seen:.1f} times the best observed throughput")
+    predicted = model.predict(observations.settings, observations.load)
+    best_predicted = float(np.exp(np.max(predicted.log_throughput_mean)))
+    if best_predicted >= MAX_OPTIMUM_RATIO * best_seen:
+        found.append(f"predicts an optimum {best_predicted / best_seen:.1f} times the best observed throughput")
     return tuple(found)
 
 
@@ -255,12 +257,12 @@ def restrict_certified(table: LatticeTable, observations: Observations, throughp
     believed = np.sort(observations.throughput_bps[throughput.weight > 0])
     best_seen = float(believed[-min(WITNESSES, len(believed))])
     table = _no_wider_than(_most_streams(observations), table)
-    told = table.prediction
-    fastest = np.max(told.log_throughput_mean, where=told.certified, initial=-np.inf)
+    predicted = table.prediction
+    fastest = np.max(predicted.log_throughput_mean, where=predicted.certified, initial=-np.inf)
     if fastest < np.log(MAX_OPTIMUM_RATIO * best_seen):
         return table
-    seen = told.certified & (told.log_throughput_mean <= np.log(best_seen))
-    return replace(table, prediction=replace(told, certified=seen))
+    seen = predicted.certified & (predicted.log_throughput_mean <= np.log(best_seen))
+    return replace(table, prediction=replace(predicted, certified=seen))
 
 
 def _most_streams(observations: Observations) -> float:
@@ -270,11 +272,11 @@ def _most_streams(observations: Observations) -> float:
 
 
 def _no_wider_than(streams: float, table: LatticeTable) -> LatticeTable:
-    wide = np.array([each.streams for each in table.lattice.settings()]) > streams
-    told = table.prediction
-    if not (told.certified & wide).any():
+    wide = np.array([setting.streams for setting in table.lattice.settings()]) > streams
+    predicted = table.prediction
+    if not (predicted.certified & wide).any():
         return table
-    return replace(table, prediction=replace(told, certified=told.certified & ~wide))
+    return replace(table, prediction=replace(predicted, certified=predicted.certified & ~wide))
 
 
 class _Tested(NamedTuple):

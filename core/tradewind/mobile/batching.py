@@ -104,7 +104,7 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     _check(jobs)
     capacity_bps = max(terms.capacity_bps or 0.0, *(job.throughput_bps for job in jobs))
     soonest = _soonest(jobs, capacity_bps)
-    punctual = frozenset(each.job.name for each in soonest[0] if each.meets_deadline)
+    punctual = frozenset(slot.job.name for slot in soonest[0] if slot.meets_deadline)
     orders = [
         sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
         sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
@@ -119,7 +119,7 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
 def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
     """Return the plan of these bursts with its energies and delays; they may also be bursts as they were sent."""
     radio = terms.radio
-    jobs = [each.job for burst in bursts for each in burst.placed]
+    jobs = [slot.job for burst in bursts for slot in burst.placed]
     return BatchPlan(
         bursts=tuple(bursts),
         active_j=radio.active_above_idle_w * sum(burst.active_s for burst in bursts),
@@ -127,7 +127,7 @@ def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
         separate_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
         separate_tail_j=len(jobs) * radio.tail_energy_j(inf),
         delay_s=sum(burst.delay_s for burst in bursts),
-        missed=tuple(each.job.name for burst in bursts for each in burst.placed if not each.meets_deadline),
+        missed=tuple(slot.job.name for burst in bursts for slot in burst.placed if not slot.meets_deadline),
         tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _gaps_s(bursts)),
     )
 
@@ -135,11 +135,11 @@ def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
 def group_into_bursts(placed: Iterable[ScheduledJob], pause_s: float = 0.0) -> tuple[Burst, ...]:
     """Group scheduled jobs into bursts: jobs that overlap, or start within ``pause_s`` of another, belong together."""
     groups: list[list[ScheduledJob]] = []
-    for each in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
-        if groups and each.starts_s <= max(before.ends_s for before in groups[-1]) + pause_s:
-            groups[-1].append(each)
+    for slot in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
+        if groups and slot.starts_s <= max(before.ends_s for before in groups[-1]) + pause_s:
+            groups[-1].append(slot)
         else:
-            groups.append([each])
+            groups.append([slot])
     return tuple(Burst(_mode(group), tuple(group)) for group in groups)
 
 
@@ -178,7 +178,7 @@ def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Schedu
 
 
 def _misses(placed: Sequence[ScheduledJob]) -> int:
-    return sum(not each.meets_deadline for each in placed)
+    return sum(not slot.meets_deadline for slot in placed)
 
 
 def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
@@ -202,11 +202,11 @@ def _with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     for job in postponed:
         in_time.remove(job)
     while _misses(placed := _by_deadline(in_time)):
-        late = next(number for number, each in enumerate(placed) if not each.meets_deadline)
+        late = next(number for number, slot in enumerate(placed) if not slot.meets_deadline)
         longest = max(placed[: late + 1], key=lambda each: each.job.duration_s).job
         in_time.remove(longest)
         postponed.append(longest)
-    return placed + _one_by_one(postponed, max((each.ends_s for each in placed), default=0.0))
+    return placed + _one_by_one(postponed, max((slot.ends_s for slot in placed), default=0.0))
 
 
 def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[ScheduledJob]:
@@ -252,18 +252,18 @@ def _cheapest(
         for state in states[first]:
             for after in range(first + 1, len(order) + 1):
                 layouts = _layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
-                for burst in (each for each in layouts if _meets_deadlines(each, punctual)):
+                for burst in (layout for layout in layouts if _meets_deadlines(layout, punctual)):
                     tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
                     cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
                     cost_j += terms.waiting_price_w * burst.delay_s
                     _add_state(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
     last = min(states[-1], key=lambda state: state.cost_j, default=None)
-    return None if last is None else group_into_bursts(each for burst in last.bursts for each in burst.placed)
+    return None if last is None else group_into_bursts(slot for burst in last.bursts for slot in burst.placed)
 
 
 def _meets_deadlines(burst: Burst, punctual: frozenset[str]) -> bool:
     """Return whether every job that can be in time is."""
-    return all(each.meets_deadline for each in burst.placed if each.job.name in punctual)
+    return all(slot.meets_deadline for slot in burst.placed if slot.job.name in punctual)
 
 
 def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> list[Burst]:

@@ -113,11 +113,11 @@ class Burst:
 
     @property
     def starts_s(self) -> float:
-        return min(each.starts_s for each in self.placed)
+        return min(slot.starts_s for slot in self.placed)
 
     @property
     def ends_s(self) -> float:
-        return max(each.ends_s for each in self.placed)
+        return max(slot.ends_s for slot in self.placed)
 
     @property
     def active_s(self) -> float:
@@ -125,7 +125,7 @@ class Burst:
 
     @property
     def delay_s(self) -> float:
-        return sum(each.delay_s for each in self.placed)
+        return sum(slot.delay_s for slot in self.placed)
 
 
 def schedule_in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:

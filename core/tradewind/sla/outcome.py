@@ -35,7 +35,9 @@ class NoVerdict(StrEnum):
 
 def sum_metered_energy(energy: Sequence[EnergyReading], basis: EnergyBasis) -> MeteredEnergy:
     """Add up the energy of the metered ends on a basis."""
-    by_host_j = {each.host: each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in energy}
+    by_host_j = {
+        reading.host: reading.dynamic_j if basis is EnergyBasis.DYNAMIC else reading.total_j for reading in energy
+    }
     known = {host: joules for host, joules in by_host_j.items() if joules is not None}
     return MeteredEnergy(sum(known.values()) if known else None, tuple(known))
 

@@ -172,7 +172,7 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
     has ``old`` set to ``None``.
     """
     predecessors, successors = tuple(old), tuple(new)
-    before_of_key, after_of_key = (Counter(each.key for each in side) for side in (predecessors, successors))
+    before_of_key, after_of_key = (Counter(partition.key for partition in side) for side in (predecessors, successors))
     pairs: list[tuple[float, int, int]] = []
     for a, before in enumerate(predecessors):
         for b, after in enumerate(successors):
@@ -202,8 +202,8 @@ def _match(before: Partition, after: Partition) -> Match:
 
 def _split_from(before: Iterable[Partition], part: Partition) -> Partition | None:
     """Return the old partition that shares most with ``part``; ``None`` where most of it was not promised before."""
-    of_key = [each for each in before if each.key == part.key]
-    shared = [shared_length(each, part) for each in of_key]
+    of_key = [partition for partition in before if partition.key == part.key]
+    shared = [shared_length(partition, part) for partition in of_key]
     if not of_key or sum(shared) < (part.upper - part.lower) / 2 or max(shared) <= 0:
         return None
     return of_key[shared.index(max(shared))]

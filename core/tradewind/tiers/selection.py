@@ -120,7 +120,11 @@ class SettingTable:
 
         Energy then keeps its floor, base power · 8 · bytes / T, and all settings still shift equally.
         """
-        powers = [each.log_power_mean for each in self.settings if each.certified and each.log_power_mean is not None]
+        powers = [
+            setting.log_power_mean
+            for setting in self.settings
+            if setting.certified and setting.log_power_mean is not None
+        ]
         if shift.log_power >= 0 or not self.base_power_w or not powers:
             return shift
         room = min(powers) - math.log(self.base_power_w)

@@ -106,14 +106,14 @@ class Basis:
     @cached_property
     def loss_baseline(self) -> float:
         """Return the share of bytes that the path loses without congestion; without logs the path's own loss rate."""
-        told = [chunk.table.loss_baseline for chunk in self.chunks if chunk.table is not None]
-        return max((loss for loss in told if loss is not None), default=self.path.loss_rate or 0.0)
+        stated = [chunk.table.loss_baseline for chunk in self.chunks if chunk.table is not None]
+        return max((loss for loss in stated if loss is not None), default=self.path.loss_rate or 0.0)
 
     @cached_property
     def bank_limit_bits(self) -> float | None:
         """Return the 95th percentile of past deficits of all chunks together; ``None`` without logs."""
-        told = [chunk.table.bank_limit_bits for chunk in self.chunks if chunk.table is not None]
-        known = [bits for bits in told if bits is not None]
+        stated = [chunk.table.bank_limit_bits for chunk in self.chunks if chunk.table is not None]
+        known = [bits for bits in stated if bits is not None]
         return sum(known) if known else None
 
     @cached_property
@@ -132,5 +132,5 @@ class Basis:
         """Base power of the metered hosts: as measured before this transfer, else as in the tables."""
         if self.base_power_w is not None:
             return self.base_power_w
-        told = (chunk.table.predicted.base_power_w for chunk in self.chunks if chunk.table is not None)
-        return next((watts for watts in told if watts is not None), None)
+        stated = (chunk.table.predicted.base_power_w for chunk in self.chunks if chunk.table is not None)
+        return next((watts for watts in stated if watts is not None), None)

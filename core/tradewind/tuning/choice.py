@@ -119,8 +119,8 @@ def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here
 def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     """Return what all chunks together are expected to reach with these settings."""
     tried = _tried(forecaster, settings)
-    found = forecaster.in_force if tried else [forecaster.expected(i, each) for i, each in enumerate(settings)]
-    return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
+    found = forecaster.in_force if tried else [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
+    return forecaster.outlook(found, sum(setting.streams for setting in settings), tried=tried)
 
 
 def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
@@ -134,14 +134,18 @@ def _best_of_one(
 
     Candidates are the table's permitted entries and the fastest entry cut to the limits.
     """
-    found = [forecaster.expected(i, each) for i, each in enumerate(settings)]
+    found = [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
     chunk_view = forecaster.vary_chunk(found, index)
-    here = chunk_view.outlook(found[index], sum(each.streams for each in settings), tried=_tried(forecaster, settings))
+    here = chunk_view.outlook(
+        found[index], sum(setting.streams for setting in settings), tried=_tried(forecaster, settings)
+    )
     candidates = forecaster.expectations[index].candidates(limits.room(settings, index))
     others = here.streams - settings[index].streams
     worth = _worth_weighing(goal, chunk_view, candidates, here)
     options: list[tuple[Point | None, Outlook]] = [(None, here)]
-    options += [(each.point, chunk_view.outlook(each.expected, others + each.streams)) for each in worth]
+    options += [
+        (candidate.point, chunk_view.outlook(candidate.expected, others + candidate.streams)) for candidate in worth
+    ]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
     point = _relaxed(goal, options, leading)
     return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
@@ -154,14 +158,16 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
     """
     if goal.objective is Objective.SLOWNESS and shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
-        relaxed = [each for each in options if each[1].throughput_bps >= enough and shortfall(goal, each[1]) == 0]
+        relaxed = [
+            option for option in options if option[1].throughput_bps >= enough and shortfall(goal, option[1]) == 0
+        ]
         return min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))[0]
     if goal == MOST_FRUGAL and leading.j_per_byte is not None:
         here, least = cost(goal.objective, options[0][1]), cost(goal.objective, leading)
         most = least + math.log1p(SIMILAR_ENERGY)
         if here > least + HYSTERESIS:  # prefer a worthwhile change to a faster one that is not
             most = min(most, here - HYSTERESIS)
-        alike = [each for each in options if cost(goal.objective, each[1]) <= most]
+        alike = [option for option in options if cost(goal.objective, option[1]) <= most]
         return min(alike, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
     return next(point for point, outlook in options if outlook is leading)
 

@@ -152,12 +152,12 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Give the channels of finished chunks to the others, with as many streams as before."""
-    planned_kinds = [each.chunk for each in state.decision.chunks]
+    planned_kinds = [plan.chunk for plan in state.decision.chunks]
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
     as_before = state.decision.streams
     settings = _allowed(basis, state, seen, redeal_streams(seen.active, as_before), streams=as_before)
-    streams = sum(each.streams for each in settings)
+    streams = sum(setting.streams for setting in settings)
     search = state.search
     if search is not None:
         search = replace(search, streams=streams, best_streams=streams) if search.settled else start_search(streams)
@@ -171,7 +171,7 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     here, limits = seen.requested, limits_of(basis, state, seen)
     if limits.permits(here):
         return None
-    allowed = _allowed(basis, state, seen, here, streams=sum(each.streams for each in here))
+    allowed = _allowed(basis, state, seen, here, streams=sum(setting.streams for setting in here))
     if _axes(allowed) == _axes(here):
         return None
     reason = f"files left and limits permit {format_settings(allowed)}"
@@ -229,7 +229,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     state, before, sample = proposal.state, proposal.state.decision, seen.sample
     chunks = before.chunks
     if seen.active:
-        streams = sum(each.streams for each in proposal.settings)
+        streams = sum(setting.streams for setting in proposal.settings)
         allowed = _allowed(basis, state, seen, proposal.settings, streams=streams, first=proposal.first)
         chunks = build_plan(basis, seen.active, allowed)
     decision = Decision(
@@ -274,7 +274,7 @@ def _reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
 
 def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
     """Return concurrency and parallelism of each chunk: changes of these open and close connections."""
-    return [(each.concurrency, each.parallelism) for each in settings]
+    return [(setting.concurrency, setting.parallelism) for setting in settings]
 
 
 def _goal(basis: Basis, seen: Observation) -> Goal:

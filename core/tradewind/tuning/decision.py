@@ -54,4 +54,4 @@ class Decision:
 
     @property
     def streams(self) -> int:
-        return sum(each.streams for each in self.settings)
+        return sum(setting.streams for setting in self.settings)

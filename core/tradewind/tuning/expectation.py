@@ -49,22 +49,22 @@ class Candidates:
 
     @cached_property
     def knows_power(self) -> bool:
-        return all(each.expected.power_w is not None for each in self.all)
+        return all(candidate.expected.power_w is not None for candidate in self.all)
 
     @cached_property
     def rates_bps(self) -> tuple[float, ...]:
-        return tuple(each.expected.throughput_bps for each in self.all)
+        return tuple(candidate.expected.throughput_bps for candidate in self.all)
 
     @cached_property
     def powers_w(self) -> tuple[float, ...]:
         """Return the power of each candidate, W; 0 where it is not known."""
-        return tuple(each.expected.power_w or 0.0 for each in self.all)
+        return tuple(candidate.expected.power_w or 0.0 for candidate in self.all)
 
     @cached_property
     def fastest(self) -> Candidate:
         """Return the candidate with the fewest streams among those within `RELAXATION` of the maximum."""
-        enough = (1 - RELAXATION) * max(each.expected.throughput_bps for each in self.all)
-        relaxed = [each for each in self.all if each.expected.throughput_bps >= enough]
+        enough = (1 - RELAXATION) * max(candidate.expected.throughput_bps for candidate in self.all)
+        relaxed = [candidate for candidate in self.all if candidate.expected.throughput_bps >= enough]
         return min(relaxed, key=lambda each: (each.streams, -each.expected.throughput_bps))
 
     def least_j_per_bit(self, base_power_w: float) -> float | None:

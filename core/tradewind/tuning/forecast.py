@@ -80,7 +80,7 @@ class Forecaster:
         self.own_gains = _own_gains(active, belief)
         self.base_w = basis.idle_power_w or 0.0
         self.bases_w = [_base_of_table_w(chunk.basis, self.base_w) for chunk in active]
-        fastest_bps = [each.fastest_bps for each in expectations]
+        fastest_bps = [expectation.fastest_bps for expectation in expectations]
         self.pipe_bps = max(fastest_bps)
         self.bits = [BITS_PER_BYTE * chunk.remaining_bytes for chunk in active]
         self.all_bits = sum(self.bits)
@@ -150,7 +150,7 @@ class Forecaster:
         if limits.share_a_cap:
             return None
         settings = [chunk.parameters for chunk in self.active]
-        rooms = [each.candidates(limits.room(settings, i)) for i, each in enumerate(self.expectations)]
+        rooms = [expectation.candidates(limits.room(settings, i)) for i, expectation in enumerate(self.expectations)]
         if len(rooms) == 1:
             least = rooms[0].least_j_per_bit(self.bases_w[0] - self.base_w + self.idle_w)
         else:
@@ -296,8 +296,8 @@ def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Beli
 
 def _base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
     """Return the base power that a chunk's table assumes; ``base_w`` where the table does not state it."""
-    told = None if chunk.table is None else chunk.table.predicted.base_power_w
-    return base_w if told is None else told
+    stated = None if chunk.table is None else chunk.table.predicted.base_power_w
+    return base_w if stated is None else stated
 
 
 def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:

@@ -41,15 +41,15 @@ class SettingLimits:
 
     def permits(self, settings: Sequence[Parameters]) -> bool:
         """Return whether the settings need no cut."""
-        for each, files in zip(settings, self.files, strict=True):
-            channels, pipelining = each.concurrency or 0, each.pipelining
-            if not 1 <= channels <= files or not self.caps.allow(each):
+        for setting, files in zip(settings, self.files, strict=True):
+            channels, pipelining = setting.concurrency or 0, setting.pipelining
+            if not 1 <= channels <= files or not self.caps.allow(setting):
                 return False
             if pipelining is not None and pipelining > 1 and pipelining * channels > files:
                 return False
         most_channels, max_streams = self.caps.concurrency, self.max_streams
         return (most_channels is None or _channels(settings) <= most_channels) and (
-            max_streams is None or sum(each.streams for each in settings) <= max_streams
+            max_streams is None or sum(setting.streams for setting in settings) <= max_streams
         )
 
     def are_within(self, other: "SettingLimits") -> bool:
@@ -73,13 +73,13 @@ class SettingLimits:
         files, most = self.files[index], self.max_streams
         if not self.share_a_cap:
             return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
-        others = [each for i, each in enumerate(settings) if i != index]
+        others = [setting for i, setting in enumerate(settings) if i != index]
         channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))
         return Room(
             channels=max(channels, 1),
             parallelism=self.caps.parallelism,
             pipelining=self.caps.pipelining,
-            streams=None if most is None else max(most - sum(each.streams for each in others), 1),
+            streams=None if most is None else max(most - sum(setting.streams for setting in others), 1),
             files=files,
         )
 
@@ -147,7 +147,7 @@ def fit_to_limits(
     if limits.permits(settings):
         return tuple(settings)
     cut = _streams_fitted(settings, limits, first)
-    return tuple(_with_requests(each, files) for each, files in zip(cut, limits.files, strict=True))
+    return tuple(_with_requests(setting, files) for setting, files in zip(cut, limits.files, strict=True))
 
 
 def _with_requests(parameters: Parameters, files: int) -> Parameters:
@@ -158,22 +158,24 @@ def _with_requests(parameters: Parameters, files: int) -> Parameters:
 
 
 def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first: First) -> tuple[Parameters, ...]:
-    permitted = [each if limits.caps.allow(each) else limits.caps.clamp(each) for each in settings]
+    permitted = [setting if limits.caps.allow(setting) else limits.caps.clamp(setting) for setting in settings]
     within = tuple(
-        each if 1 <= (each.concurrency or 0) <= files else replace(each, concurrency=min(each.concurrency or 1, files))
-        for each, files in zip(permitted, limits.files, strict=True)
+        setting
+        if 1 <= (setting.concurrency or 0) <= files
+        else replace(setting, concurrency=min(setting.concurrency or 1, files))
+        for setting, files in zip(permitted, limits.files, strict=True)
     )
     most_channels = limits.caps.concurrency
     if most_channels is not None and _channels(within) > most_channels:
-        channels = split_streams([each.concurrency or 1 for each in within], most_channels)
-        within = tuple(replace(each, concurrency=count) for each, count in zip(within, channels, strict=True))
+        channels = split_streams([setting.concurrency or 1 for setting in within], most_channels)
+        within = tuple(replace(setting, concurrency=count) for setting, count in zip(within, channels, strict=True))
     most = limits.max_streams
-    if most is None or sum(each.streams for each in within) <= most:
+    if most is None or sum(setting.streams for setting in within) <= most:
         return within
-    budgets = split_streams([each.streams for each in within], most)
+    budgets = split_streams([setting.streams for setting in within], most)
     return tuple(
-        fit_to_streams(each, budget, files=files, caps=limits.caps, first=first)
-        for each, budget, files in zip(within, budgets, limits.files, strict=True)
+        fit_to_streams(setting, budget, files=files, caps=limits.caps, first=first)
+        for setting, budget, files in zip(within, budgets, limits.files, strict=True)
     )
 
 
@@ -182,9 +184,9 @@ def split_streams(wanted: Sequence[int], total: int) -> tuple[int, ...]:
     count = len(wanted)
     if sum(wanted) <= total or total <= count:
         return tuple(wanted) if sum(wanted) <= total else (1,) * count
-    spare, above = total - count, sum(each - 1 for each in wanted)
-    exact = [spare * (each - 1) / above for each in wanted]
-    dealt = [1 + int(each) for each in exact]
+    spare, above = total - count, sum(wanted_count - 1 for wanted_count in wanted)
+    exact = [spare * (wanted_count - 1) / above for wanted_count in wanted]
+    dealt = [1 + int(share) for share in exact]
     by_remainder = sorted(range(count), key=lambda i: (-(exact[i] % 1), i))
     for i in by_remainder[: total - sum(dealt)]:
         dealt[i] += 1
@@ -224,4 +226,4 @@ def fit_to_streams(
 
 
 def _channels(settings: Sequence[Parameters]) -> int:
-    return sum(each.concurrency or 1 for each in settings)
+    return sum(setting.concurrency or 1 for setting in settings)

@@ -117,12 +117,12 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
-    told_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
+    stated_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
     base_rtt = state.base_rtt.update(sample, state.limit.cut_bps)
     sample, power_note = _with_counted_power(basis, sample)
     sample = base_rtt.correct_sample(_with_shortest_rtt(basis, sample, tables, before_cuts))
-    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(told_min_rtt_s, base_rtt.found_s))
-    longer_by_s = base_rtt.found_s - max(told_min_rtt_s, state.base_rtt.found_s)
+    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
+    longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
     loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
     view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
@@ -221,7 +221,7 @@ def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveC
     for i, each in enumerate(sample.chunks):
         if each.kind not in basis.by_kind:
             raise InvalidValue(f"chunks.{i}.chunk", f"{each.kind} is not in the plan of this transfer")
-    told = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, plan, sample)}
+    by_kind = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, plan, sample)}
     chunks = tuple(
         ActiveChunk(
             chunk,
@@ -231,7 +231,7 @@ def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveC
             chunk.files_left(progress.remaining_bytes, sample.remaining_files, progress.parameters.concurrency or 1),
         )
         for chunk in basis.chunks
-        if (progress := told.get(chunk.kind)) is not None and progress.remaining_bytes > 0
+        if (progress := by_kind.get(chunk.kind)) is not None and progress.remaining_bytes > 0
     )
     return with_channels(chunks, basis.caps, plan)
 

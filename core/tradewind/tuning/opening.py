@@ -26,11 +26,11 @@ def prepare_basis(
     plan without any file are left out. No table expects more than the path carries or the user permits.
     """
     counts, totals = [0] * len(plan), [0] * len(plan)
-    for each in bins:
-        mean = each.total_bytes / max(each.file_count, 1)
+    for size_bin in bins:
+        mean = size_bin.total_bytes / max(size_bin.file_count, 1)
         place = next(i for i, chunk in enumerate(plan) if chunk.max_file_bytes is None or mean <= chunk.max_file_bytes)
-        counts[place] += each.file_count
-        totals[place] += each.total_bytes
+        counts[place] += size_bin.file_count
+        totals[place] += size_bin.total_bytes
     ceiling_bps = path.at_most(rate_limit_bps).bandwidth_bps
     if ceiling_bps is not None:
         tables = {kind: table.below(ceiling_bps) for kind, table in tables.items()}

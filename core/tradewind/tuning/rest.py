@@ -71,7 +71,7 @@ class Rest:
 
     def _keeps_requests(self, view: Forecaster, limits: SettingLimits) -> bool:
         chunks = zip(view.expectations, limits.files, self.limits.files, strict=True)
-        return all(each.keeps_requests(limits, files, most) for each, files, most in chunks)
+        return all(chunk.keeps_requests(limits, files, most) for chunk, files, most in chunks)
 
     def _eased(self, view: Forecaster, goal: Goal) -> float:
         """Return ε without the part that single chunks' gains contribute."""

@@ -96,12 +96,12 @@ class TickSample:
         self._check_chunks()
 
     def _check_power_ends(self) -> None:
-        hosts = [each.host for each in self.power_ends]
+        hosts = [end.host for end in self.power_ends]
         if len(set(hosts)) < len(hosts) or (None in hosts and len(hosts) > 1):
             raise InvalidValue("power_ends", "must name each end once")
-        for i, each in enumerate(self.power_ends):
-            if not 0 <= each.power_w <= MAX_BPS:
-                raise InvalidValue(f"power_ends.{i}.power_w", f"cannot be {each.power_w:g}")
+        for i, end in enumerate(self.power_ends):
+            if not 0 <= end.power_w <= MAX_BPS:
+                raise InvalidValue(f"power_ends.{i}.power_w", f"cannot be {end.power_w:g}")
 
     def _check_chunks(self) -> None:
         streams = sum(chunk.parameters.streams for chunk in self.chunks)

@@ -56,13 +56,13 @@ def _grid(leaf: LeafModel) -> Iterable[Parameters]:
 def _by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
     """For each concurrency and parallelism keep the setting with most pipelining, which costs nothing in the prior."""
     most: dict[tuple[int | None, int | None], PredictedSetting] = {}
-    for each in leaf.table.settings:
-        key = each.parameters.concurrency, each.parameters.parallelism
-        if each.certified and (key not in most or _pipelined(each) > _pipelined(most[key])):
-            most[key] = each
+    for setting in leaf.table.settings:
+        key = setting.parameters.concurrency, setting.parameters.parallelism
+        if setting.certified and (key not in most or _pipelined(setting) > _pipelined(most[key])):
+            most[key] = setting
     groups: dict[int, list[Parameters]] = {}
-    for each in most.values():
-        groups.setdefault(each.parameters.streams, []).append(each.parameters)
+    for setting in most.values():
+        groups.setdefault(setting.parameters.streams, []).append(setting.parameters)
     return map(tuple, groups.values())
 
 
@@ -107,14 +107,14 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
     powered = select_power_lenders(lenders)
     known = [
         (
-            each.weight if each in powered else 0.0,
-            each.weight,
-            each.log_variance,
-            each.leaf.table.settings,
-            each.leaf.lattice.places(),
-            prior.throughput_model(each.path, each.dataset(), each.leaf.leaf.load),
+            lender.weight if lender in powered else 0.0,
+            lender.weight,
+            lender.log_variance,
+            lender.leaf.table.settings,
+            lender.leaf.lattice.places(),
+            prior.throughput_model(lender.path, lender.dataset(), lender.leaf.leaf.load),
         )
-        for each in lenders
+        for lender in lenders
     ]
     settings = []
     for candidate in _candidates(lenders, expected_bps):
@@ -144,13 +144,13 @@ def select_power_lenders(lenders: Sequence[Lender]) -> list[Lender]:
 
     A table that is borrowed from these alone knows the power of each of its settings.
     """
-    powered = [each for each in lenders if each.leaf.table.knows_power]
-    return [each for each in powered if each.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
+    powered = [lender for lender in lenders if lender.leaf.table.knows_power]
+    return [lender for lender in powered if lender.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
 
 
 def _base_power_w(powered: Sequence[Lender]) -> float | None:
     """Return the lenders' base power by their weights; ``None`` where one of them does not know it."""
-    known = [(each.weight, each.leaf.table.base_power_w) for each in powered]
+    known = [(lender.weight, lender.leaf.table.base_power_w) for lender in powered]
     bases = [(weight, base_w) for weight, base_w in known if base_w is not None]
     if not bases or len(bases) < len(known):
         return None
@@ -163,7 +163,7 @@ def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], 
     The fastest of each number of streams on this path is added, since the lenders' own best may miss it: many settings
     that fill their path equally do not fill another one.
     """
-    offered = chain.from_iterable(each.lendable.candidates for each in lenders)
+    offered = chain.from_iterable(lender.lendable.candidates for lender in lenders)
     fastest = (max(group, key=expected_bps) for group in lenders[0].lendable.stream_groups)
     return dict.fromkeys(chain(offered, fastest))
 

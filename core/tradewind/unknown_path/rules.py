@@ -116,12 +116,12 @@ class _Rated(NamedTuple):
 
 def _rated(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _Rated:
     rates_bps = [
-        prior.throughput_bps(path, chunk.dataset, each.parameters, load)
-        for chunk, each in zip(chunks, plan, strict=True)
+        prior.throughput_bps(path, chunk.dataset, chunk_plan.parameters, load)
+        for chunk, chunk_plan in zip(chunks, plan, strict=True)
     ]
     ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
     ends_s = end_times_s([chunk.dataset.total_bytes for chunk in chunks], rates_bps, ceiling_bps)
-    streams = [each.parameters.streams for each in plan]
+    streams = [chunk_plan.parameters.streams for chunk_plan in plan]
     return _Rated(
         name=name,
         plan=plan,
@@ -144,7 +144,7 @@ def _frugal(
     fastest = rated("MaxThr", heuristics.max_throughput(chunks, path, channels))
     frugal = rated("MinE", heuristics.min_energy(chunks, path, channels))
     if not frugal.is_no_dearer_than(fastest):
-        levels = [each for each in FRUGAL_CHANNELS if each < channels]
+        levels = [channels_tried for channels_tried in FRUGAL_CHANNELS if channels_tried < channels]
         frugal = _least_streams(
             rated("EE", _efficient(chunks, path, channels)),
             *(rated(f"MaxThr of {level} channels", heuristics.max_throughput(chunks, path, level)) for level in levels),
@@ -157,12 +157,12 @@ def _least_streams(*plans: _Rated) -> _Rated:
     """Return the plan with the least stream time of those that are no worse than the last one in any respect."""
     fastest = plans[-1]
     no_worse = [
-        each
-        for each in plans
-        if _is_at_most(each.duration_s, fastest.duration_s)
-        and _is_at_most(each.stream_s, fastest.stream_s)
-        and each.streams <= fastest.streams
-        and _is_at_most(fastest.throughput_bps, each.throughput_bps)
+        plan
+        for plan in plans
+        if _is_at_most(plan.duration_s, fastest.duration_s)
+        and _is_at_most(plan.stream_s, fastest.stream_s)
+        and plan.streams <= fastest.streams
+        and _is_at_most(fastest.throughput_bps, plan.throughput_bps)
     ]
     return min(no_worse, key=lambda each: (each.stream_s, each.duration_s))
 
@@ -177,7 +177,7 @@ def _is_at_most(value: float, bound: float) -> bool:
 
 def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> tuple[ChunkPlan, ...]:
     """Return a rule's plan in the order of the chunks, cut to the files that there are and to the caps."""
-    by_kind = {each.chunk: each for each in ruled}
+    by_kind = {chunk_plan.chunk: chunk_plan for chunk_plan in ruled}
     whole = max(sum(chunk.dataset.total_bytes for chunk in chunks), 1)
     plan = []
     for chunk in chunks:
@@ -215,8 +215,8 @@ def expected_bps(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path,
     """
     known, taken = fill_in_assumptions(path), min(load or 0.0, LOAD_MAX)
     rates = (
-        prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
-        for chunk, each in zip(chunks, plan, strict=True)
+        prior.throughput_bps(known, chunk.dataset, chunk_plan.parameters, taken)
+        for chunk, chunk_plan in zip(chunks, plan, strict=True)
     )
     return min(sum(rates), (known.bandwidth_bps or math.inf) * (1 - taken))
 

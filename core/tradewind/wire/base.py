@@ -34,7 +34,7 @@ Small = Annotated[int, Field(ge=1, le=32767)]
 SmallOrZero = Annotated[int, Field(ge=0, le=32767)]
 EARLIEST_INSTANT = datetime(1990, 1, 1, tzinfo=UTC)
 END_OF_INSTANTS = datetime(2100, 1, 1, tzinfo=UTC)
-"""The first that is none: with bounds, any can be told in any time zone, and a day be added to it."""
+"""First instant that is rejected: within these bounds time zones and an added day cannot overflow."""
 Instant = Annotated[AwareDatetime, Field(ge=EARLIEST_INSTANT, lt=END_OF_INSTANTS)]
 
 
@@ -44,7 +44,7 @@ _PLAIN_REASONS = MappingProxyType(
         "model_attributes_type": "must be an object",
     }
 )
-"""Where pydantic's own words speak of Python."""
+"""Replacements where pydantic's own words speak of Python."""
 
 PATTERN_DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -54,12 +54,12 @@ PATTERN_DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         CPU_CLASS: "must be lower case letters, digits and . - _ /, such as x86-64/amd-epyc/2",
     }
 )
-"""What a pattern says, for users."""
+"""What a pattern requires, for users."""
 
 _TARGETS = "bit/s (throughput_at_least), J (energy_at_most), W (power_at_most) or s (deadline)"
-_OF_AGREEMENTS = MappingProxyType(
+_SLA_REASONS = MappingProxyType(
     {
-        "extra_forbidden": f"is not a known field; what is agreed is `target`, a number in {_TARGETS}, or `fraction`",
+        "extra_forbidden": f"is not a known field; the SLA's value is `target`, a number in {_TARGETS}, or `fraction`",
         "float_parsing": f"must be a number, without a unit: a target is in {_TARGETS}",
         "float_type": f"must be a number: a target is in {_TARGETS}",
     }
@@ -69,7 +69,7 @@ _OF_AGREEMENTS = MappingProxyType(
 
 _COUNTED = ("too_short", "too_long")
 _ITEMS = re.compile(r"should have (at (?:least|most) \d+ \w+) after validation, not (.+)")
-"""Its words for lists, which speak of tuples; ``more than N`` where it stopped counting."""
+"""Pydantic's words for lists, which speak of tuples; ``more than N`` where it stopped counting."""
 
 
 class Strict(BaseModel):
@@ -79,16 +79,16 @@ class Strict(BaseModel):
 
 
 class Open(BaseModel):
-    """What the service answers: clients of this version ignore what later versions add."""
+    """An answer of the service: clients of this version ignore fields that later versions add."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def describe_validation_error(error: ErrorDetails) -> InvalidValue:
-    """Return the first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
+    """Return the first of pydantic's errors as field and phrase, fit for a quarantine row or a problem."""
     field = ".".join(str(part) for part in error["loc"]) or "row"
-    if "sla" in error["loc"][:-1] and error["type"] in _OF_AGREEMENTS:
-        return InvalidValue(field, _OF_AGREEMENTS[error["type"]])
+    if "sla" in error["loc"][:-1] and error["type"] in _SLA_REASONS:
+        return InvalidValue(field, _SLA_REASONS[error["type"]])
     if error["type"] == "extra_forbidden":
         return InvalidValue(field, "is not a known field; units are part of the names, such as total_bytes and rtt_s")
     if error["type"] == "json_invalid":
@@ -98,5 +98,5 @@ def describe_validation_error(error: ErrorDetails) -> InvalidValue:
     if error["type"] == "string_pattern_mismatch":
         pattern = error["msg"].partition("'")[2].rpartition("'")[0]  # the context that has it as well is often left out
         return InvalidValue(field, PATTERN_DESCRIPTIONS.get(pattern, "is not of the form that it must have"))
-    told = error["msg"].removeprefix("Value error, ")
-    return InvalidValue(field, _PLAIN_REASONS.get(error["type"], told[0].lower() + told[1:]))
+    message = error["msg"].removeprefix("Value error, ")
+    return InvalidValue(field, _PLAIN_REASONS.get(error["type"], message[0].lower() + message[1:]))

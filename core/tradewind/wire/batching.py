@@ -88,13 +88,13 @@ class WireBurst(Open):
     def from_domain(cls, burst: Burst) -> Self:
         jobs = tuple(
             BatchedJob(
-                name=each.job.name,
-                starts_s=each.starts_s,
-                ends_s=each.ends_s,
-                deadline_s=each.job.deadline_s,
-                meets_deadline=each.meets_deadline,
+                name=slot.job.name,
+                starts_s=slot.starts_s,
+                ends_s=slot.ends_s,
+                deadline_s=slot.job.deadline_s,
+                meets_deadline=slot.meets_deadline,
             )
-            for each in burst.placed
+            for slot in burst.placed
         )
         return cls(mode=burst.mode, starts_s=burst.starts_s, ends_s=burst.ends_s, jobs=jobs)
 

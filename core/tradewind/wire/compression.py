@@ -1,4 +1,4 @@
-"""``/v1/compression``: what is asked about a file, the advice, and what transfers have seen of codecs."""
+"""``/v1/compression``: requests about a file, the advice, and what transfers observed of codecs."""
 
 from typing import Annotated, NamedTuple, Self
 from uuid import UUID
@@ -36,7 +36,7 @@ MAX_FILE_CLASSES = 16
 MAX_CONNECTIONS = 1000
 
 
-def _of_possible_cores(cpu_class: str) -> str:
+def _check_core_count(cpu_class: str) -> str:
     if parse_core_count(cpu_class) > MAX_CORES:
         raise ValueError(f"tells of more than {MAX_CORES} cores")
     return cpu_class
@@ -45,7 +45,7 @@ def _of_possible_cores(cpu_class: str) -> str:
 CpuClass = Annotated[
     str,
     StringConstraints(min_length=1, max_length=100, pattern=CPU_CLASS),
-    AfterValidator(_of_possible_cores),
+    AfterValidator(_check_core_count),
 ]
 Ratio = Annotated[float, Field(gt=MIN_RATIO, lt=MAX_RATIO)]
 Rate = Annotated[float, Field(gt=MIN_CODEC_BPS, lt=MAX_CODEC_BPS)]
@@ -116,17 +116,17 @@ class SampledFile(Strict):
     @field_validator("samples")
     @classmethod
     def _each_setting_once(cls, samples: tuple[WireSampled, ...]) -> tuple[WireSampled, ...]:
-        settings = [each.to_setting() for each in samples]
-        twice = next((each for number, each in enumerate(settings) if each in settings[:number]), None)
+        settings = [sample.to_setting() for sample in samples]
+        twice = next((setting for number, setting in enumerate(settings) if setting in settings[:number]), None)
         if twice is not None:
             raise ValueError(f"tells of {twice} more than once")
         return samples
 
     @field_validator("samples")
     @classmethod
-    def _beside_a_probe(cls, samples: tuple[WireSampled, ...], told: ValidationInfo) -> tuple[WireSampled, ...]:
+    def _require_probe(cls, samples: tuple[WireSampled, ...], info: ValidationInfo) -> tuple[WireSampled, ...]:
         """Return all history is told by the probe, so that without one there is nothing to set them beside."""
-        if samples and told.data.get("probe", samples) is None:
+        if samples and info.data.get("probe", samples) is None:
             raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
 
@@ -154,8 +154,8 @@ class SampledFile(Strict):
             settings=candidate_settings(None if self.codecs is None else frozenset(self.codecs)),
             content=None if entropy is None else Content(self.kind, entropy),
             samples=[
-                CodecObservation(case=case, setting=each.to_setting(), speeds=each.speeds.to_speeds())
-                for each in self.samples
+                CodecObservation(case=case, setting=sample.to_setting(), speeds=sample.speeds.to_speeds())
+                for sample in self.samples
             ],
             objective=self.objective,
             modes=(Mode.PIPED, Mode.SEQUENTIAL) if self.sequential else (Mode.PIPED,),
@@ -300,7 +300,7 @@ class ObservationsReceipt(Open):
 
 
 class FullRecommendRequest(RecommendRequest):
-    """A recommendation that is to tell of compression, too; apart, because agents that do not ask do without it.
+    """A recommendation request that includes compression; separate, because other agents do without it.
 
     ``compression`` : for one file on a path of a given rate. ``file_classes`` : for sorts of files of the data set,
     each packed or sent by the very setting that is recommended, whichever is expected to be faster.

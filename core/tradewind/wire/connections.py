@@ -1,4 +1,4 @@
-"""``POST /v1/connections/analyse``: what a browser's log (HAR) tells of a page's connections, and what to change."""
+"""``POST /v1/connections/analyse``: what a browser's log (HAR) shows of a page's connections, and what to change."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -73,8 +73,8 @@ class ConnectionLengths(Open):
     short_flows: Sequence[ShortConnection] = ()
 
 
-def _told(model: type[ModelT], value: object) -> ModelT:
-    """Return the fields of a value of the core, which have the same names there."""
+def _convert(model: type[ModelT], value: object) -> ModelT:
+    """Convert a value of the core to a wire model with the same field names."""
     return model.model_validate(value, from_attributes=True)
 
 
@@ -129,9 +129,9 @@ class AnalysedPage(Open):
             unsized=analysis.unsized,
             caches={kind.value: count for kind, count in analysis.caches.items()},
             left_out={reason.value: count for reason, count in analysis.left_out.items()},
-            lengths=_told(ConnectionLengths, lengths),
-            connections=[_told(PageConnection, each) for each in analysis.connections],
-            advice=[_told(ConnectionAdvice, each) for each in advice],
+            lengths=_convert(ConnectionLengths, lengths),
+            connections=[_convert(PageConnection, connection) for connection in analysis.connections],
+            advice=[_convert(ConnectionAdvice, piece) for piece in advice],
         )
 
 
@@ -143,7 +143,7 @@ class ConnectionAnalysis(Open):
 
 
 def analyse_har(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
-    """Return the entire answer to a log.
+    """Return the complete answer to a log.
 
     Parameters
     ----------

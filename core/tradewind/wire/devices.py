@@ -94,8 +94,8 @@ class NewDeviceProfile(Strict):
         InvalidValue : a component or a value cannot be.
         NotFound : it names a radio that is not in ``known``.
         """
-        told = self.radios or tuple(known)
-        radios = [find_radio(each, known) if isinstance(each, str) else each.to_profile() for each in told]
+        names = self.radios or tuple(known)
+        radios = [find_radio(each, known) if isinstance(each, str) else each.to_profile() for each in names]
         if twice := next((name for name, times in Counter(each.name for each in radios).items() if times > 1), None):
             raise InvalidValue("radios", f"two are named {twice!r}")
         return DeviceProfile(

@@ -129,7 +129,7 @@ class Heartbeat(Strict):
 
     def _live_power(self) -> tuple[LivePower, ...]:
         if self.power_ends:
-            return tuple([LivePower(each.host, each.power_w) for each in self.power_ends])
+            return tuple([LivePower(end.host, end.power_w) for end in self.power_ends])
         return () if self.power_w is None else (LivePower(None, self.power_w),)
 
 

@@ -32,4 +32,4 @@ class BatchReceipt(Open):
     @property
     def stored_any(self) -> bool:
         """Return whether the service has any of it, be it from before."""
-        return bool(self.accepted) or any(each.reason == ALREADY_STORED for each in self.rejections)
+        return bool(self.accepted) or any(rejection.reason == ALREADY_STORED for rejection in self.rejections)

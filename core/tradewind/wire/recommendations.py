@@ -53,15 +53,15 @@ class WireWorkload(Strict):
 
     def _check_histogram(self) -> None:
         lowest = 0
-        for i, each in enumerate(self.size_histogram):
+        for i, size_bin in enumerate(self.size_histogram):
             field = f"dataset.size_histogram.{i}"
-            if each.max_file_bytes <= lowest:
+            if size_bin.max_file_bytes <= lowest:
                 raise InvalidValue(f"{field}.max_file_bytes", "must rise from bin to bin")
-            if each.total_bytes > each.file_count * each.max_file_bytes:
+            if size_bin.total_bytes > size_bin.file_count * size_bin.max_file_bytes:
                 raise InvalidValue(f"{field}.total_bytes", "is more than file_count files of max_file_bytes")
-            lowest = each.max_file_bytes
+            lowest = size_bin.max_file_bytes
         for name in ("file_count", "total_bytes"):
-            whole = sum(getattr(each, name) for each in self.size_histogram)
+            whole = sum(getattr(size_bin, name) for size_bin in self.size_histogram)
             if whole != getattr(self, name):
                 raise InvalidValue(
                     "dataset.size_histogram", f"has a {name} of {whole} in all, not {getattr(self, name)}"

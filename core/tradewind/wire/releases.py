@@ -1,4 +1,4 @@
-"""``/v1/releases``: what was published, how one compares with the current one, and putting one in force."""
+"""``/v1/releases``: published releases, their comparison with the current one, and publishing one."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -116,7 +116,7 @@ class LinkChange(Open):
 
 
 class ReleaseComparison(Open):
-    """A release beside the current one. ``same`` : links whose model is the same in both.
+    """A release compared with the current one. ``same`` : links whose model is the same in both.
 
     ``tiers`` : those that move most of ``tiers_changed``; ``tiers_gained``, ``tiers_lost`` are counted among these.
     """

@@ -85,7 +85,7 @@ def test_where_none_is_named_some_device_is_shown_with_one_of_its_radios(visitor
 def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
     refused = visitor.get("/admin/devices?jobs=3&job_mb=1000000&rate_mbps=0.07&apart_s=7.3&patience_s=0&price_w=0.05")
     assert refused.status_code == 422
-    assert "30 days are the most" in refused.text
+    assert "30 days is the maximum" in refused.text
 
 
 @pytest.mark.parametrize("query", ["jobs=0", "jobs=1000", "job_mb=nan", "rate_mbps=0", "apart_s=-1", "price_w=x"])

@@ -1,4 +1,4 @@
-"""Load of a link as its recent transfers show it: how far they fell short of their own surface.
+"""Load of a link from its recent transfers: how far they fell short of their own surface.
 
 The residual that a row leaves contains its own throughput, so it must never become that row's input: the load of a
 row comes from rows that started strictly before it, and only from rows that may be learned from.

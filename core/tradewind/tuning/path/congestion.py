@@ -181,8 +181,8 @@ class StreamLimit:
 
 def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
     """Return Q_e: the depth of a usual buffer, or history's 90th percentile at this number of streams, the highest."""
-    told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
-    return max(*told, min_rtt_s, MIN_EXPECTED_DELAY_S)
+    logged = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
+    return max(*logged, min_rtt_s, MIN_EXPECTED_DELAY_S)
 
 
 def _at(delays_s: Mapping[int, float], streams: int) -> float:

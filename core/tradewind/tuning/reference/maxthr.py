@@ -23,7 +23,7 @@ class MaxThr:
 
     def step(self, state: Plan, sample: TickSample) -> tuple[Plan, Plan]:
         left = chunks_left(self.chunks, sample)
-        if not left or [chunk.kind for chunk in left] == [each.chunk for each in state]:
+        if not left or [chunk.kind for chunk in left] == [chunk_plan.chunk for chunk_plan in state]:
             return state, state
         plan = max_throughput(left, self.path, self.channels)
         return plan, plan

@@ -74,7 +74,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advance(value, lowest, highest)
     wanted, settings = search.streams, scale_streams(basis, seen, search.streams, limits)
-    reached = sum(each.streams for each in settings)
+    reached = sum(setting.streams for setting in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
     elif search.settled and reached < search.best_streams <= _highest(limits):  # the nearest that files can have
@@ -100,7 +100,7 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
     wanted = min(search.best_streams, _highest(limits))
     if seen.streams < wanted:
         settings = scale_streams(basis, seen, wanted, limits)
-        if (reached := sum(each.streams for each in settings)) > _streams_requested(seen):
+        if (reached := sum(setting.streams for setting in settings)) > _streams_requested(seen):
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
@@ -148,16 +148,16 @@ def scale_streams(basis: Basis, seen: Observation, streams: int, limits: Setting
     """
     now = seen.requested
     fewer = streams < _streams_requested(seen)
-    budgets = split_streams([streams * each.streams for each in now], streams)
+    budgets = split_streams([streams * setting.streams for setting in now], streams)
     return tuple(
         fit_to_streams(
-            each,
+            setting,
             budget,
             files=channels,
             caps=basis.caps,
-            first=First.PARALLELISM if fewer and (each.concurrency or 1) >= channels else First.CONCURRENCY,
+            first=First.PARALLELISM if fewer and (setting.concurrency or 1) >= channels else First.CONCURRENCY,
         )
-        for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
+        for setting, budget, channels in zip(now, budgets, limits.channels(), strict=True)
     )
 
 
@@ -165,15 +165,15 @@ def restore_streams(seen: Observation, streams: int) -> tuple[Parameters, ...]:
     """Return the plan with ``streams`` again; concurrency regains what the last cut has taken."""
     now = seen.requested
     files = tuple(chunk.files_left for chunk in seen.active)
-    budgets = split_streams([streams * each.streams for each in now], streams)
+    budgets = split_streams([streams * setting.streams for setting in now], streams)
     return tuple(
-        fit_to_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
-        for each, budget, count in zip(now, budgets, files, strict=True)
+        fit_to_streams(setting, max(budget, setting.streams), files=count, caps=NO_CAPS)
+        for setting, budget, count in zip(now, budgets, files, strict=True)
     )
 
 
 def _streams_requested(seen: Observation) -> int:
-    return sum(each.streams for each in seen.requested)
+    return sum(setting.streams for setting in seen.requested)
 
 
 def _highest(limits: SettingLimits) -> int:

@@ -51,4 +51,4 @@ def build_plan(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[P
 
 def format_settings(settings: Sequence[Parameters]) -> str:
     """Format settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
-    return " + ".join([f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings]) + " streams"
+    return " + ".join([f"{setting.concurrency or 1} × {setting.parallelism or 1}" for setting in settings]) + " streams"

@@ -42,7 +42,7 @@ def widen_chunks(
     last still for it.
     """
     given = list(settings)
-    free = streams - sum(each.streams for each in given)
+    free = streams - sum(setting.streams for setting in given)
     while takers := [
         i
         for i, chunk in enumerate(chunks)
