@@ -2,7 +2,7 @@
 
 A person is known by issuer and subject, which never change and are nobody else's. The first sign-in makes the person,
 or takes over an account that an operator has made for it without a password; an account with one is never taken over,
-because at many providers people choose their names themselves. Roles are those of the provider, at each sign-in anew;
+because at many providers people choose their names themselves. Roles are those of the provider, read at each sign-in;
 whom it no longer lets in has no session left here, and no login to the database.
 """
 

@@ -15,7 +15,7 @@ from tradewind.path import Path
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analyse_har
 
 STEPS = tuple(step / 40 for step in range(41))
-"""Probabilities at which distributions are told."""
+"""Probabilities of the values that distributions list."""
 
 
 MAX_PAGES = 10_000

@@ -2,9 +2,7 @@
 
 The state of a transfer is in the memory of the process that answered last and, one tick later at most, in the store of
 sessions, which may lose it. Where both lack it, a heartbeat carries enough to make it again, so that a late heartbeat
-revives its transfer and no transfer fails because of the service.
-
-A transfer belongs to the key that started it. The database has the owner; until it does, the session has it.
+revives its transfer and no transfer fails because of the service. The session has the owner until the database does.
 """
 
 import math
@@ -70,10 +68,7 @@ class TransferOpening:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a heartbeat.
-
-    ``share`` : granted now. ``journalled_sequence`` : heartbeats up to it are stored for good.
-    """
+    """An answer; ``share`` : granted now. ``journalled_sequence`` : heartbeats up to it are stored for good."""
 
     sequence: int
     decision: Decision
@@ -166,7 +161,7 @@ class Tuner:
         _require_size("heartbeat without its request", stored, MAX_STORED_BYTES)
         live = await self._recall(key, key_id)
         if live is None:
-            live = self._remember(key, await self._open_transfer(key, beat, sample, key_id, open_))
+            live = self._remember(key, await self._open(key, beat, sample, key_id, open_))
         else:
             self._live.move_to_end(key)
         if _runs_behind(sample, live.known):
@@ -208,9 +203,7 @@ class Tuner:
         known = await self._owners.find(key, key_id)
         return known.owner is not None and known.owner != live.owner
 
-    async def _open_transfer(
-        self, key: TransferKey, beat: Heartbeat, sample: TickSample, key_id: UUID, open_: Open
-    ) -> _Live:
+    async def _open(self, key: TransferKey, beat: Heartbeat, sample: TickSample, key_id: UUID, open_: Open) -> _Live:
         known = await self._owners.find(key, key_id)
         if known.is_of_other_key:
             raise foreign_transfer_error(key.transfer_id)
@@ -239,7 +232,7 @@ class Tuner:
             stored = None
         if stored is None:
             raise Conflict(
-                f"transfer {key.transfer_id} has no session: send the heartbeat again with its request, `enquiry`"
+                f"transfer {key.transfer_id} has no session: send its request, `enquiry`, with the heartbeat"
             )
         return RecommendRequest.model_validate_json(stored)
 
