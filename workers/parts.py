@@ -15,7 +15,7 @@ from services.application.models.refresh import Refresh
 from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
 from services.application.transfers.journal_heartbeats import HeartbeatJournal
-from services.application.transfers.stream_journal import Entry, EntryStream
+from services.application.transfers.stream_journal import EntryStream, StreamEntry
 from services.observability.tracing import Tracing
 from services.persistence.lake import ParquetLake, open_storage
 from services.persistence.log_reader import LogReader
@@ -124,7 +124,7 @@ def _create_heartbeat_journal(
     if tracing is not None:
         stream = TracedStream(stream, tracing)
 
-    def report_dropped(entry: Entry, reason: str) -> None:
+    def report_dropped(entry: StreamEntry, reason: str) -> None:
         tenant_id, transfer_id = entry.decode("tenant"), entry.decode("transfer")
         reporter.report(
             HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
@@ -134,7 +134,7 @@ def _create_heartbeat_journal(
 
 
 def _create_quote_journal(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteJournal:
-    def report_dropped(entry: Entry, reason: str) -> None:
+    def report_dropped(entry: StreamEntry, reason: str) -> None:
         reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.decode(TENANT), reason=reason))
 
     return QuoteJournal(JournalStream(client, QUOTES), report_dropped, store.unit_of_work)

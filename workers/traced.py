@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import Entry, EntryStream
+from services.application.transfers.stream_journal import EntryStream, StreamEntry
 from services.observability.tracing import TENANT, Tracing
 
 TRACE = "trace"
@@ -19,11 +19,11 @@ class TracedStream:
         self._tracing = tracing
         self._taken_ns = 0
 
-    def take(self, limit: int) -> Sequence[Entry]:
+    def take(self, limit: int) -> Sequence[StreamEntry]:
         self._taken_ns = time.time_ns()
         return self._stream.take(limit)
 
-    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
+    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
         self._stream.settle(entries, journalled)
         traced = [trace for entry in entries if (trace := entry.decode(TRACE))]
         if (
@@ -35,5 +35,5 @@ class TracedStream:
             }
             self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=attributes)
 
-    def release(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[StreamEntry]) -> None:
         self._stream.release(entries)

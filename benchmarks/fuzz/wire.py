@@ -8,7 +8,7 @@ from zlib import crc32
 
 from benchmarks.api.cases import make_live_requests
 from services.application.transfers.journal_heartbeats import parse_entry as read_heartbeat_entry
-from services.application.transfers.stream_journal import Entry
+from services.application.transfers.stream_journal import StreamEntry
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.errors import TradewindError
 from tradewind_agent.compression.codecs import pack
@@ -127,7 +127,7 @@ def read_entries(data: bytes) -> None:
     refused: Exception | None = None
     for field in ENTRY:
         try:
-            read_heartbeat_entry(Entry("1-1", datetime(2026, 3, 1, tzinfo=UTC), ENTRY | {field: data}))
+            read_heartbeat_entry(StreamEntry("1-1", datetime(2026, 3, 1, tzinfo=UTC), ENTRY | {field: data}))
         except TradewindError as refusal:
             refused = refusal
     if refused is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import Entry
+from services.application.transfers.stream_journal import StreamEntry
 from services.queue.sessions import JOURNAL, format_session_key
 from tradewind.errors import Unavailable
 
@@ -39,7 +39,7 @@ class JournalStream:
         script = (files("services.queue") / "scripts" / "journalled.lua").read_text()
         self._tell_journalled = client.register_script(script)
 
-    def take(self, limit: int) -> Sequence[Entry]:
+    def take(self, limit: int) -> Sequence[StreamEntry]:
         """At most ``limit`` entries, the oldest first.
 
         Raises
@@ -57,7 +57,7 @@ class JournalStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
-    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
+    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
         """Let sessions that are still there tell what is journalled, then forget the entries.
 
         Raises
@@ -75,7 +75,7 @@ class JournalStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
-    def release(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[StreamEntry]) -> None:
         """Let the next taker have what is not settled of these at once, as if it had been left behind long ago.
 
         Raises
@@ -88,7 +88,7 @@ class JournalStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
-    def _take(self, limit: int) -> Sequence[Entry]:
+    def _take(self, limit: int) -> Sequence[StreamEntry]:
         _, left_behind, *_ = self._client.xautoclaim(
             self._name, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit
         )
@@ -106,8 +106,8 @@ class JournalStream:
                 raise
 
 
-def _entry(token: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+def _entry(token: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
     """Tokens begin with the time of the store in ms."""
     name = token.decode()
     heard_at = datetime.fromtimestamp(int(name.partition("-")[0]) / 1000, UTC)
-    return Entry(name, heard_at, {field.decode(errors="replace"): value for field, value in fields.items()})
+    return StreamEntry(name, heard_at, {field.decode(errors="replace"): value for field, value in fields.items()})

@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import Entry, StreamJournal
+from services.application.transfers.stream_journal import StreamEntry, StreamJournal
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import Count, Instant, describe_validation_error
@@ -83,7 +83,7 @@ def to_stream_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str
 class ParsedQuotes:
     """Quotes of one tenant from one entry of the stream."""
 
-    entry: Entry
+    entry: StreamEntry
     tenant_id: UUID
     quotes: Sequence[StoredQuote]
 
@@ -94,7 +94,7 @@ class QuoteJournal(StreamJournal[ParsedQuotes]):
 
     unit_of_work: Callable[[UUID], UnitOfWork]
 
-    def read(self, entry: Entry) -> ParsedQuotes:
+    def read(self, entry: StreamEntry) -> ParsedQuotes:
         try:
             tenant_id = UUID(entry.fields[TENANT].decode())
             return ParsedQuotes(entry, tenant_id, _QUOTES.validate_json(entry.fields[QUOTES]))

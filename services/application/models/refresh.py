@@ -68,7 +68,7 @@ class Learner(Protocol):
         """
 
 
-class LogReader(Protocol):
+class FitRowReader(Protocol):
     """Reads rows as batches of Arrow; a port because the application may not import persistence."""
 
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
@@ -85,7 +85,7 @@ class Refresh:
     """
 
     unit_of_work: Callable[[UUID], UnitOfWork]
-    logs: LogReader
+    logs: FitRowReader
     learner: Learner
     clock: Clock
     interval: timedelta

@@ -13,7 +13,7 @@ from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import silent_after_s
-from services.application.transfers.stream_journal import Entry, StreamJournal
+from services.application.transfers.stream_journal import StreamEntry, StreamJournal
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
@@ -30,7 +30,7 @@ class AnsweredHeartbeat:
     ``owner`` : key that its session belongs to, ``None`` where the entry has none.
     """
 
-    entry: Entry
+    entry: StreamEntry
     key: TransferKey
     workload: Workload
     beat: SpooledHeartbeat
@@ -47,7 +47,7 @@ class HeartbeatJournal(StreamJournal[AnsweredHeartbeat]):
     unit_of_work: Callable[[UUID], UnitOfWork]
     clock: Clock
 
-    def read(self, entry: Entry) -> AnsweredHeartbeat:
+    def read(self, entry: StreamEntry) -> AnsweredHeartbeat:
         return parse_entry(entry)
 
     def store(self, tenant_id: UUID, entries: Sequence[AnsweredHeartbeat]) -> Mapping[TransferKey, int]:
@@ -90,7 +90,7 @@ def _trusted_time(heard_at: datetime, now: datetime) -> datetime:
     return heard_at if now - MAX_AGE < heard_at <= now else now
 
 
-def parse_entry(entry: Entry) -> AnsweredHeartbeat:
+def parse_entry(entry: StreamEntry) -> AnsweredHeartbeat:
     """Parse an entry of the stream.
 
     Raises

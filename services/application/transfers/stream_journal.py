@@ -18,7 +18,7 @@ MAX_BATCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StreamEntry:
     """One entry of a stream; ``token`` identifies it."""
 
     token: str
@@ -36,12 +36,12 @@ class EntryStream(Protocol):
     A port with two implementations: the stream in `services.queue` and `workers.traced.TracedStream`.
     """
 
-    def take(self, limit: int) -> Sequence[Entry]: ...
+    def take(self, limit: int) -> Sequence[StreamEntry]: ...
 
-    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
+    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
         """Store in the sessions what is journalled, then remove the entries."""
 
-    def release(self, entries: Sequence[Entry]) -> None:
+    def release(self, entries: Sequence[StreamEntry]) -> None:
         """Let any next taker have those of the entries that are not settled."""
 
 
@@ -49,7 +49,7 @@ class ParsedEntry(Protocol):
     """A parsed entry; a port with two implementations, for heartbeats and for quotes."""
 
     @property
-    def entry(self) -> Entry: ...
+    def entry(self) -> StreamEntry: ...
     @property
     def tenant_id(self) -> UUID: ...
 
@@ -58,7 +58,7 @@ ParsedT = TypeVar("ParsedT", bound=ParsedEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JournalRun:
     """Counts of the entries that a run stored and dropped."""
 
     stored: int = 0
@@ -78,24 +78,24 @@ class StreamJournal(Generic[ParsedT]):
     """Entries in one transaction at most."""
 
     stream: EntryStream
-    on_dropped: Callable[[Entry, str], None]
+    on_dropped: Callable[[StreamEntry, str], None]
 
     @abstractmethod
-    def read(self, entry: Entry) -> ParsedT:
+    def read(self, entry: StreamEntry) -> ParsedT:
         """Return the parsed entry; raise ``InvalidValue``."""
 
     @abstractmethod
     def store(self, tenant_id: UUID, entries: Sequence[ParsedT]) -> Mapping[TransferKey, int]:
         """Store entries in one transaction; return the last journalled sequence of each transfer, if they have any."""
 
-    def run(self) -> Run:
+    def run(self) -> JournalRun:
         """Store what is in the stream, batch by batch.
 
         Raises
         ------
         Unavailable : the database or the stream is unreachable; entries that are not acknowledged come again.
         """
-        done = Run()
+        done = JournalRun()
         for _ in range(MAX_BATCHES):
             entries = self.stream.take(self.BATCH)
             try:
@@ -103,14 +103,14 @@ class StreamJournal(Generic[ParsedT]):
             except Unavailable:
                 self.stream.release(entries)
                 raise
-            done = Run(done.stored + stored, done.dropped + len(entries) - stored)
+            done = JournalRun(done.stored + stored, done.dropped + len(entries) - stored)
             if len(entries) < self.BATCH:
                 break
         return done
 
-    def _store(self, entries: Sequence[Entry]) -> int:
+    def _store(self, entries: Sequence[StreamEntry]) -> int:
         by_tenant: dict[UUID, list[ParsedT]] = {}
-        dropped: list[Entry] = []
+        dropped: list[StreamEntry] = []
         for entry in entries:
             try:
                 parsed = self.read(entry)

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from services.application.billing.journal_quotes import QuoteJournal
-from services.application.transfers.stream_journal import Entry, Run
+from services.application.transfers.stream_journal import JournalRun, StreamEntry
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.journal_stream import JournalStream
@@ -58,12 +58,12 @@ def quoted(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return made
 
 
-def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entries: int = 1) -> Run:
+def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entries: int = 1) -> JournalRun:
     """Have a worker store the quotes that wait, once so many entries are there, and those of these offers among them.
 
     What a test before asked for may come late: quotes are gathered for a moment before they are written.
     """
-    dropped: list[tuple[Entry, str]] = []
+    dropped: list[tuple[StreamEntry, str]] = []
     eventually(lambda: store.xlen(QUOTES) >= entries)
     eventually(lambda: all(each["transfer_id"] in str(store.xrange(QUOTES)) for each in made))
     stream = JournalStream(store, QUOTES, left_behind_after_s=0.0)

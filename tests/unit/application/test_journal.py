@@ -6,7 +6,7 @@ from uuid import UUID
 from services.application.transfers.journal import Workload
 from services.application.transfers.journal_heartbeats import AnsweredHeartbeat, to_news
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import Entry
+from services.application.transfers.stream_journal import StreamEntry
 from tradewind.transfer import LinkKey
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 
@@ -27,7 +27,7 @@ def answered(sequence: int, heard_before_s: float, *, interval_s: float = 5.0) -
             "parameters": {},
         }
     )
-    entry = Entry(f"{sequence}-0", NOW - timedelta(seconds=heard_before_s), {})
+    entry = StreamEntry(f"{sequence}-0", NOW - timedelta(seconds=heard_before_s), {})
     return AnsweredHeartbeat(
         entry, TransferKey(UUID(int=1), UUID(int=2)), WORKLOAD, SpooledHeartbeat(heartbeat=beat), None, None
     )
