@@ -93,15 +93,17 @@ def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
         ProcessorShare(0.8, 0.5, 0.0),
         ProcessorShare(0.8, 0.01, 0.0),
     )
-    assert find_disturbance(counters, quiet, rtt_s=0.02, ahead=False) is None
-    assert find_disturbance(counters, many_threads, rtt_s=0.02, ahead=False) is None
-    assert "80% of the time" in str(find_disturbance(counters, busy, rtt_s=0.02, ahead=False))
-    assert find_disturbance(counters, busy, rtt_s=0.02, ahead=True) is None
+    assert find_disturbance(counters, quiet, rtt_s=0.02, prioritised=False) is None
+    assert find_disturbance(counters, many_threads, rtt_s=0.02, prioritised=False) is None
+    assert "80% of the time" in str(find_disturbance(counters, busy, rtt_s=0.02, prioritised=False))
+    assert find_disturbance(counters, busy, rtt_s=0.02, prioritised=True) is None
     late = replace(counters, down=replace(counters.down, late=Lateness.parse("60:1,")))
-    assert "host kept 20%" in str(find_disturbance(counters, ProcessorShare(0.1, 0.0, 0.2), rtt_s=0.02, ahead=True))
+    assert "host kept 20%" in str(
+        find_disturbance(counters, ProcessorShare(0.1, 0.0, 0.2), rtt_s=0.02, prioritised=True)
+    )
     assert late.late.quantile_s(1.0) > MOST_LATE_S
-    assert "packets left up to" in str(find_disturbance(late, quiet, rtt_s=0.02, ahead=True))
-    assert find_disturbance(late, quiet, rtt_s=9.0, ahead=True) is None
+    assert "packets left up to" in str(find_disturbance(late, quiet, rtt_s=0.02, prioritised=True))
+    assert find_disturbance(late, quiet, rtt_s=9.0, prioritised=True) is None
 
 
 def test_processor_time_of_run_is_separated_from_that_of_others():

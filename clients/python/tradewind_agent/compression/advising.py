@@ -37,7 +37,7 @@ def advise_on_file(
 ) -> tuple[AdviceAnswer, str]:
     """Return the advice by ``codecs`` of both ends, and why it is not the service's where it is not.
 
-    ``packing_setup_s`` : what a packed transfer costs beside the line's set-up.
+    ``packing_setup_s`` : what a packed transfer costs in addition to the line's set-up.
 
     Raises
     ------

@@ -144,9 +144,9 @@ def _zstd(block: bytes, level: int) -> bytes:
 def _unzstd(packed: bytes, plain_bytes: int) -> bytes:
     import zstandard  # noqa: PLC0415
 
-    told = zstandard.get_frame_parameters(packed).content_size
-    if told not in (plain_bytes, zstandard.CONTENTSIZE_UNKNOWN):
-        raise UnpackFailed(f"a block of zstd says to have {told} bytes, not {plain_bytes}")
+    stated_bytes = zstandard.get_frame_parameters(packed).content_size
+    if stated_bytes not in (plain_bytes, zstandard.CONTENTSIZE_UNKNOWN):
+        raise UnpackFailed(f"a block of zstd says to have {stated_bytes} bytes, not {plain_bytes}")
     return bytes(zstandard.ZstdDecompressor().decompress(packed, max_output_size=plain_bytes))
 
 

@@ -161,8 +161,8 @@ def _probe_at_server(
 
 def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
     """Return what a server says of a sample, as far as it makes sense."""
-    told = fields.get(SAMPLE_HEADER)
-    sample = None if told is None else FileSample.parse(told, size_bytes)
+    text = fields.get(SAMPLE_HEADER)
+    sample = None if text is None else FileSample.parse(text, size_bytes)
     codecs = common_codecs(fields.get(CODECS_HEADER, ""))
     if sample is None or not codecs:
         return None

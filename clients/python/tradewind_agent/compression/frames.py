@@ -2,9 +2,9 @@
 
 A block's head is 18 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
 plain, microseconds that it took one core; then the packed bytes. The end is a head of codec 255 with no plain bytes,
-then the SHA-256 of all plain bytes before it and, for who keeps a history, what a sample of the file told its sender.
+then the SHA-256 of all plain bytes before it and, for a history, the sample of the file that was taken by its sender.
 So the codec and its level may change from block to block, each block can be written as soon as it has come, and a
-stream that was cut is told from one that has ended.
+stream that was cut differs from a finished one.
 """
 
 import struct

@@ -114,9 +114,9 @@ class PackedFile:
     Parameters
     ----------
     steering : decides on each block where ``adapt``; else its setting is that of all blocks.
-    status : of the file as the other end is told of it: one that has another size or time in the end has changed.
+    status : of the file as the other end knows it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
-    at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
+    at_once : files that share path and cores; steering gets the rate of the path of all together.
     sample : of the file. looks : whether one is taken for the history alone, while the last blocks are sent.
     tells : whether the end of the stream tells the sample.
 

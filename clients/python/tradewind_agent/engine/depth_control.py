@@ -29,7 +29,7 @@ class DepthControl:
 
     Attributes
     ----------
-    held : a request to send when the connection is idle, because its answer cannot be told from the previous one.
+    held : a request to send when the connection is idle, when its answer would look like the previous one.
     """
 
     def __init__(self, on_proved: Callable[[], None]) -> None:

@@ -102,8 +102,8 @@ class FileUpload(FileTransfer):
             return
         self._preparing = False
         if (error := outcome.exception()) is not None:
-            told = explain_os_error(error) if isinstance(error, OSError) else error
-            self.give_up(f"cannot read {self.job.source}: {told}")
+            reason = explain_os_error(error) if isinstance(error, OSError) else error
+            self.give_up(f"cannot read {self.job.source}: {reason}")
         else:
             self.host.make_available(self)
 

@@ -69,7 +69,7 @@ def share_out(interval: EnergyInterval, sharers: Sequence[TransferAccount], othe
     """Share an interval out among the transfers that were there.
 
     By the bytes that moved in it, those of ``others`` who name no transfer included; where nothing moved the host
-    waited for all of the ``sharers`` alike.
+    waited for all of the ``sharers`` equally.
     """
     everybody = (*sharers, others)
     moved = [account.moved_bytes - account.settled_bytes for account in everybody]

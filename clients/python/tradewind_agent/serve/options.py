@@ -22,7 +22,7 @@ class ServerLimits:
     max_body_bytes : one request's body; None for any. Beyond it 413.
     max_file_bytes : size of an uploaded file, in parts or whole; None for any. Beyond it 413.
     quota_bytes : what the served folder may hold once an upload is finished; None for any. Beyond it 507.
-    head_timeout_s : to finish a request line and its header fields once begun.
+    head_timeout_s : to finish a request line and its header fields once started.
     idle_timeout_s : between requests of a connection.
     stall_timeout_s : without any progress of a body in either direction.
     sync_every_bytes : of an upload in parts, between syncs to disk: what a crash of the machine may cost at most.

@@ -58,10 +58,10 @@ def send_head(
     """Send the head of a request; its body, if any, goes by ``connection.send``."""
     proxy = None if url.origin.is_secure else options.proxies.find_proxy(url.origin)
     connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
-    told = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
+    fields = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
     if options.tag is not None:
-        told |= options.tag.headers(url)
-    for name, value in (told | (proxy.headers() if proxy else {})).items():
+        fields |= options.tag.headers(url)
+    for name, value in (fields | (proxy.headers() if proxy else {})).items():
         connection.putheader(name, value)
     connection.endheaders()
 

@@ -271,9 +271,9 @@ class PackedDownload:
         ------
         FileFault : it is not the file that a manifest demands.
         """
-        told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
-        if told.isdecimal():
-            size_bytes = int(told)
+        size_text, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
+        if size_text.isdecimal():
+            size_bytes = int(size_text)
         elif answer.status == _PARTIAL and (part := ContentRange.parse(answer.headers.get("Content-Range", ""))):
             size_bytes = part.total
         elif self._coding(answer) == IDENTITY and answer.length is not None:
@@ -330,8 +330,8 @@ class PackedDownload:
                 self._work.count_sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
-        told = FileSample.parse(unpacker.note, self._plain_bytes) if unpacker.note else None
-        self._sample = told or self._packing.known_sample(self._plain_bytes)
+        sample = FileSample.parse(unpacker.note, self._plain_bytes) if unpacker.note else None
+        self._sample = sample or self._packing.known_sample(self._plain_bytes)
 
     def _publish(self) -> None:
         """As the engine does: its sum compared where there is one to compare with, and its name durable.

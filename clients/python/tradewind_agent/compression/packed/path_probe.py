@@ -55,10 +55,10 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
     def sizes(http: httpx.Client) -> tuple[int, ...]:
         nonlocal codecs
         with http.stream("OPTIONS", url) as answer:
-            told = answer.headers
-        if not told.get("server", "").startswith("tradewind"):
+            answer_headers = answer.headers
+        if not answer_headers.get("server", "").startswith("tradewind"):
             raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
-        codecs = common_codecs(told.get(CODECS_HEADER, ""))
+        codecs = common_codecs(answer_headers.get(CODECS_HEADER, ""))
         return PROBE_SIZES_BYTES
 
     return _fit_line(url, sizes, sent), codecs
@@ -85,12 +85,12 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
         with http.stream(
             "GET", url, headers={"Range": "bytes=0-0"}
         ) as answer:  # a server without ranges would send the full file
-            told = answer.headers.get("content-range", "").rpartition("/")[2]
+            total = answer.headers.get("content-range", "").rpartition("/")[2]
         if answer.status_code == _NOT_FOUND:
             raise CopyFailed(f"{url} is not there (404); name a file of the server, or {_INSTEAD}")
-        if answer.status_code != _PARTIAL or not told.isdecimal():
+        if answer.status_code != _PARTIAL or not total.isdecimal():
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
-        return _choose_sizes(url, int(told))
+        return _choose_sizes(url, int(total))
 
     return _fit_line(url, sizes, fetched)
 

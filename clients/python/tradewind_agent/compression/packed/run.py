@@ -71,8 +71,8 @@ class PackedCopy:
     line_bps : rate of the path for all of them, where it is known.
     advised : what files are to be packed with, where that was asked before.
     connections : that are open from before; they are closed in the end.
-    on_moved : told of plain bytes, without those of files that had to begin anew, and of files that are over.
-    on_outcome : told what came of each file.
+    on_moved : called with plain bytes, without those of restarted files, and with finished files.
+    on_outcome : called with the outcome of each file.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class PackedCopy:
             return None
         except AgentError as error:
             return str(error)
-        except Exception as defect:  # noqa: BLE001 -- it is told with the file
+        except Exception as defect:  # noqa: BLE001 -- it is reported with the file
             return f"cannot be copied: {defect!r}"
 
     def _raise_if_stopped(self) -> None:

@@ -117,13 +117,13 @@ def run_split_copy(
     Parameters
     ----------
     options : without those that only the engine can honour.
-    client : of the service that is asked for parameters and codecs, and told what these made of the files.
-    on_moved : told of plain bytes and files that are over.
+    client : of the service that recommends parameters and codecs, and receives observations of the files.
+    on_moved : called with plain bytes and finished files.
 
     Raises
     ------
     CodecMissing : this host lacks the codec that was asked for.
-    AgentError : nothing could be begun.
+    AgentError : nothing could be started.
     """
     with closing(ConnectionPool()) as connections:
         chosen = (

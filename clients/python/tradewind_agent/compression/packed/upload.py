@@ -138,7 +138,7 @@ def _check_stored(answer: HTTPResponse, used: BorrowedConnection) -> None:
 
 def _parse_codecs(answer: HTTPResponse) -> frozenset[Codec]:
     """Return those that both ends have."""
-    told = answer.headers.get(CODECS_HEADER)
-    if told is None:
+    names = answer.headers.get(CODECS_HEADER)
+    if names is None:
         raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
-    return common_codecs(told)
+    return common_codecs(names)

@@ -52,7 +52,7 @@ class Aria2Rpc:
         return self.call("tellActive", ["gid", "completedLength", "totalLength"]) or ()
 
     def waiting(self) -> Sequence[Mapping[str, str]]:
-        """Downloads that have not begun."""
+        """Return the downloads that have not started."""
         found: list[Mapping[str, str]] = []
         while page := self.call("tellWaiting", len(found), _PAGE, ["gid"]):
             found += page

@@ -1,7 +1,7 @@
 """A tool as the tuning loop sees it: it has a plan, reports its progress and accepts another plan.
 
 A tool has one setting and one queue for all files. What it has moved is dealt to the chunks by their bytes, as if files
-of all sizes got on alike.
+of all sizes progressed equally.
 """
 
 import time

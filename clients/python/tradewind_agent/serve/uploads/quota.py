@@ -19,7 +19,7 @@ OVERHEAD_BYTES = 64 * KIB
 class StorageQuota:
     """Bytes that files hold, and that uploads under way have been promised: unfinished parts count too.
 
-    A file is counted from its beginning until it is removed, whoever has it open. So restarts change nothing. Journals,
+    A file is counted from its start until it is removed, also across restarts. Journals,
     and what tiny files take beyond their size, are overhead: it counts where it is more than ``OVERHEAD_BYTES``.
 
     Parameters
