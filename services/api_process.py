@@ -1,9 +1,9 @@
-"""The API's processes: one that makes the others, which answer, and makes another at once for each that ends.
+"""The API's processes: one parent starts the others, which answer, and replaces each that ends.
 
-It imports the application and forks: what answers is there within a moment, not after the seconds that importing takes
-on a busy machine, and all of them share the memory of what was imported. Each listens on the port by itself
-(SO_REUSEPORT, Linux): the kernel spreads connections over those that are there, so that one that ends, or starts, keeps
-nobody waiting whom another can answer. All of them end with the one that made them.
+It imports the application and forks: a new process answers within a moment, not after the seconds that importing takes
+on a busy machine, and all share the memory of the imports. Each listens on the port by itself (SO_REUSEPORT, Linux):
+the kernel spreads connections over the living ones, so that one that ends, or starts, keeps no client waiting. All of
+them end with the parent.
 """
 
 import gc
@@ -22,17 +22,19 @@ from tradewind.errors import InvalidValue
 APP = "services.app:app_from_environment"
 HTTP = "services.api.arrival:BoundedHttp"
 KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
-STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
+STREAMS_END_S = 5  # pages with live updates would keep a server from ending
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
-"""Signals that the making process takes one after the other, and never amid anything else."""
+"""Signals that the parent takes one after the other, and never within anything else."""
 
 SETTLED_S, PAUSE_S = 5.0, 0.5
-"""One that was killed sooner is followed by another after a pause, lest they take the machine."""
+"""A process that was killed sooner is replaced after a pause, lest restarts take the machine."""
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serve until told to stop; 0, or the exit code of one that ended by itself, after which the others end."""
+    """Serve until asked to stop; return 0, or the exit code of a process that ended by itself, after which the others
+    end.
+    """
     parser = ArgumentParser(prog="python -m services.api_process", description=__doc__)
     parser.add_argument("--app", default=APP, help="a factory, as uvicorn takes it")
     parser.add_argument("--http", default=HTTP, help="of a connection, as uvicorn takes it")
@@ -66,7 +68,9 @@ def _proxies(text: str) -> str:
 
 
 def _import(options: Namespace) -> None:
-    """All that those who answer need, as garbage for nobody: little of it ends, and what is frozen stays shared."""
+    """Import all that answering processes need, and freeze it for the garbage collector, so that its memory stays
+    shared.
+    """
     gc.disable()  # the application turns it on
     from uvicorn.importer import import_from_string  # noqa: PLC0415 -- others take the names above alone
 
@@ -76,7 +80,7 @@ def _import(options: Namespace) -> None:
 
 
 class Answering:
-    """Those that answer, as children of this process."""
+    """The answering processes, as children of this one."""
 
     def __init__(self, options: Namespace) -> None:
         self._options = options
@@ -84,7 +88,7 @@ class Answering:
         self._since_s: dict[BaseProcess, float] = {}
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT, or until one ends by itself."""
+        """Run until SIGTERM or SIGINT, or until a process ends by itself."""
         try:
             for _ in range(self._options.processes):
                 self._start()
@@ -103,7 +107,7 @@ class Answering:
         self._since_s[process] = time.monotonic()
 
     def _ended(self) -> list[int]:
-        """Exit codes of those that have ended since one looked, negative by a signal."""
+        """Return the exit codes of processes that have ended since the last look, negative by a signal."""
         ended = [process for process in self._since_s if process.exitcode is not None]
         lasted_s = [time.monotonic() - self._since_s.pop(process) for process in ended]
         if ended and min(lasted_s) < SETTLED_S:
@@ -118,12 +122,13 @@ class Answering:
 
 
 def _answer(options: Namespace, parent: int) -> None:
-    """Be one of those that answer."""
+    """Run an answering process."""
     import uvicorn  # noqa: PLC0415
 
     from services.embedded.keeper import end_with_parent  # noqa: PLC0415
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal; the parent asks in order
+    # Ctrl-C reaches all processes of a terminal; the parent stops them in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     end_with_parent(parent, signal.SIGTERM)
     config = uvicorn.Config(

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
-from services.admin.events import SEATS
+from services.admin.events import SLOTS
 from services.admin.routers import PAGES
 from services.api import front, middleware, probes, problems, shedding, traced
 from services.api.routes import (
@@ -48,21 +48,27 @@ from tradewind.errors import InvalidValue
 TITLE = "Tradewind"
 VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
-"""How many objects are made between two looks for cycles, and how many looks at the young make one at older ones.
-Neither an answer nor the end of a transfer leaves any; at Python's own 700 a busy process spent a twentieth of its time
-looking, up to 0.05 s at once."""
+"""How many new objects trigger a collection, and how many young collections an older one. Neither an answer nor the end
+of a transfer leaves cycles; at Python's own 700 a busy process spent a twentieth of its time collecting, up to 0.05
+s at once.
+"""
 
 SWITCH_S = 0.000_5
-"""For so long a thread that stores an upload may keep the interpreter from the one that answers. Answering gives it up
-with every message that it sends: at Python's own 5 ms a heartbeat waited four times as long, again and again."""
+"""How long a thread that stores an upload may keep the interpreter from the one that answers. Answering gives it up
+with every message that it sends: at Python's own 5 ms a heartbeat waited four times as long, again and again.
+"""
 
 CANCELLED_AGAIN_S = 0.2
 
 NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
-"""Of the framework's own, which asks for its configuration with each request; `middleware.Measured` counts."""
+"""Switches off the framework's own telemetry, which reads its configuration with each request; `middleware.Measured`
+counts.
+"""
 
 HOT_ROUTERS = (recommend.router, transfers.live_router)
-"""Of the most frequent requests: their routes are matched before all others, and without a router in between."""
+"""Routers of the most frequent requests: their routes are matched before all others, and without a router in
+between.
+"""
 
 ROUTERS = (
     completions.router,
@@ -89,9 +95,9 @@ ROUTERS = (
 
 
 def app_from_environment() -> FastAPI:
-    """The application of a uvicorn process, which ends with one line where the environment does not describe one.
+    """Return the application of a uvicorn process; exit with one line where the environment does not describe one.
 
-    Who starts it has brought the schema up to date.
+    Whoever starts it has brought the schema up to date.
     """
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
@@ -122,14 +128,14 @@ def app_from_environment() -> FastAPI:
 
 
 def create_app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:
-    """The application with parts of its own, which it closes when it shuts down.
+    """Return the application with parts of its own, which it closes when it shuts down.
 
     ``database_url`` : of the application's role, with the schema in place.
     """
     closing = ExitStack()
     parts = build_container(database_url=database_url, redis_url=redis_url, options=options)
     app = create_app(closing.enter_context(parts), closing)
-    gc.freeze()  # what is there now stays: the collector need not look at it again and again
+    gc.freeze()  # the collector need not look again and again at what exists now
     gc.set_threshold(*COLLECTIONS)
     gc.enable()
     sys.setswitchinterval(SWITCH_S)
@@ -139,7 +145,7 @@ def create_app_for(*, database_url: str, redis_url: str, options: Options | None
 async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended.
 
-    Once is not always enough: the store's client may take a cancellation amid its own time limit for that limit.
+    Once is not always enough: the store's client may take a cancellation within its own time limit for that limit.
     """
     left = set(tasks)
     while left:
@@ -149,7 +155,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
-    """The application on the parts of a process; ``closing`` is closed with it."""
+    """Return the application on the parts of a process; ``closing`` is closed with it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -177,7 +183,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app = _described_app(lifespan)
     app.state.container = parts
     app.state.notice = parts.options.notice
-    app.state.page_slots = asyncio.Semaphore(SEATS)
+    app.state.page_slots = asyncio.Semaphore(SLOTS)
     app.state.query_slots = QuerySlots(parts.warehouse.limits)
     problems.install_handlers(app)
     app.add_middleware(middleware.BodyLimit)
@@ -190,7 +196,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
 
 
 def build_openapi_document() -> dict[str, Any]:
-    """What the API says of itself; needs no parts."""
+    """Return the API's description; needs no parts."""
     return _described_app(None).openapi()
 
 

@@ -1,4 +1,4 @@
-"""Puts the parts of a process together: the one place that knows which part fills which port."""
+"""Put the parts of a process together: the one place that knows which part fills which port."""
 
 import asyncio
 import sys
@@ -60,14 +60,14 @@ SESSION_PATIENCE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SignOn:
-    """Where people may sign in, and what becomes of them here."""
+    """The provider at which users may sign in, and the rules for them."""
 
     provider: "OpenIdProvider"
     rules: SignOnRules
 
     @classmethod
     def at(cls, provider: Provider, rules: SignOnRules) -> "SignOn":
-        """As they are set up; nothing is asked yet."""
+        """Return the sign-on for a provider; nothing is requested yet."""
         from services.openid.provider import TIMEOUT_S, OpenIdProvider  # noqa: PLC0415 -- most installations have none
 
         http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False)
@@ -80,15 +80,15 @@ class Options:
 
     Attributes
     ----------
-    reader_address : host and port under which analysts reach the database, where these differ from the application's.
+    reader_address : host and port at which analysts reach the database, where these differ from the application's.
     export_place : where workers write logs as Parquet, as it is shown; None: nowhere.
-    log_months : so many months of logs are kept beside the current one; None: all.
-    sign_on : the OpenID provider at which people may sign in; None: by password alone.
+    log_months : past months of logs that are stored; None: all.
+    sign_on : the OpenID provider at which users may sign in; None: by password only.
     notice : at the head of every page.
     call_limits : how often a key and a tenant may call.
     session_limits : how many transfers may be live at once.
     tracing : where spans go; None: nowhere.
-    patience : with locks and statements of the database.
+    patience : limits of locks and statements of the database.
     """
 
     query_limits: QueryLimits = field(default_factory=QueryLimits)
@@ -105,7 +105,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """What an API process works with."""
+    """The parts of an API process."""
 
     store: Store
     warehouse: Warehouse
@@ -142,9 +142,9 @@ class Container:
 
 @contextmanager
 def build_container(*, database_url: str, redis_url: str, options: Options | None = None) -> Iterator[Container]:
-    """The parts of an API process; connections are opened when first used and closed at the end.
+    """Yield the parts of an API process; connections open when first used and close at the end.
 
-    ``database_url`` : of the application's role. The provider at which people sign in is closed with the rest.
+    ``database_url`` : of the application's role. The provider at which users sign in is closed with the rest.
     """
     options = options or Options()
     log = create_logger("api", output=sys.stderr)
@@ -171,7 +171,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             session_client, limits=options.session_limits, trace=lambda: carried().get("traceparent", "")
         )
         lookups = SingleFlight()
-        quotes = QuoteRecorder(session_client, partial(_tell_waiting_quotes, log), time.time)
+        quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         yield Container(
             store=store,
@@ -192,7 +192,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             sessions=sessions,
             owners=owners,
             tuner=Tuner(sessions, owners),
-            live_shares=LiveShares(sessions, snapshots.list_capped_scopes, partial(_tell_failed_look, log)),
+            live_shares=LiveShares(sessions, snapshots.list_capped_scopes, partial(_log_failed_look, log)),
             quotes=quotes,
             notices=create_listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
@@ -201,7 +201,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),
-            refused_sign_ins=RefusedSignIns(partial(_tell_refused_sign_in, log)),
+            refused_sign_ins=RefusedSignIns(partial(_log_refused_sign_in, log)),
             pending_sign_ins=RedisMemory(client),
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
@@ -222,8 +222,8 @@ def _rate_limits(options: Options, client: redis.asyncio.Redis, log: FilteringBo
         options.call_limits,
         RedisLevels(client),
         time.monotonic,
-        on_refused=partial(_tell_refused, log),
-        on_failed=partial(_tell_unshared, log),
+        on_refused=partial(_log_refused, log),
+        on_failed=partial(_log_unshared, log),
     )
 
 
@@ -239,7 +239,7 @@ def _watch(options: Options, store: Store, client: redis.Redis) -> ServiceWatch:
     )
 
 
-def _tell_refused(log: FilteringBoundLogger, refused: RefusedCalls) -> None:
+def _log_refused(log: FilteringBoundLogger, refused: RefusedCalls) -> None:
     log.warning(
         Event.CALLS_REFUSED,
         tenant_id=str(refused.tenant_id),
@@ -250,24 +250,24 @@ def _tell_refused(log: FilteringBoundLogger, refused: RefusedCalls) -> None:
     )
 
 
-def _tell_refused_sign_in(log: FilteringBoundLogger, refused: RefusedSignIn) -> None:
+def _log_refused_sign_in(log: FilteringBoundLogger, refused: RefusedSignIn) -> None:
     log.warning(Event.SIGN_IN_REFUSED, **refused._asdict())
 
 
-def _tell_unshared(log: FilteringBoundLogger, error: Exception) -> None:
+def _log_unshared(log: FilteringBoundLogger, error: Exception) -> None:
     log.error(Event.CALLS_NOT_SHARED, exc_info=error)
 
 
-def _tell_failed_look(log: FilteringBoundLogger, error: Exception) -> None:
+def _log_failed_look(log: FilteringBoundLogger, error: Exception) -> None:
     log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
 
 
-def _tell_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
+def _log_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
     log.warning(Event.QUOTES_WAIT, reason=str(error))
 
 
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
-    """What the service itself reads a tenant's warehouse by."""
+    """Return the look-up of the account by which the service itself reads a tenant's warehouse."""
 
     def login(tenant_id: UUID, anew: bool) -> StoredLogin:
         units = store.unit_of_work

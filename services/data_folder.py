@@ -1,4 +1,4 @@
-"""Names in the folder of a service that has its servers embedded (`Settings.data_folder`), for all who look there."""
+"""Names in the folder of a service with embedded servers (`Settings.data_folder`), for all who look there."""
 
 POSTGRES = "postgres"
 """Folder of the database's cluster."""

@@ -1,4 +1,4 @@
-"""Where the API listens, and whom it believes."""
+"""Where the API listens, and which proxies it trusts."""
 
 import socket
 from contextlib import ExitStack
@@ -10,7 +10,7 @@ MAX_PORT = 65_535
 
 
 def bind_shared_socket(host: str, port: int) -> socket.socket:
-    """A socket of a port that others may listen on, too; it listens when the server does.
+    """Return a socket of a port that other processes may listen on too; it listens when the server does.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def bind_shared_socket(host: str, port: int) -> socket.socket:
 
 
 def parse_proxies(text: str) -> str:
-    """Addresses and networks by commas, as uvicorn takes them; it would believe nobody by what it does not understand.
+    """Return addresses and networks by commas, as uvicorn takes them; it would ignore what it does not understand.
 
     Raises
     ------

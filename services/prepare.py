@@ -1,12 +1,12 @@
-"""What comes before serving: the database's roles and schema, and an API key and a login to begin with.
+"""Prepare a service: the database's roles and schema, a first API key and a first login.
 
-    python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
-    python -m services.prepare wait         ends once that is done, for processes that start at the same time
-    python -m services.prepare key          prints a new key; its tenant is made if there is none of that name
-    python -m services.prepare login        prints a password for one sign-in: of a new person with every role, or of
-                                            one who is there, keeps their roles, and is enabled again
+python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
+python -m services.prepare wait         ends once that is done, for processes that start at the same time
+python -m services.prepare key          prints a new key; creates its tenant if there is none of that name
+python -m services.prepare login        prints a password for one sign-in: of a new user with every role, or of an
+                                        existing one, who keeps their roles and is enabled again
 
-Each may be run again: `database` does what is missing, `key` makes one key more, `login` lets somebody in again.
+Each may be run again: `database` does what is missing, `key` creates one more key, `login` admits the user again.
 """
 
 import argparse
@@ -36,18 +36,18 @@ POLL_S = 1.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do one of the preparations; return 0, 1 if it failed, 2 for wrong settings."""
-    asked = _parser().parse_args(arguments)
+    """Run one of the preparations; return 0, 1 if it failed, 2 for wrong settings."""
+    options = _parser().parse_args(arguments)
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
-        if asked.preparation == "database":
+        if options.preparation == "database":
             _prepare_database(settings)
-        elif asked.preparation == "wait":
-            _wait(settings, asked.seconds)
-        elif asked.preparation == "key":
-            _print_key(settings, asked)
+        elif options.preparation == "wait":
+            _wait(settings, options.seconds)
+        elif options.preparation == "key":
+            _print_key(settings, options)
         else:
-            _print_login(settings, asked)
+            _print_login(settings, options)
     except InvalidValue as error:
         return _fail(error, 2)
     except TradewindError as error:
@@ -56,13 +56,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def ensure_database(settings: Settings, *, database_url: str | None, admin_database_url: str | None) -> str:
-    """Return the application's URL of the database, with the schema up to date where we may bring it there.
+    """Return the application's URL of the database, with the schema up to date where we may migrate.
 
     Parameters
     ----------
-    settings : what migrations may take.
+    settings : limits of migrations.
     database_url : of the application's role, which gets the password in it; None: without one, where the admin's is.
-    admin_database_url : of a role that may make roles and migrate; None if the schema is ready.
+    admin_database_url : of a role that may create roles and migrate; None if the schema is ready.
     """
     if admin_database_url is not None:
         password = urlsplit(database_url or "").password
@@ -76,7 +76,7 @@ def ensure_database(settings: Settings, *, database_url: str | None, admin_datab
 
 
 def issue_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
-    """A new key of the tenant of that name, who is made if there is none."""
+    """Create a key of the tenant of that name, and the tenant if there is none."""
     new = NewKey(name=name, scopes=tuple(scopes))
     tenant_id = parts.store.registry.find_tenant(tenant)
     with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
@@ -86,14 +86,14 @@ def issue_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scop
 
 
 def issue_login(parts: Container, *, tenant: str, login: str) -> str:
-    """The password for one sign-in of a person, who is made with every role if there is none of that login.
+    """Return the password for one sign-in of a user, who is created with every role if there is none of that login.
 
-    Whoever is there already keeps their roles, and is let in again.
+    An existing user keeps their roles, and is enabled again.
 
     Raises
     ------
     NotFound : there is no such tenant.
-    Conflict : the login is that of a person of another tenant.
+    Conflict : the login belongs to a user of another tenant.
     """
     tenant_id = parts.store.registry.find_tenant(tenant)
     if tenant_id is None:
@@ -112,7 +112,7 @@ def _prepare_database(settings: Settings) -> None:
 
 
 def _wait(settings: Settings, patience_s: float) -> None:
-    """Look for the schema until it is there.
+    """Wait for the schema.
 
     Raises
     ------
@@ -131,9 +131,9 @@ def _wait(settings: Settings, patience_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def _print_login(settings: Settings, asked: argparse.Namespace) -> None:
+def _print_login(settings: Settings, options: argparse.Namespace) -> None:
     with _parts(settings) as parts:
-        password = issue_login(parts, tenant=asked.tenant, login=asked.login)
+        password = issue_login(parts, tenant=options.tenant, login=options.login)
     sys.stdout.write(f"{password}\n")
 
 
@@ -143,9 +143,9 @@ def _parts(settings: Settings) -> Iterator[Container]:
         yield parts
 
 
-def _print_key(settings: Settings, asked: argparse.Namespace) -> None:
+def _print_key(settings: Settings, options: argparse.Namespace) -> None:
     with _parts(settings) as parts:
-        created = issue_key(parts, tenant=asked.tenant, name=asked.name, scopes=asked.scope or tuple(Scope))
+        created = issue_key(parts, tenant=options.tenant, name=options.name, scopes=options.scope or tuple(Scope))
     sys.stdout.write(f"{created.secret}\n")
 
 

@@ -1,4 +1,4 @@
-"""Child processes of the service: started, started again when they end, and stopped together."""
+"""Child processes of the service: started, restarted when they end, and stopped together."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ ROOT = Path(__file__).resolve().parents[1]
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 
 NICENESS: Mapping[str, int] = {"workers": 10}
-"""Fits take all that they get; who answers agents, or starts to, goes ahead of them."""
+"""Fits take all the time that they get; processes that answer agents, or start, have priority."""
 
 SETTLED_S = 20.0
 """A process that ran for so long was started well: it ends for another reason than its settings."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-"""Before a process is started again that ended too soon; twice as long each time."""
+"""Pause before a process that ended too soon is restarted; twice as long each time."""
 
 
 class ExitedAtOnce(TradewindError):
@@ -33,19 +33,19 @@ class ExitedAtOnce(TradewindError):
 
 @dataclass(slots=True)
 class _Child:
-    """A process, and how it went with those before it; ``due_s`` : when the next is started, None while one runs."""
+    """A process with its restarts; ``due_s`` : when the next is started, None while one runs."""
 
     process: subprocess.Popen[bytes]
-    began_s: float
-    has_ended: bool = False
+    started_s: float
+    has_exited: bool = False
     pause_s: float = 0.0
     due_s: float | None = None
 
     def note_end(self, at_s: float) -> None:
-        """Find out when to start it again: at once, but for one that keeps ending."""
-        lasted = at_s - self.began_s >= SETTLED_S
-        self.pause_s = min(max(PAUSE_S, 2 * self.pause_s), LONGEST_PAUSE_S) if self.has_ended and not lasted else 0.0
-        self.has_ended, self.due_s = True, at_s + self.pause_s
+        """Set when to restart it: at once, unless it ends again and again."""
+        lasted = at_s - self.started_s >= SETTLED_S
+        self.pause_s = min(max(PAUSE_S, 2 * self.pause_s), LONGEST_PAUSE_S) if self.has_exited and not lasted else 0.0
+        self.has_exited, self.due_s = True, at_s + self.pause_s
 
 
 class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
@@ -84,24 +84,24 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=self._output,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
+            start_new_session=True,  # Ctrl-C reaches this process only, which then stops them in order
             preexec_fn=partial(_begin, os.getpid(), self._niceness.get(name, 0)),  # noqa: PLW1509 - one thread so far
         )
-        began_s = self._monotonic()
+        started_s = self._monotonic()
         if name in self._children:
             child = self._children[name]
-            child.process, child.began_s, child.due_s = process, began_s, None
+            child.process, child.started_s, child.due_s = process, started_s, None
         else:
-            self._children[name] = _Child(process, began_s)
+            self._children[name] = _Child(process, started_s)
 
     def revive(self) -> Mapping[str, int]:
-        """Start those again that have ended, once what they left of their sessions is gone: names, and exit codes.
+        """Restart processes that have ended, once their sessions are gone; return names and exit codes.
 
-        One that ends again and again is started after longer and longer pauses.
+        A process that ends again and again is restarted after longer and longer pauses.
 
         Raises
         ------
-        EndedAtOnce : one ended by itself, not by a signal, soon after it was first started: it would end again.
+        ExitedAtOnce : one ended by itself, not by a signal, soon after it was first started: it would end again.
         """
         revived = {}
         for name, child in self._children.items():
@@ -109,7 +109,7 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
             if code is None:
                 continue
             if child.due_s is None:
-                if code >= 0 and not child.has_ended and now_s - child.began_s < SETTLED_S:
+                if code >= 0 and not child.has_exited and now_s - child.started_s < SETTLED_S:
                     raise ExitedAtOnce(f"{name} ended {describe_exit(code)}; stopping the rest")
                 child.note_end(now_s)
                 _kill_session(child.process)
@@ -119,7 +119,7 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
         return revived
 
     def stop(self, steps: Sequence[tuple[signal.Signals, float]]) -> None:
-        """Ask all at once, ever less politely; then kill what is left of their sessions."""
+        """Ask all processes at once, with stronger signals step by step; then kill what is left of their sessions."""
         processes = list(self.values())
         for number, patience_s in steps:
             deadline = time.monotonic() + patience_s
@@ -130,7 +130,8 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(0.0, deadline - time.monotonic()))
         for child in self._children.values():
-            if child.due_s is None:  # else it was done when it ended, and its number may be another's by now
+            # otherwise that was done when it ended, and another process may have its number by now
+            if child.due_s is None:
                 _kill_session(child.process)
             child.process.wait()
 
@@ -150,10 +151,10 @@ def run_processes(
 
     Parameters
     ----------
-    own : variables of single processes, by their name, beside the ``environment`` of all.
-    output : where they write what they say; by default where this process does.
+    own : variables of single processes, by their name, added to the ``environment`` of all.
+    output : where they write; by default where this process does.
     niceness : of single processes, by their name; others have that of this process.
-    monotonic : seconds of a clock that never goes back, by which those that end are started again.
+    monotonic : seconds of a clock that never goes back, by which processes are restarted.
     """
     processes = ProcessGroup(
         commands, environment, own=own or {}, output=output, niceness=niceness, monotonic=monotonic
@@ -167,12 +168,14 @@ def run_processes(
 
 
 def describe_exit(code: int) -> str:
-    """What an exit code says, for people."""
+    """Return an exit code in words."""
     return f"with exit code {code}" if code >= 0 else f"by signal {-code}"
 
 
 def _begin(parent: int, niceness: int) -> None:
-    """In a process before its program: with sessions in groups of their own, niceness counts for the group (Linux)."""
+    """Prepare a process before its program runs: with sessions in groups of their own, niceness counts for the group
+    (Linux).
+    """
     end_with_parent(parent, signal.SIGTERM)
     os.nice(niceness)
     if niceness:

@@ -1,4 +1,4 @@
-"""Whether a process can serve: what it needs is asked, and what changes is told once in its log."""
+"""Whether a process can serve: it checks what it needs, and logs each change once."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,8 +9,8 @@ from services.observability.telemetry import Event
 from tradewind.errors import Unavailable, UnknownSchema
 
 MARK = "tradewind:ready"
-MARK_KEPT_S = 10
-TOLD_CHARACTERS = 120
+MARK_TTL_S = 10
+SHOWN_CHARACTERS = 120
 
 Check = Callable[[], None]
 """Raises ``Unavailable`` with what is missing."""
@@ -21,11 +21,11 @@ class Readiness:
 
     Parameters
     ----------
-    checks : of what it never does without, in the order in which they are asked; the first that fails is the reason.
-    log : told when the reason changes, and not again while it stays.
-    spared : checks of what it goes on without, once it had it. All processes lose it at the same moment: if each were
-        taken out of service for that, nobody would answer what any of them still could. One that never had it was told
-        a wrong address, and must not take the place of one that works.
+    checks : what it cannot do without, in the order of the checks; the first that fails is the reason.
+    log : receives each change of the reason once.
+    spared : what it can do without, once it had it. All processes lose it at the same moment: if each were taken out of
+        service for that, none would answer what it still could. A process that never had it has a wrong address, and
+        must not replace one that works.
     """
 
     def __init__(self, checks: Sequence[Check], log: FilteringBoundLogger, *, spared: Sequence[Check] = ()) -> None:
@@ -37,7 +37,7 @@ class Readiness:
         self._serves = False
 
     def require(self) -> str | None:
-        """What the process goes on without, if anything.
+        """Return what the process goes on without, if anything.
 
         Raises
         ------
@@ -67,14 +67,14 @@ class Readiness:
         return None
 
     def require_serving(self) -> str | None:
-        """What was missing at the last look, if anything, of a process that still answers what it can from memory.
+        """Return what was missing at the last check, if anything, of a process that can still answer from memory.
 
-        So does one that had all that it needs and then lost it, its database too: others have lost the same, and none
-        of them would be left. Nothing is asked, since a database that hangs must not keep this waiting.
+        That includes a process that had all that it needs and then lost it, even its database: others have lost the
+        same, and none of them would be left. Nothing is checked now, since a database that hangs must not block this.
 
         Raises
         ------
-        Unavailable : it never had all, or the database's schema, when it was last seen, was none that it knows.
+        Unavailable : it never had all, or the database's schema, when last seen, was unknown.
         """
         if not self._serves:
             raise Unavailable(self._missing or "nothing has been looked at yet")
@@ -86,7 +86,7 @@ class Readiness:
             self._log.warning(event, reason=missing)
 
     def wait(self, pause: Callable[[], None]) -> None:
-        """Return when everything is there; ``pause`` between two looks."""
+        """Return when everything is there; ``pause`` : called between two checks."""
         while True:
             try:
                 self.require()
@@ -97,23 +97,23 @@ class Readiness:
 
 
 def require_redis(client: redis.Redis) -> None:
-    """Ask whether Redis takes data: one whose disk is full still answers a ping.
+    """Require a Redis that takes data: one whose disk is full still answers a ping.
 
     Raises
     ------
     Unavailable : with what is wrong, and without its address.
     """
     try:
-        client.set(MARK, "", ex=MARK_KEPT_S)
+        client.set(MARK, "", ex=MARK_TTL_S)
     except redis.AuthenticationError:
         raise Unavailable("Redis refuses the password of REDIS_URL") from None
     except redis.ResponseError as refused:
-        raise Unavailable(f"Redis takes no data: {str(refused)[:TOLD_CHARACTERS]}") from None
+        raise Unavailable(f"Redis takes no data: {str(refused)[:SHOWN_CHARACTERS]}") from None
     except redis.RedisError as away:
         raise Unavailable(f"Redis does not answer{_of_certificate(str(away))}") from None
 
 
-def _of_certificate(told: str) -> str:
-    if "certificate has expired" in told:
+def _of_certificate(message: str) -> str:
+    if "certificate has expired" in message:
         return ": its certificate has expired"
-    return ": its certificate is not accepted" if "certificate" in told else ""
+    return ": its certificate is not accepted" if "certificate" in message else ""

@@ -1,4 +1,4 @@
-"""What an API process does once another has changed something."""
+"""What an API process does once another process has changed something."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -23,7 +23,7 @@ from tradewind.errors import TradewindError
 
 
 class Renewals:
-    """Snapshots whose release is another one are renewed in a thread of their own, one after the other."""
+    """Renews snapshots whose release has changed, in a thread of their own, one after the other."""
 
     def __init__(self, snapshots: Snapshots, log: FilteringBoundLogger, closing: ExitStack) -> None:
         self.snapshots = snapshots
@@ -32,7 +32,7 @@ class Renewals:
         closing.callback(self._thread.shutdown, cancel_futures=True)
 
     def renew(self, tenant_id: UUID) -> None:
-        """Soon; a snapshot that cannot be renewed is read when somebody asks."""
+        """Renew a snapshot soon; one that cannot be renewed is read with the next request."""
         self._thread.submit(self._renew, tenant_id)
 
     def _renew(self, tenant_id: UUID) -> None:
@@ -48,7 +48,7 @@ class Renewals:
 def create_listener(
     client: redis.Redis, keyring: Keyring, renewals: Renewals, log: FilteringBoundLogger
 ) -> NoticeListener:
-    """Has the process forget what other processes have changed."""
+    """Return a listener that drops what other processes have changed."""
     snapshots = renewals.snapshots
 
     def on_notice(notice: Notice) -> None:

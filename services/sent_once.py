@@ -1,7 +1,7 @@
-"""Do what is sent twice once: the second one gets the answer of the first.
+"""Do a repeated request once: the second one gets the answer of the first.
 
-A request carries a token of its own (a hidden field of a form, the header Idempotency-Key). Whoever claims the token
-first works the request out; others wait for the answer. It is kept for a day, sealed with a key that is derived from
+A request carries a token of its own (a hidden field of a form, the header Idempotency-Key). The first to claim the
+token works the request out; others wait for the answer. It is stored for a day, sealed with a key that is derived from
 the sender's own secret, because an answer may hold the secret of a new key. A refused request may be sent again.
 """
 
@@ -29,14 +29,14 @@ PATIENCE_S, LOOK_S = 10.0, 0.05
 """How long a second one waits for the answer of the first, and how often it looks."""
 
 LOST_AFTER = timedelta(minutes=1)
-"""A request without an answer for so long was worked out by a process that is gone, perhaps to the end."""
+"""The process of a request without an answer for so long is gone; it may have finished the work."""
 
 FIRST_REFUSED = 400
 _SEALED = {"alg": "dir", "enc": "A256GCM"}
 
 
 def derive_submission_key(secret: str, path: str, token: str, content: bytes) -> SubmissionKey:
-    """Return the key of a request: by its sender's secret, where it goes, its token and its content."""
+    """Return the key of a request: by its sender's secret, its address, its token and its content."""
     name = f"{path}\0{token}".encode(errors="replace")
     digest, seal = (hmac.digest(secret.encode(), use + name, "sha256") for use in (b"claim\0", b"seal\0"))
     return SubmissionKey(digest, hashlib.sha256(content).digest(), seal)
@@ -45,7 +45,7 @@ def derive_submission_key(secret: str, path: str, token: str, content: bytes) ->
 async def answer_once(
     parts: Container, tenant_id: UUID, key: SubmissionKey, answer: Callable[[], Awaitable[Response]]
 ) -> Response:
-    """Answer a request with ``answer``, or with the answer that it was given before.
+    """Answer a request with ``answer``, or with its earlier answer.
 
     Raises
     ------
@@ -63,7 +63,7 @@ async def answer_once(
 
 
 async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Response | None:
-    """Claim a request; ``None`` if the caller has to work it out, else the answer that it was given before."""
+    """Claim a request; return ``None`` if the caller has to work it out, else its earlier answer."""
     until = asyncio.get_running_loop().time() + PATIENCE_S
     while (earlier := await run_in_threadpool(_claim, parts, tenant_id, key)) is not None:
         if earlier.content_sha256 != key.content_sha256:
@@ -77,7 +77,7 @@ async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Respon
 
 
 async def settle(parts: Container, tenant_id: UUID, key: SubmissionKey, response: Response) -> None:
-    """Keep the answer of a request that was done; give the claim up where it was refused."""
+    """Store the answer of a request that was done; give the claim up where it was refused."""
     body = getattr(response, "body", None)  # files and streams have none
     if response.status_code >= FIRST_REFUSED or body is None or len(body) > MIB:
         await give_up(parts, tenant_id, key)

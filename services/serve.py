@@ -1,8 +1,8 @@
-"""The whole service on one machine until Ctrl-C or SIGTERM: `./run serve`.
+"""Run the complete service on one machine until Ctrl-C or SIGTERM: `./run serve`.
 
-Starts PostgreSQL and Valkey unless the environment names others, and again should they end; brings the schema up to
-date, then runs the API, the workers and their schedule as child processes. One that ends is started again, unless it
-ended as soon as it was first started: then everything ends.
+Starts PostgreSQL and Valkey unless the environment names others, and restarts them should they end; brings the schema
+up to date, then runs the API, the workers and their schedule as child processes. A process that ends is restarted,
+unless it ended as soon as it was first started: then everything stops.
 """
 
 import errno
@@ -31,7 +31,7 @@ from tradewind.errors import InvalidValue, TradewindError
 POLL_S = 0.2
 REVIVAL_PAUSE_S = 5.0
 PYTHON = (sys.executable, "-P", "-m")
-# Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
+# Celery warns root of pickled messages; ours are JSON, and root serves only where there is no other account to use.
 CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
 METRICS_PORT = "TRADEWIND_WORKER_METRICS_PORT"
 # In an API process the folder would turn its own metrics into files; and no two workers can listen on one port.
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def check_place(settings: Settings) -> None:
-    """Make the data folder, and find out whether it and the port can be used, before anything is started.
+    """Create the data folder, and check that it and the port can be used, before anything is started.
 
     Raises
     ------
@@ -108,35 +108,39 @@ def run_service(settings: Settings, found: Backends) -> int:
         environment.pop(variable, None)
     with run_processes(list_commands(settings), environment, own=list_worker_environments(settings)) as processes:
         wake = wake_on_signals()
-        told = False
+        is_announced = False
         revival = Revival(found)
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
             for name, code in processes.revive().items():
                 _say(f"{name} had ended {describe_exit(code)}, and was started again")
             revival.look(_say)
-            if not told and _listens(settings):
+            if not is_announced and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")
                 _say(f"agent key: {key}   (may do everything: make others for others)")
                 _say(f"sign in as: {login}")
                 _say(f"first: .venv/bin/tradewind login {address} --key {key}")
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")
-                told = True
+                is_announced = True
     return 0
 
 
 class Revival:
-    """Starts embedded servers again that have ended; one that does not start, as on a full disk, is tried on and on."""
+    """Restarts embedded servers that have ended; one that does not start, as on a full disk, is tried again and
+    again.
+    """
 
     def __init__(self, backends: Backends) -> None:
         self._backends = backends
-        self._told: str | None = None
+        self._last_error: str | None = None
         self._next_try_s = 0.0
 
     def look(self, say: Callable[[str], None]) -> None:
-        """Raises
+        """Restart servers that have ended.
+
+        Raises
         ------
-        Displaced : a server can no more be where the others look for it.
+        Displaced : a server has another address than the others know.
         """
         if time.monotonic() < self._next_try_s:
             return
@@ -146,44 +150,44 @@ class Revival:
             raise
         except CannotStart as error:
             self._next_try_s = time.monotonic() + REVIVAL_PAUSE_S
-            if str(error) != self._told:
-                self._told = str(error)
+            if str(error) != self._last_error:
+                self._last_error = str(error)
                 say(f"{error}; trying again")
             return
         for server in revived:
             say(f"{server} had ended, and was started again")
-            self._told = None
+            self._last_error = None
 
 
-def ensure_first_key(parts: Container, kept_in: Path) -> str:
-    """Return a key with every scope of the tenant that this machine serves; made, and kept in a file, on first use."""
-    if kept_in.exists():
-        secret = kept_in.read_text(encoding="utf-8").strip()
+def ensure_first_key(parts: Container, file: Path) -> str:
+    """Return a key with every scope for the tenant of this machine, created and stored in a file on first use."""
+    if file.exists():
+        secret = file.read_text(encoding="utf-8").strip()
         if parts.store.registry.find_key(hash_secret(secret)) is not None:
             return secret
     created = issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
-    kept_in.touch(mode=0o600)
-    kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
+    file.touch(mode=0o600)
+    file.write_text(f"{created.secret}\n", encoding="utf-8")
     return created.secret
 
 
-def ensure_first_login(parts: Container, kept_in: Path) -> str:
-    """Return how to sign in: the first person's password until they have chosen another, which nobody knows.
+def ensure_first_login(parts: Container, file: Path) -> str:
+    """Return how to sign in: with the first user's password, until the user has chosen another.
 
-    The password is kept in a file, so that it can be shown until then.
+    The password is stored in a file, so that it can be shown until then.
     """
     found = parts.store.registry.find_user(FIRST_LOGIN)
     if found is None:
         password = issue_login(parts, tenant=FIRST_TENANT, login=FIRST_LOGIN)
-        kept_in.unlink(missing_ok=True)
-        kept_in.touch(mode=0o600)
-        kept_in.write_text(f"{password}\n", encoding="utf-8")
+        file.unlink(missing_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(f"{password}\n", encoding="utf-8")
         return f"{FIRST_LOGIN}, password {password} (to be changed at once)"
     with parts.store.unit_of_work(found.tenant_id) as uow:
         waiting = uow.users.get(found.id).must_change_password
-    if waiting and kept_in.exists():
-        return f"{FIRST_LOGIN}, password {kept_in.read_text(encoding='utf-8').strip()} (to be changed at once)"
-    kept_in.unlink(missing_ok=True)
+    if waiting and file.exists():
+        return f"{FIRST_LOGIN}, password {file.read_text(encoding='utf-8').strip()} (to be changed at once)"
+    file.unlink(missing_ok=True)
     return f"{FIRST_LOGIN}, with the password chosen (a new one: python -m services.prepare login)"
 
 

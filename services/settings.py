@@ -1,4 +1,4 @@
-"""What the environment says, read once at the edge and handed on as a value."""
+"""Settings from the environment, read once at the edge and passed on as a value."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ MAX_LIVE_TRANSFERS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of the server's processes; each is read from the variable named beside it.
+    """Settings of the server's processes; each is read from the variable named next to it.
 
     ``X_FILE`` instead of a variable ``X`` names a file that holds the value: passwords then stand in no environment.
     """
@@ -130,7 +130,9 @@ class Settings:
     """PROMETHEUS_MULTIPROC_DIR: Folder in which the processes of a worker count; each worker needs its own."""
 
     def __post_init__(self) -> None:
-        """Raises
+        """Require a place for exports where logs are dropped.
+
+        Raises
         ------
         InvalidValue : logs would be dropped without having been exported.
         """
@@ -151,12 +153,12 @@ class Settings:
 
     @property
     def required_redis_url(self) -> str:
-        """REDIS_URL, likewise."""
+        """REDIS_URL of a process that has no server of its own."""
         return _required("REDIS_URL", self.redis_url)
 
     @property
     def required_admin_database_url(self) -> str:
-        """TRADEWIND_ADMIN_DATABASE_URL, likewise."""
+        """TRADEWIND_ADMIN_DATABASE_URL of a process that has no server of its own."""
         return _required("TRADEWIND_ADMIN_DATABASE_URL", self.admin_database_url)
 
     @property
@@ -242,7 +244,7 @@ def _required(variable: str, url: str | None) -> str:
 
 
 def _text(environment: Mapping[str, str], variable: str) -> str:
-    """What is given for a variable, by itself or in a file; empty if nothing is."""
+    """Return the value of a variable, by itself or from a file; empty if there is none."""
     text = environment.get(variable, "").strip()
     file = f"{variable}_FILE"
     path = environment.get(file, "").strip()

@@ -1,4 +1,4 @@
-"""Bodies of uploads, put aside while they arrive: in memory while they are small, then on disk."""
+"""Bodies of uploads, written aside while they arrive: in memory while they are small, then on disk."""
 
 import errno
 import tempfile
@@ -12,25 +12,26 @@ from tradewind.errors import TooLarge, Unavailable
 from tradewind.units import GIB, MIB
 
 MAX_BODY_BYTES = GIB
-"""Of an upload as it is sent, compressed or not."""
+"""Limit of an upload as it is sent, compressed or not."""
 
 MOST_BYTES = 2 * GIB
-"""Of all uploads that a process has put aside at once: half of what a pod may write, and no way to fill the disk that
-the database may be on."""
+"""Limit of all uploads that a process has written aside: half of what a pod may write, so that they cannot fill the
+disk that the database may be on.
+"""
 
 HELD_IN_MEMORY_BYTES = MIB
 WRITTEN_AT_ONCE_BYTES = MIB
-"""A write takes a thread, because a slow disk would keep everybody else waiting; small ones would take a thousand."""
+"""A write takes a thread, because a slow disk would block everybody else; small writes would take a thousand."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Spools:
-    """Belongs to one event loop.
+    """Uploads of one event loop.
 
     Parameters
     ----------
-    most_bytes : of all bodies together, beside what is held in memory of each.
+    most_bytes : of all bodies together, apart from what is held in memory of each.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -38,7 +39,7 @@ class Spools:
 
     @contextmanager
     def one(self) -> Iterator["Spool"]:
-        """A body; it is gone afterwards."""
+        """Yield a new body, which is removed afterwards."""
         with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as file:
             spool = Spool(self, file)
             try:
@@ -47,9 +48,11 @@ class Spools:
                 self.free_bytes += spool.taken_bytes
 
     def take(self, count: int) -> None:
-        """Raises
+        """Reserve bytes on the disk.
+
+        Raises
         ------
-        Unavailable : others have taken too much.
+        Unavailable : others have reserved too many.
         """
         if count > self.free_bytes:
             raise Unavailable("too much is being uploaded at once; send it again")
@@ -65,11 +68,11 @@ class Spool:
         self.taken_bytes = 0
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> None:
-        """Put all of them aside.
+        """Write all chunks aside.
 
         Raises
         ------
-        TooLarge : it is more than an upload may have.
+        TooLarge : the body is larger than an upload may be.
         Unavailable : there is no room for it now.
         """
         received, waiting = 0, bytearray()

@@ -1,4 +1,4 @@
-"""The status and the title of each error of the tree over HTTP: the one table, for the API and the pages alike."""
+"""The HTTP status and title of each error: the one table, for the API and the pages."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -25,5 +25,5 @@ STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingPr
 
 
 def find_status(error: errors.TradewindError) -> tuple[HTTPStatus, str]:
-    """The status and the title of an error, which may be of a kind below one of the table."""
+    """Return the status and the title of an error, which may be of a subclass of one in the table."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)

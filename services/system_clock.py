@@ -1,4 +1,4 @@
-"""The clock that everything but tests goes by."""
+"""The clock that everything but tests uses."""
 
 from datetime import UTC, datetime
 

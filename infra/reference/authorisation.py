@@ -11,7 +11,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from infra.reference.markdown import code, page, table
-from services.admin.routers import BACK_TO_PAGE
+from services.admin.routers import BACK_TO_PAGE, UNKNOWN_PAGE
 from services.admin.visitors import HOME, RoleOf, anyone_signed_in
 from services.api.dependencies import KeyOf, require_key
 from services.app import HOT_ROUTERS, ROUTERS
@@ -47,7 +47,7 @@ class Call:
 def calls() -> list[Call]:
     """All that can be asked of the service, addresses of forms that lead to their page apart."""
     every = (each for router in (*HOT_ROUTERS, *ROUTERS) for each in router.routes)
-    routes = [each for each in every if isinstance(each, APIRoute) and each.name != BACK_TO_PAGE]
+    routes = [each for each in every if isinstance(each, APIRoute) and each.name not in (BACK_TO_PAGE, UNKNOWN_PAGE)]
     return sorted(
         (Call(method, route.path, _permitted(route)) for route in routes for method in route.methods or ()),
         key=lambda call: (call.is_page, call.path, call.method),

@@ -1,4 +1,4 @@
-"""Parts of pages that follow what goes on: server-sent events, each with the part as it is now."""
+"""Parts of pages that follow the state of the service by server-sent events, each with the part as it is now."""
 
 from asyncio import Semaphore, sleep
 from collections.abc import AsyncIterator, Callable
@@ -14,20 +14,20 @@ from tradewind.errors import TradewindError, Unavailable
 
 LOOK_EVERY_S = 2.0
 LOOKS = 300
-"""After so many a stream ends, and the browser asks for the next one."""
+"""After so many looks a stream ends, and the browser opens the next one."""
 
-SEATS = 50
+SLOTS = 50
 """Streams at once of a process, whose application keeps them as ``page_slots``: each look asks the database."""
 
 FULL = "retry: 30000\nevent: full\n\n"
-"""Told where there is no seat: the page stays as it was loaded, and asks again after so many milliseconds."""
+"""Sent where no slot is free: the page stays as it was loaded, and retries after so many milliseconds."""
 
 
-def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
-    """A stream that sends what ``look`` returns whenever it is another than before.
+def stream_changes(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
+    """Return a stream that sends what ``look`` returns whenever that has changed.
 
-    It ends with the session, or when the person has lost a role: what they may still see, they ask for anew.
-    What ``look`` raises now is the answer; what it raises later ends the stream.
+    It ends with the session, or when the user has lost a role. An error that ``look`` raises now is the answer; one
+    that it raises later ends the stream.
     """
     look()
 
@@ -36,38 +36,38 @@ def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[
         return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(
-        _seated(_changes(request, seen), request.app.state.page_slots),
+        _stream_in_slot(_follow_changes(request, seen), request.app.state.page_slots),
         media_type="text/event-stream",
         headers=dict(HEADERS),
     )
 
 
-async def _seated(changes: AsyncIterator[str], seats: Semaphore) -> AsyncIterator[str]:
-    if seats.locked():
+async def _stream_in_slot(changes: AsyncIterator[str], slots: Semaphore) -> AsyncIterator[str]:
+    if slots.locked():
         yield FULL
         return
-    async with seats:
+    async with slots:
         async for change in changes:
             yield change
 
 
-async def _changes(request: Request, seen: Callable[[], str | None]) -> AsyncIterator[str]:
+async def _follow_changes(request: Request, seen: Callable[[], str | None]) -> AsyncIterator[str]:
     before: str | None = None
-    told: str | None
+    content: str | None
     for _ in range(LOOKS):
         if await request.is_disconnected():
             return
         try:
-            told = await run_in_threadpool(seen)
+            content = await run_in_threadpool(seen)
         except Unavailable:
-            told = before or ""  # it comes back, and the page says what was known
+            content = before or ""  # the database comes back, and the page still shows what was known
         except TradewindError:
             return
-        if told is None:
+        if content is None:
             return
-        if told and told != before:
-            yield "".join(f"data: {line}\n" for line in told.splitlines()) + "\n"
-            before = told
+        if content and content != before:
+            yield "".join(f"data: {line}\n" for line in content.splitlines()) + "\n"
+            before = content
         else:
-            yield ": nothing new\n\n"  # by which a connection that is gone is noticed
+            yield ": nothing new\n\n"  # lets the server notice a connection that is gone
         await sleep(LOOK_EVERY_S)

@@ -25,8 +25,10 @@ _OPERATOR = (Scope.OPERATOR,)
 _ANALYST = (Scope.ANALYST, Scope.OPERATOR)
 _PROVIDER = (Scope.PROVIDER, Scope.OPERATOR)
 
+OVERVIEW = "/admin"
+
 SECTIONS = (
-    Section("", (Entry("/admin", "Overview"),)),
+    Section("", (Entry(OVERVIEW, "Overview"),)),
     Section("What goes on", (Entry("/admin/transfers", "Transfers"), Entry("/admin/connections", "Web connections"))),
     Section(
         "What was learned",
@@ -60,7 +62,7 @@ SECTIONS = (
 
 
 def sections_for(visitor: Visitor) -> Sequence[Section]:
-    """What a person may open."""
+    """Return the sections with the pages that a user may open."""
     seen = (
         Section(section.name, tuple(entry for entry in section.entries if visitor.may(*entry.roles)))
         for section in SECTIONS

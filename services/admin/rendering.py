@@ -1,7 +1,7 @@
-"""How pages are made: templates, the frame around them, and what a refused form looks like."""
+"""Render pages: templates, the frame around them, and what a refused form looks like."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -16,34 +16,34 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from services.admin.formatting.audit_entries import detail_in_words, done_in_words
-from services.admin.formatting.field_labels import refusal_in_words
-from services.admin.formatting.no_model import no_model
-from services.admin.formatting.price_forms import decimal_in_words, price_in_words
-from services.admin.navigation import sections_for
+from services.admin.formatting.audit_entries import format_action, format_detail
+from services.admin.formatting.field_labels import format_refusal
+from services.admin.formatting.no_model import explain_no_model
+from services.admin.formatting.plain_words import format_decision, format_odds, format_reason, format_setting
+from services.admin.formatting.price_forms import format_decimal, format_price
+from services.admin.navigation import OVERVIEW, SECTIONS, sections_for
 from services.admin.static_files import address_of
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
 from services.sent_once import give_up, settle
 from services.statuses import find_status
 from tradewind.errors import TradewindError
-from tradewind.parameters import Parameters
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
 from tradewind.wire.base import describe_validation_error
 
 ONE_LINE = r"^[^\x00-\x1f]*$"
-"""What is typed on one line, perhaps nothing: without control characters, which no name has."""
+"""Text of one line, possibly empty, without control characters, which no name has."""
 
 STORABLE = r"^[^\x00]*$"
-"""What may go on over several lines: without NUL, which PostgreSQL's text cannot hold."""
+"""Text of several lines without NUL, which PostgreSQL's text cannot hold."""
 
 SAID = "tradewind_said"
 """Cookie with one sentence for the next page."""
 
 HEADERS = MappingProxyType(
     {
-        # The browser itself keeps pages from asking another origin. Charts set styles of single elements, which pages
-        # have none of and no text of theirs can: every template escapes.
+        # The browser itself keeps pages from requesting another origin. Charts set styles of single elements,
+        # which pages do not have and text cannot add: every template escapes.
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
         "style-src-attr 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -62,8 +62,19 @@ WITH_SHADERS = MappingProxyType(
         )
     }
 )
-"""Of pages with a chart in three dimensions alone."""
+"""Headers of pages with a chart in three dimensions."""
 
+
+_ADVICE: Mapping[HTTPStatus, str] = MappingProxyType(
+    {
+        HTTPStatus.FORBIDDEN: "Ask an operator of your organisation to give you the role, or sign in as another user.",
+        HTTPStatus.NOT_FOUND: "It may have been removed, or the address has a mistake. Choose a page from the menu.",
+        HTTPStatus.CONFLICT: "Load the page again to see how things are now.",
+        HTTPStatus.UNPROCESSABLE_ENTITY: "This address cannot be shown. Open the section and choose again.",
+        HTTPStatus.SERVICE_UNAVAILABLE: "Load the page again in a moment.",
+    }
+)
+"""By the status of the refusal."""
 
 _USUAL_PORT = MappingProxyType({"http": ":80", "https": ":443"})
 
@@ -73,7 +84,7 @@ def _date(at: datetime | None) -> str:
 
 
 def _ago(at: datetime | None, now: datetime) -> str:
-    """How long ago, in the largest unit, such as ``3 h ago``."""
+    """Return how long ago a time was, in the largest unit, such as ``3 h ago``."""
     if at is None:
         return "never"
     seconds = (now - at).total_seconds()
@@ -92,20 +103,9 @@ def _percent(value: float | None, digits: int = 0) -> str:
 
 
 def _origin(name: str) -> str:
-    """The origin of an address as people write it, without the port that its scheme has anyway."""
+    """Return the origin of an address without the default port of its scheme."""
     scheme, _, rest = name.partition("://")
     return f"{scheme}://{rest.removesuffix(_USUAL_PORT[scheme])}" if scheme in _USUAL_PORT else name
-
-
-def _setting(parameters: Parameters) -> str:
-    """A setting in words, such as ``8 × 2 streams, pipelining 4, I/O block 262 kB``: files times streams of each."""
-    words = [f"{parameters.concurrency or 1} × {parameters.parallelism or 1} streams"]
-    for name, value in parameters.known().items():
-        if name == "io_block_bytes":
-            words.append(f"I/O block {format_bytes(float(value))}")
-        elif name not in ("concurrency", "parallelism"):
-            words.append(f"{name} {value}")
-    return ", ".join(words)
 
 
 def _environment() -> Environment:
@@ -119,18 +119,21 @@ def _environment() -> Environment:
     environment.filters |= {
         "bps": partial(_known, format_bps),
         "bytes": partial(_known, format_bytes),
-        "no_model": no_model,
+        "no_model": explain_no_model,
         "joules": partial(_known, format_joules),
-        "action": done_in_words,
-        "decimal": decimal_in_words,
-        "detail": detail_in_words,
-        "price": price_in_words,
+        "action": format_action,
+        "decimal": format_decimal,
+        "detail": format_detail,
+        "price": format_price,
         "seconds": partial(_known, format_seconds),
         "count": format_count,
         "date": _date,
         "ago": _ago,
         "percent": _percent,
-        "setting": _setting,
+        "setting": format_setting,
+        "odds": format_odds,
+        "decision": format_decision,
+        "reason": format_reason,
         "origin": _origin,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
@@ -145,7 +148,7 @@ _TEMPLATES = _environment()
 def page(
     request: Request, template: str, visit: Visit | None, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
 ) -> Response:
-    """A whole page, or the part of one that a template is."""
+    """Return a page, or the part of one that a template is."""
     now = request.app.state.container.clock.now()
     framed = {
         "visit": visit,
@@ -163,12 +166,12 @@ def page(
 
 
 def fragment(template: str, **context: Any) -> str:
-    """A part of a page."""
+    """Return a part of a page."""
     return _TEMPLATES.get_template(template).render(context)
 
 
 def done(request: Request, address: str, said: str = "") -> Response:
-    """After a form: on to a page, which says what was done."""
+    """Redirect after a form to a page, which shows what was done."""
     response = go_to(request, address)
     if said:
         response.set_cookie(SAID, quote(said), path="/admin", httponly=True, samesite="lax", max_age=60)
@@ -176,14 +179,14 @@ def done(request: Request, address: str, said: str = "") -> Response:
 
 
 def go_to(request: Request, address: str) -> Response:
-    """Have the browser load another page, whoever of it asked."""
+    """Redirect the browser to another page, also where a script sent the request."""
     if "hx-request" in request.headers:
         return Response(headers={"HX-Redirect": address, **HEADERS})
     return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
 
 
 class PageRoute(APIRoute):
-    """Shows errors as pages: a sentence beside the form where a script sent it, else a page of its own."""
+    """A route that shows an error as a sentence next to the form that a script sent, else as a page."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -204,7 +207,7 @@ class PageRoute(APIRoute):
 
 
 def _explained(request: Request, error: TradewindError | RequestValidationError) -> Response:
-    """Return the page that tells what kept a page or a form from being answered."""
+    """Return the page that explains why a page or a form was refused."""
     if isinstance(error, SentElsewhere):
         return go_to(request, error.address)
     if isinstance(error, ClusterSuperseded) and request.method == "GET":
@@ -215,7 +218,7 @@ def _explained(request: Request, error: TradewindError | RequestValidationError)
 
 
 async def _settle(request: Request, response: Response | None) -> None:
-    """Keep how a form with a token of its own was answered; ``None`` where it was refused."""
+    """Store the answer to a form with a token of its own; ``None`` where it was refused."""
     claimed: Claimed | None = getattr(request.state, "claimed", None)
     if claimed is None:
         return
@@ -227,30 +230,52 @@ async def _settle(request: Request, response: Response | None) -> None:
 
 
 def _of_form(error: RequestValidationError) -> Any:
-    """The first of the errors, its field as the form calls it."""
+    """Return the first of the errors, with its field as the form names it."""
     first = dict(error.errors()[0])
     return first | {"loc": first["loc"][1:]}
 
 
 def refused(request: Request, error: TradewindError) -> Response:
-    """What is wrong, as a page or in place of a part of one."""
-    status, _ = find_status(error)
+    """Return a refusal as a page, or in place of a part of one."""
+    status, title = find_status(error)
     if "hx-request" in request.headers:
-        response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))
+        response = page(request, "refused.html", None, status=status, error=format_refusal(error))
         response.headers["HX-Retarget"] = "#refused"
         response.headers["HX-Reswap"] = "innerHTML show:top"
         response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again
         return response
-    sent = request.method == "POST"
-    told = refusal_in_words(error)
-    return page(request, "refused_page.html", None, status=status, error=told, title=status.phrase, sent=sent)
+    visit: Visit | None = getattr(request.state, "visit", None)
+    return page(
+        request,
+        "refused_page.html",
+        visit,
+        status=status,
+        title=title,
+        error=format_refusal(error),
+        advice=_advise(request, status),
+        above=_find_page_above(request.url.path),
+    )
+
+
+def _advise(request: Request, status: HTTPStatus) -> str:
+    """Return what the visitor can do about a refusal."""
+    if request.method == "POST" and status is not HTTPStatus.FORBIDDEN:
+        return "Go back and correct it: your browser keeps what you typed."
+    return _ADVICE.get(status, "")
+
+
+def _find_page_above(path: str) -> str:
+    """Return the address of the section that a page belongs to, or the overview."""
+    section = "/".join(path.split("/")[:3])
+    known = {entry.address for each in SECTIONS for entry in each.entries}
+    return section if section in known and section != path else OVERVIEW
 
 
 def page_router(below: str = "") -> APIRouter:
-    """A router of pages; none of them is part of the API's description."""
+    """Return a router of pages, which are no part of the API's description."""
     return APIRouter(prefix=f"/admin{below}", include_in_schema=False, route_class=PageRoute, dependencies=[OwnForm])
 
 
 def chart(options: dict[str, Any]) -> str:
-    """Options of a chart for the attribute that ``charts.js`` reads."""
+    """Return the options of a chart for the attribute that ``charts.js`` reads."""
     return json.dumps(options, separators=(",", ":"), allow_nan=False, default=str)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from services.admin import static_files
@@ -25,8 +25,9 @@ from services.admin.pages import (
     transfers,
     usage,
 )
-from services.admin.rendering import go_to
-from services.admin.visitors import HOME
+from services.admin.rendering import go_to, page_router
+from services.admin.visitors import HOME, anyone_signed_in
+from tradewind.errors import NotFound
 
 _ROUTERS = (
     static_files.router,
@@ -53,14 +54,17 @@ _ROUTERS = (
 )
 
 
+UNKNOWN_PAGE = "unknown page"
+"""Name of the route of addresses that are those of no page."""
+
 BACK_TO_PAGE = "back to the page"
-"""Name of the routes of forms' addresses that lead to their page, whoever asks."""
+"""Name of the routes of forms' addresses that lead to their page."""
 
 
 def with_its_forms(router: APIRouter) -> Iterator[APIRouter]:
-    """A router and, behind it, where a browser comes to that asks for the address of a form: its page.
+    """Yield a router, and one that leads a browser from a form's address to its page.
 
-    It does so when a form's answer is loaded anew, or its address was kept.
+    A browser requests that address when a form's answer is reloaded, or its address was bookmarked.
     """
     yield router
     routes = [each for each in router.routes if isinstance(each, APIRoute)]
@@ -84,4 +88,18 @@ def _to(page: str) -> Callable[[Request], Response]:
     return to_page
 
 
-PAGES = tuple(each for router in _ROUTERS for each in with_its_forms(router))
+_unknown_pages = page_router()
+
+
+@_unknown_pages.get("/{unknown:path}", dependencies=[Depends(anyone_signed_in)], name=UNKNOWN_PAGE)
+def refuse_unknown_page() -> Response:
+    """Refuse an address that is that of no page, to a signed-in visitor with the navigation.
+
+    Raises
+    ------
+    NotFound
+    """
+    raise NotFound("there is no such page")
+
+
+PAGES = (*(each for router in _ROUTERS for each in with_its_forms(router)), _unknown_pages)

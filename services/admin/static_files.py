@@ -1,4 +1,4 @@
-"""Scripts, styles and libraries of the pages: files of this service, kept by browsers as long as they stay the same."""
+"""Scripts, styles and libraries of the pages: files of this service, cached by browsers until they change."""
 
 import hashlib
 from functools import cache
@@ -27,16 +27,16 @@ router = APIRouter(prefix="/admin/static", include_in_schema=False)
 
 @cache
 def address_of(name: str) -> str:
-    """The address of a file; another one when its content is."""
+    """Return the address of a file, which changes with its content."""
     digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()[:DIGEST_CHARACTERS]
     return f"/admin/static/{name}?v={digest}"
 
 
 @router.get("/{name:path}")
 async def static_file(name: str, v: str = "") -> Response:
-    """One of the files; those asked for by their digest never change."""
+    """Return one of the files; those requested by their digest never change."""
     if name not in FILES:
         raise NotFound(f"there is no {name} here")
-    kept = "public, max-age=31536000, immutable" if v else "no-cache"
-    headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
+    cache_control = "public, max-age=31536000, immutable" if v else "no-cache"
+    headers = {"Cache-Control": cache_control, "X-Content-Type-Options": "nosniff"}
     return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)

@@ -1,4 +1,4 @@
-"""Who is looking at a page, and whether what is sent comes from a page of ours."""
+"""Who is looking at a page, and whether a form comes from one of our pages."""
 
 import json
 import secrets
@@ -22,17 +22,17 @@ HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOKEN_FIELD, TOKEN_HEADER, ONCE_FIELD = "form_token", "x-form-token", "once"
 LONGEST_ADDRESS = 2000
-"""Of a page to come back to, which is kept for strangers, too, while they sign in."""
+"""Longest address of a page to return to, which is also stored for unauthenticated clients while they sign in."""
 
 LONGEST_FORM_FIELDS = 4000
 """Tables of prices have four a tier; the clusters of a link are sent together."""
 
 LIVE = "/live"
-"""How addresses end that a page asks by itself while it is open."""
+"""End of addresses that an open page requests by itself."""
 
 
 class SentElsewhere(TradewindError):
-    """What was asked for is not to be seen now; the visitor is sent to ``address``."""
+    """The page cannot be shown now; the visitor is sent to ``address``."""
 
     def __init__(self, address: str) -> None:
         super().__init__(f"see {address}")
@@ -62,25 +62,25 @@ SignInsOf = Annotated[SignIns, Depends(_sign_ins)]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A signed-in person and the secret of their session."""
+    """A signed-in user and the secret of their session."""
 
     visitor: Visitor
     secret: str
 
     @property
     def token(self) -> str:
-        """What every form carries."""
+        """Return the token that every form carries."""
         return form_token(self.secret)
 
     def new_once(self) -> str:
-        """Return a token for one form, by which it is recognised when it comes twice."""
+        """Return a token for one form, by which it is recognised when it is sent twice."""
         return secrets.token_urlsafe(16)
 
 
 async def _own_form(request: Request) -> None:
-    """Refuse what another site made the browser send.
+    """Refuse a form that another site made the browser send.
 
-    The browser says where a request comes from; one that says nothing is no browser, and a cookie is of no use to it.
+    The browser says where a request comes from; a client that does not is no browser, and has no use for a cookie.
     """
     if request.method in SAFE_METHODS:
         return
@@ -104,7 +104,7 @@ class Claimed:
 
 
 class SentBefore(TradewindError):
-    """The very same form was sent before; ``response`` is how it was answered."""
+    """The same form was sent before; ``response`` is its answer."""
 
     def __init__(self, response: Response) -> None:
         super().__init__("this form was sent before")
@@ -114,7 +114,7 @@ class SentBefore(TradewindError):
 async def _claim_form(request: Request, visit: Visit, parts: Container) -> None:
     """Claim a form that has a token of its own, so that it is done once.
 
-    Other content with the same token is another form: its page may have been gone back to.
+    Other content with the same token is another form: the visitor may have gone back to its page.
     """
     if TOKEN_HEADER in request.headers:
         return
@@ -148,9 +148,10 @@ MaybeVisit = Annotated[Visit | None, Depends(_find)]
 
 
 async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) -> Visit:
-    """The signed-in person, on a form of theirs if it changes anything."""
+    """Return the signed-in visitor, and check that a form is of their session."""
     if visit is None:
         raise SentElsewhere(sign_in_address(request))
+    request.state.visit = visit  # a refusal is shown with the navigation of its visitor
     if request.method not in SAFE_METHODS and not is_form_token(await _token_sent(request), visit.secret):
         raise NotPermitted("this form is not of your session; load the page again")
     bind_contextvars(tenant_id=str(visit.visitor.tenant_id))
@@ -160,7 +161,7 @@ async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) ->
 
 
 AnyVisit = Annotated[Visit, Depends(anyone_signed_in)]
-"""Signed in, be it with a password that has to be changed."""
+"""Signed in, possibly with a password that must be changed."""
 
 
 async def _signed_in(visit: AnyVisit) -> Visit:
@@ -175,7 +176,7 @@ Signed = Annotated[Visit, Depends(_signed_in)]
 
 @dataclass(frozen=True, slots=True)
 class RoleOf:
-    """Asks for a person who has one of ``roles``."""
+    """A dependency that requires a user with one of ``roles``."""
 
     roles: frozenset[Scope]
 
@@ -190,7 +191,7 @@ Analyst = Annotated[Visit, Depends(RoleOf(frozenset({Scope.ANALYST, Scope.OPERAT
 
 
 def sign_in_address(request: Request) -> str:
-    """Where to sign in and be brought back to the page asked for."""
+    """Return the address of the sign-in page that leads back to the requested page."""
     if request.method not in SAFE_METHODS or request.url.path == HOME:
         return SIGN_IN
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -198,7 +199,7 @@ def sign_in_address(request: Request) -> str:
 
 
 def own_address(address: str | None) -> str:
-    """``address`` if it is one of our pages, else the first of them."""
+    """Return ``address`` if it is one of our pages, else the overview."""
     if address is None or len(address) > LONGEST_ADDRESS or not (address == HOME or address.startswith(f"{HOME}/")):
         return HOME
     plain = address.isascii() and address.isprintable()  # as addresses are written, and as headers carry them

@@ -1,7 +1,7 @@
-"""How a request may arrive: uvicorn's protocol with an end to long heads, slow heads and slow bodies.
+"""How a request may arrive: uvicorn's protocol with limits on long heads, slow heads and slow bodies.
 
 The server itself bounds none of the three, and each holds a connection, and what was read of it, for ever. A request
-that arrives at once, as nearly all do, is looked at once more and costs no timer.
+that arrives at once, as nearly all do, costs one check and no timer.
 """
 
 import asyncio
@@ -14,12 +14,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from tradewind.units import KIB
 
 MAX_HEAD_BYTES = 32 * KIB
-"""Of the request line and all fields; a signed-in browser sends about one. So much may also follow a piece of a body
-before the next, or the request's end."""
+"""Limit of the request line and all fields; a signed-in browser sends about one KiB. The same limit holds between two
+pieces of a body, and behind the last.
+"""
 
 WINDOW_S = 30.0
 ARRIVED_S = "tradewind.arrived_s"
-"""In a request's scope: when its head was there, by the monotonic clock."""
+"""Key in a request's scope: when its head was complete, by the monotonic clock."""
 
 LEAST_BYTES = 8 * KIB
 """A head must be complete within a window, and each window of a body must bring so much: less than a modem does."""
@@ -39,11 +40,11 @@ class BoundedHttp(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._head_bytes: int | None = 0
-        """Received of a head that is not complete; None while a body is awaited or a request is answered."""
+        """Bytes of a head that is not complete; ``None`` while a body is awaited or a request is answered."""
         self._bare_bytes = 0
-        """Received since the head or the last piece of a body: what chunks are framed with, and fields behind them."""
-        self._whole = True
-        """Whether every request that began has arrived."""
+        """Bytes since the head or the last piece of a body: framing of chunks, and fields behind them."""
+        self._is_complete = True
+        """Whether every request that began has arrived completely."""
         self._window_bytes = 0
         self._window: asyncio.TimerHandle | None = None
 
@@ -64,19 +65,19 @@ class BoundedHttp(HttpToolsProtocol):
         super().data_received(data)
         if self._is_too_long:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        elif self._window is None and (not self._whole or self._is_idle):
-            # Idle, yet something came: the server's own end of idle connections is off from then on, also after a
-            # mere line end, with which no request begins.
+        elif self._window is None and (not self._is_complete or self._is_idle):
+            # An idle connection received something: the server has switched off its own limit for idle
+            # connections, also after a mere line end, with which no request begins.
             self._open_window()
 
     def on_message_begin(self) -> None:
-        self._whole = False
-        if self._head_bytes is None:  # behind another in the same data: what is counted begins with the next
+        self._is_complete = False
+        if self._head_bytes is None:  # behind another request in the same data: counting begins with the next
             self._head_bytes = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head_bytes is not None:  # a field behind the body is not kept, and never taken for one of the head
+        if self._head_bytes is not None:  # a field behind the body is dropped, and never taken for one of the head
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -94,12 +95,12 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._whole = True
+        self._is_complete = True
         self._close_window()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if self._whole:
+        if self._is_complete:
             self._head_bytes = 0
         super().on_response_complete()
 
@@ -111,9 +112,11 @@ class BoundedHttp(HttpToolsProtocol):
 
     @property
     def _is_too_long(self) -> bool:
-        """Whether more has come than a head may have, or than may be between the pieces of a body and behind them."""
+        """Whether more has arrived than a head may have, or than may come between the pieces of a body and behind
+        them.
+        """
         if self._head_bytes is None:
-            return not self._whole and self._bare_bytes > self.max_head_bytes
+            return not self._is_complete and self._bare_bytes > self.max_head_bytes
         return self._head_bytes > self.max_head_bytes
 
     @property
@@ -131,7 +134,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._window = None
 
     def _end_window(self) -> None:
-        """A request goes on to arrive: is it fast enough?"""
+        """Check at the end of a window whether the request arrives fast enough."""
         self._window = None
         if self.transport.is_closing():
             return
@@ -144,7 +147,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._open_window()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        """Answer, unless an answer was begun, and close the connection."""
+        """Answer, unless an answer has started, and close the connection."""
         self._close_window()
         if self.transport.is_closing():
             return

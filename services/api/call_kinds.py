@@ -1,4 +1,4 @@
-"""Which calls are counted together where a key may make only so many."""
+"""The kinds by which calls are counted for rate limits."""
 
 from functools import cache
 
@@ -19,6 +19,6 @@ _WAREHOUSE = "/v1/warehouse/"
 
 @cache
 def find_call_kind(path: str) -> CallKind:
-    """The kind of calls to a route, by its template."""
+    """Return the kind of calls to a route, by its template."""
     usual = CallKind.QUERY if path.startswith(_WAREHOUSE) else CallKind.OTHER
     return _OF_PATHS.get(path, usual)

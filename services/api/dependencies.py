@@ -1,4 +1,4 @@
-"""What endpoints ask for: the parts of the process, and who is calling."""
+"""Dependencies of endpoints: the parts of the process, and who is calling."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +33,11 @@ Body = Annotated[bytes, Depends(_body)]
 
 
 PRINCIPAL = "tradewind.principal"
-"""Where a request's scope has who sends it."""
+"""Key in a request's scope: who sends it."""
 
 
 async def authenticate(request: Request) -> None:
-    """Note who sends a request, by its head alone; its body is not read.
+    """Authenticate a request by its head only; its body is not read.
 
     Raises
     ------
@@ -71,7 +71,7 @@ async def require_key(
 
 
 def _recalled(parts: Container, secret: str) -> Principal | None:
-    """The principal if it is remembered; one that will be forgotten soon is looked up meanwhile."""
+    """Return the principal if it is cached; renew one that expires soon in the background."""
     principal = parts.keyring.recall(secret)
     if principal is not None and parts.keyring.is_due(secret):
         parts.lookups.start(("key", secret), partial(parts.keyring.authenticate, secret))
@@ -84,7 +84,7 @@ AnyKey = Annotated[Principal, Depends(require_key)]
 
 @dataclass(frozen=True, slots=True)
 class KeyOf:
-    """Asks for a key with one of ``scopes``."""
+    """A dependency that requires a key with one of ``scopes``."""
 
     scopes: frozenset[Scope]
 
@@ -94,7 +94,7 @@ class KeyOf:
 
 
 def recall_agent(parts: Container, authorization: bytes) -> Principal | None:
-    """Who sent this header, if that is remembered and may do what agents do; asks no database."""
+    """Return who sent this header, if that is cached and may act as an agent; queries no database."""
     scheme, _, secret = authorization.partition(b" ")
     if scheme != b"Bearer":
         return None

@@ -1,8 +1,8 @@
-"""Routes that are asked thousands of times a second: an ordinary request reaches its endpoint directly.
+"""Routes with thousands of requests a second: an ordinary request reaches its endpoint directly.
 
 The framework's own way (a graph of dependencies, stacks of contexts, handlers around each) takes longer than a
-recommendation. So a request whose key is remembered and whose body is valid is handed over at once. Every other one
-goes the framework's way with the same body: what is refused is refused there, in the same words as on all other routes.
+recommendation. So a request with a cached key and a valid body goes straight to its endpoint. Every other one takes the
+framework's way with the same body, so that a refusal has the same words as on all other routes.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -24,17 +24,17 @@ JSON = b"application/json"
 
 
 class DirectRoute(StrictRoute):
-    """For ``async`` endpoints that take a JSON body and an agent's key, and return their whole ``Response``."""
+    """A route for ``async`` endpoints that take a JSON body and an agent's key, and return a complete ``Response``."""
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Response]], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self._asked = _Asked.by(endpoint, in_path=self.param_convertors)
+        self._parameters = _Parameters.by(endpoint, in_path=self.param_convertors)
         self._kind = find_call_kind(path)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the framework do it."""
+        """Answer the request, or let the framework answer it."""
         principal = self._usual_caller(scope)
-        if principal is None:  # a stranger is refused there, unread
+        if principal is None:  # the framework refuses an unauthenticated client there, unread
             await super().handle(scope, receive, send)
             return
         messages = await _read(receive)
@@ -46,8 +46,8 @@ class DirectRoute(StrictRoute):
             await response(scope, receive, send)
 
     def _usual_caller(self, scope: Scope) -> Principal | None:
-        """Who sends a request with an ordinary head, if that is remembered."""
-        if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is usual
+        """Return who sends a request with an ordinary head, if that is cached."""
+        if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is ordinary
             return None
         headers = dict(scope["headers"])
         if headers.get(b"content-type") != JSON or len(headers) < len(scope["headers"]):
@@ -55,16 +55,16 @@ class DirectRoute(StrictRoute):
         return recall_agent(scope["app"].state.container, headers.get(b"authorization", b""))
 
     def _arguments(self, scope: Scope, messages: Sequence[Message], principal: Principal) -> dict[str, Any] | None:
-        """What the endpoint is called with, ``None`` where the framework has to refuse."""
-        body = _whole(messages)
+        """Return the endpoint's arguments; ``None`` where the framework has to refuse."""
+        body = _join_body(messages)
         if body is None:
             return None
         request = _Request(scope["app"].state.container, principal, body)
-        return self._asked.arguments(scope["path_params"], request, self._kind)
+        return self._parameters.arguments(scope["path_params"], request, self._kind)
 
 
 class _Request(NamedTuple):
-    """What an endpoint may be passed of a request, apart from its path and its validated body."""
+    """What an endpoint may receive of a request, apart from its path and its validated body."""
 
     parts: Container
     principal: Principal
@@ -79,7 +79,7 @@ _PASSED: Mapping[Any, Callable[[_Request], Any]] = {
 """By the annotation of the endpoint's parameter."""
 
 
-class _Asked(NamedTuple):
+class _Parameters(NamedTuple):
     """How the parameters of an endpoint are filled: from the path, from the request as it is, and one from the body."""
 
     in_path: Mapping[str, TypeAdapter[Any]]
@@ -88,8 +88,8 @@ class _Asked(NamedTuple):
     model: TypeAdapter[Any]
 
     @classmethod
-    def by(cls, endpoint: Callable[..., Any], *, in_path: Collection[str]) -> "_Asked":
-        """Of an endpoint, by the annotations of its parameters."""
+    def by(cls, endpoint: Callable[..., Any], *, in_path: Collection[str]) -> "_Parameters":
+        """Return the parameters of an endpoint, by their annotations."""
         kinds = {name: kind for name, kind in get_annotations(endpoint).items() if name != "return"}
         ((body, model),) = [(name, kind) for name, kind in kinds.items() if name not in in_path and kind not in _PASSED]
         return cls(
@@ -100,13 +100,13 @@ class _Asked(NamedTuple):
         )
 
     def arguments(self, path: Mapping[str, str], request: _Request, kind: CallKind) -> dict[str, Any] | None:
-        """The endpoint's arguments, ``None`` where a value is not valid or the key has called too often."""
+        """Return the endpoint's arguments; ``None`` where a value is not valid or the key has called too often."""
         try:
             found = {name: model.validate_python(path[name]) for name, model in self.in_path.items()}
             found[self.body] = self.model.validate_json(request.body)
         except ValidationError:
             return None
-        if not request.parts.rate_limits.permits(request.principal, kind):  # counted and refused where others are
+        if not request.parts.rate_limits.permits(request.principal, kind):  # counted and refused as on other routes
             return None
         for name, of in self.passed.items():
             found[name] = of(request)
@@ -114,22 +114,22 @@ class _Asked(NamedTuple):
 
 
 async def _read(receive: Receive) -> list[Message]:
-    """The messages with the body of a request, up to its end or to that of the connection."""
+    """Return the messages with the body of a request, up to its end or to that of the connection."""
     messages = [await receive()]
     while messages[-1].get("more_body", False):
         messages.append(await receive())
     return messages
 
 
-def _whole(messages: Sequence[Message]) -> bytes | None:
-    """The body; ``None`` where the client left before its end."""
+def _join_body(messages: Sequence[Message]) -> bytes | None:
+    """Return the body; ``None`` where the client left before its end."""
     if messages[-1]["type"] == "http.disconnect":
         return None
     return b"".join([message.get("body", b"") for message in messages])
 
 
 def _read_again(messages: list[Message], receive: Receive) -> Receive:
-    """``receive`` as it was before ``messages`` were read from it."""
+    """Return a ``receive`` that gives ``messages`` again, then the rest."""
     waiting = messages[::-1]
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""``/`` and ``/docs``: where someone begins who knows the address alone. Every byte comes from this service."""
+"""``/`` and ``/docs``: where a user begins who knows the address only. Every byte comes from this service."""
 
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +30,8 @@ _LINKS = MappingProxyType(
 )
 _HEADERS = MappingProxyType(
     {
-        # The browser itself keeps the page from asking another origin. Styles are set by its script, images are data.
+        # The browser itself keeps the page from requesting another origin. Styles are set by its script, images
+        # are data.
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
         "style-src-attr 'unsafe-inline'; "
         "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -43,22 +44,22 @@ _HEADERS = MappingProxyType(
 
 @router.get("/")
 async def front(request: Request) -> Response:
-    """What answers here, and where to go on; a browser is sent to the pages."""
+    """Return what answers here, with links; redirect a browser to the pages."""
     if "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("admin", headers={"Vary": "Accept"})
-    told = {"name": request.app.title, "version": request.app.version, "links": dict(_LINKS)}
-    return JSONResponse(told, headers={"Vary": "Accept"})
+    description = {"name": request.app.title, "version": request.app.version, "links": dict(_LINKS)}
+    return JSONResponse(description, headers={"Vary": "Accept"})
 
 
 @router.get("/docs")
 async def documentation() -> Response:
-    """The API's description for people."""
+    """Show the API's description."""
     return FileResponse(_STATIC / "docs.html", media_type="text/html", headers=dict(_HEADERS))
 
 
 @router.get("/docs/{name}")
 async def documentation_file(name: str) -> Response:
-    """A file that the page is made of."""
+    """Return a file of that page."""
     if name not in _FILES:
         raise NotFound(f"there is no {name} here")
     path, media_type = _FILES[name]

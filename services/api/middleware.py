@@ -1,4 +1,4 @@
-"""Around every request: its name, what its answer tells a browser, how much it may send, and how long it took."""
+"""Middleware around every request: its id, security headers for browsers, size limits, and timing."""
 
 import os
 import re
@@ -16,20 +16,22 @@ from tradewind.units import KIB, MIB
 
 MAX_JSON_BYTES = MIB
 MAX_COMPLETION_BYTES = 4 * MIB
-"""Of the end of a transfer; many heartbeats come in several. A process answers nobody else while it reads one."""
+"""Limit of a completion, which holds many heartbeats at most in several requests. A process answers nobody else while
+it reads one.
+"""
 
 MAX_HEARTBEAT_BYTES = 64 * KIB
 """Several times the largest; hundreds of thousands wait for the journal at once when no worker takes them."""
 
 MAX_HAR_BYTES = 20 * MIB
-"""Of a browser's log as it is sent: as many entries as are analysed, of 1 kB each.
+"""Limit of a browser's log as it is sent: as many entries as are analysed, of 1 kB each.
 
 An agent sends some 800 bytes of one, without what is not analysed.
 """
 
 COMPLETIONS, HEARTBEATS, HARS = "/complete", "/heartbeats", "/v1/connections/analyse"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
-"""Routes that read their body piece by piece and keep a limit of their own."""
+"""Routes that stream their body and apply a limit of their own."""
 
 REQUEST_ID_HEADER = b"x-request-id"
 _RANDOM_BYTES = 16
@@ -37,32 +39,32 @@ _WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 AGAINST_BROWSERS = (
-    # No answer is a page unless it says so: it loads nothing, is shown in no other page and kept by nobody.
+    # No answer is a page unless it says so: it loads nothing, no other page may frame it, and nobody may cache it.
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""Of answers that do not say otherwise."""
+"""Headers of answers that do not set their own."""
 
 ONLY_BY_TLS = (b"strict-transport-security", b"max-age=31536000")
-"""Of answers by TLS, a proxy's included: a browser that has come so once comes so for a year."""
+"""Header of answers by TLS, a proxy's included: a browser that has used TLS once uses it for a year."""
 
 
 def add_security_headers(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, with those that keep browsers from harm."""
-    said = list(headers)
-    names = {name for name, _ in said}
-    said += [each for each in AGAINST_BROWSERS if each[0] not in names]
+    """Return the headers of an answer with the security headers for browsers."""
+    protected = list(headers)
+    names = {name for name, _ in protected}
+    protected += [each for each in AGAINST_BROWSERS if each[0] not in names]
     if scheme == "https":
-        said.append(ONLY_BY_TLS)
-    return said
+        protected.append(ONLY_BY_TLS)
+    return protected
 
 
 class Named:
-    """Names each request in its answer and in every log line that it leads to; a caller may give the name.
+    """Gives each request an id, in its answer and in every log line that it leads to; a caller may supply the id.
 
-    Here, because it touches each answer's headers anyway, it also adds those against browsers' harm.
+    It also adds the security headers, because it touches each answer's headers anyway.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -77,7 +79,8 @@ class Named:
             if field == REQUEST_ID_HEADER and _WELL_FORMED.fullmatch(value):
                 name = value
         name = name or os.urandom(_RANDOM_BYTES).hex().encode()
-        # Not taken back at the end: what nobody foresaw is logged further out, and a server runs each request apart.
+        # Not reset at the end: unexpected errors are logged further out, and a server runs each request in its
+        # own context.
         clear_contextvars()
         bind_contextvars(**{REQUEST_ID: name.decode()})
 
@@ -134,7 +137,7 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
+        started_s = time.perf_counter()
         status = 500
 
         async def noted(message: Message) -> None:
@@ -149,10 +152,12 @@ class Measured:
             route = getattr(scope.get("route"), "path", "unmatched")
             answers, seconds = self._labelled(scope["method"], route, status)
             answers.inc()
-            seconds.observe(time.perf_counter() - began)
+            seconds.observe(time.perf_counter() - started_s)
 
     def _labelled(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        """The two metrics of these labels; finding them by label each time would take longer than counting."""
+        """Return the two metrics of these labels from a cache: looking them up each time would take longer than
+        counting.
+        """
         found = self._known.get((method, route, status))
         if found is None:
             found = self._known[method, route, status] = (

@@ -20,7 +20,7 @@ from tradewind.wire.base import describe_validation_error
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 2
 UNREADABLE = 400
-"""What the framework answers to a body that it cannot decode; it is raised from what went wrong."""
+"""Status that the framework gives to a body that it cannot decode; the cause is chained."""
 
 
 class FieldProblem(BaseModel):
@@ -53,7 +53,7 @@ def make_problem(
     headers: Mapping[str, str] | None = None,
     **extensions: Any,
 ) -> Response:
-    """A problem document as an answer; ``extensions`` are members of its own."""
+    """Return a problem document as an answer; ``extensions`` are members of its own."""
     content: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     if fields:
         content["errors"] = [field.model_dump() for field in fields]
@@ -74,16 +74,16 @@ async def _domain_error(_: Request, error: Exception) -> Response:
 
 
 def to_problem(error: errors.TradewindError) -> Response:
-    """The problem document of an error of the tree."""
+    """Return the problem document of an error of this project."""
     status, title = find_status(error)
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
-    told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
-    extensions = {name: value for name, value in told.items() if value is not None}
+    members = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
+    extensions = {name: value for name, value in members.items() if value is not None}
     return make_problem(status, title, str(error), fields=fields, headers=_headers(error, status), **extensions)
 
 
 def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | None:
-    """What tells a program the same: how to come in, or when to come again.
+    """Return headers for programs: how to authenticate, or when to retry.
 
     References
     ----------
@@ -111,7 +111,7 @@ async def _request_error(_: Request, error: Exception) -> Response:
 
 
 def _own_faults(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without those of lists that the framework holds for too short only because an item of them is wrong."""
+    """Return the errors without those of lists that the framework takes for too short only because an item is wrong."""
     places = [each["loc"] for each in found]
     return [
         each
@@ -125,14 +125,14 @@ def _within(place: tuple[Any, ...], outer: tuple[Any, ...]) -> bool:
 
 
 def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
-    """One of the framework's errors in words; a body is bytes where its type did not call it JSON."""
+    """Return one of the framework's errors in words; a body is bytes where its type did not call it JSON."""
     if error["type"] == "json_invalid":
         at = f"{error['ctx']['error']} at character {error['loc'][1]}"
         return FieldProblem(field="body", reason=f"is not valid JSON: {at}")
-    whole = len(error["loc"]) == 1
-    if whole and isinstance(body, bytes):
+    is_body = len(error["loc"]) == 1
+    if is_body and isinstance(body, bytes):
         return FieldProblem(field="body", reason="is no JSON by its type; send it with Content-Type: application/json")
-    if whole and error["type"] == "model_attributes_type":
+    if is_body and error["type"] == "model_attributes_type":
         return FieldProblem(field="body", reason="must be a JSON object")
     wrong = describe_validation_error(
         ErrorDetails(type=error["type"], loc=tuple(error["loc"][1:]), msg=error["msg"], input=None)
@@ -151,7 +151,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 async def _defect(request: Request, error: Exception) -> Response:
-    """An error that nobody foresaw: told to the log, not to the caller."""
+    """Log an unexpected error, and tell the caller only its id."""
     about = {name: str(value) for name, value in request.path_params.items() if name.endswith("_id")}
     request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, **about, exc_info=error)
     name = get_contextvars().get(REQUEST_ID, "")
@@ -160,13 +160,15 @@ async def _defect(request: Request, error: Exception) -> Response:
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Let the API's description tell problems as they are sent."""
+    """Describe problems in the API's description as they are sent."""
     described = app.openapi
     app.openapi = lambda: _as_problems(described())  # type: ignore[method-assign]  # the documented way to extend it
 
 
 def _as_problems(document: dict[str, Any]) -> dict[str, Any]:
-    """The API's description with problems under their media type, and without the errors that the framework assumes."""
+    """Return the API's description with problems under their media type, without the errors that the framework
+    assumes.
+    """
     for operation in (each for path in document["paths"].values() for each in path.values()):
         for status, response in list(operation["responses"].items()):
             content = response.get("content", {})
@@ -174,7 +176,7 @@ def _as_problems(document: dict[str, Any]) -> dict[str, Any]:
             if schema.endswith("/Problem"):
                 content[MEDIA_TYPE] = content.pop("application/json")
             elif schema.endswith("/HTTPValidationError"):
-                del operation["responses"][status]  # told as a problem, which 4XX describes
+                del operation["responses"][status]  # sent as a problem, which 4XX describes
     for unused in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(unused, None)
     return document

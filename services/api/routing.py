@@ -1,4 +1,4 @@
-"""The routers of v1: each request needs a key, and is held to the query parameters that its operation has."""
+"""The routers of v1: each request needs a key, and only query parameters of its operation."""
 
 from collections.abc import Callable, Coroutine
 from functools import cached_property, partial
@@ -19,10 +19,10 @@ from tradewind.errors import InvalidValue
 
 
 class StrictRoute(APIRoute):
-    """Refuses strangers unread, and what a query asks for and the operation does not know.
+    """A route that refuses unauthenticated clients unread, and unknown query parameters.
 
-    The framework reads a body before it asks who sends it: a stranger could have many held in memory. And a
-    ``?limt=5`` must not answer with everything; a request without a query pays one look for it.
+    The framework reads a body before it checks the sender: an unauthenticated client could fill the memory. And
+    ``?limt=5`` must not answer with everything; a request without a query pays one check for it.
     """
 
     @cached_property
@@ -45,7 +45,9 @@ class StrictRoute(APIRoute):
 
 
 class OnceRoute(StrictRoute):
-    """Does a POST with an ``Idempotency-Key`` once: sent again by the same API key, it gets the same answer."""
+    """A route that does a POST with an ``Idempotency-Key`` once: a repeated request of the same API key gets the same
+    answer.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         if "POST" in (options.get("methods") or ()):
@@ -81,5 +83,5 @@ async def _idempotency_key(
 
 
 def create_v1_router(below: str, tag: str, route_class: type[APIRoute] = StrictRoute) -> APIRouter:
-    """A router of ``/v1`` + ``below`` that answers errors as problems."""
+    """Return a router of ``/v1`` + ``below`` that answers errors as problems."""
     return APIRouter(prefix=f"/v1{below}", tags=[tag], responses=PROBLEM_RESPONSES, route_class=route_class)

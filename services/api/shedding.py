@@ -1,8 +1,8 @@
-"""What a process does that gets more than it can answer: old requests are refused, so that new ones do not get old.
+"""Load shedding of a process that gets more than it can answer: it refuses old requests, so that new ones stay young.
 
-Requests wait in the event loop, first come, first served. Without an end to that queue everybody waits ever longer, and
-in the end for an answer that nobody wants any more. Agents that are refused tune their transfers themselves, and keep
-what they have to bring.
+Requests wait in the event loop, first come, first served. Without a limit to that queue everybody waits ever longer,
+and in the end for an answer that nobody needs any more. Refused agents tune their transfers themselves, and keep what
+they have to report.
 """
 
 import time
@@ -13,14 +13,14 @@ from services.api.arrival import ARRIVED_S
 from services.api.problems import RETRY_AFTER_S, make_problem
 
 MOST_WAITED_S = 2.0
-"""From the arrival of a request until its turn. An agent waits 3 s for the answer to a heartbeat."""
+"""From the arrival of a request until its processing. An agent waits 3 s for the answer to a heartbeat."""
 
 NEVER_SHED = frozenset({"/healthz", "/readyz", "/servingz", "/metrics", "/metrics/service"})
-"""Who watches must see the process as it is: one that has much to do is not broken."""
+"""Monitoring must see the process as it is: a busy process is not broken."""
 
 
 class Shedding:
-    """Refuses what has waited for too long; ``ARRIVED_S`` in the scope tells since when, without it nothing is shed."""
+    """Refuses requests that have waited too long since ``ARRIVED_S`` in their scope; without it nothing is shed."""
 
     def __init__(self, app: ASGIApp, most_waited_s: float = MOST_WAITED_S) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""A span around each request, where traces are asked for."""
+"""A span around each request, where traces are configured."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, get_contextvars
@@ -7,13 +7,13 @@ from services.application.shared.jobs import REQUEST_ID
 from services.observability.tracing import CARRIED, REQUEST, TENANT, TRANSFER, Tracing
 
 NOT_TRACED = ("/healthz", "/readyz", "/servingz", "/metrics", "/admin/static/")
-"""Asked for every few seconds, or by every page."""
+"""Requested every few seconds, or by every page."""
 
 FAILED = 500
 
 
 class Traced:
-    """Tells which call it was, by whom, about which transfer, and what became of it; the route, never the address."""
+    """Records the call, its caller, its transfer and its result in a span; the route, never the address."""
 
     def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
         self._app = app
@@ -44,13 +44,13 @@ class Traced:
                 route = getattr(scope.get("route"), "path", "unmatched")
                 known = get_contextvars()
                 span.update_name(f"{method} {route}")
-                told = {
+                attributes = {
                     "http.route": route,
                     REQUEST: known.get(REQUEST_ID),
                     TENANT: known.get("tenant_id"),
                     TRANSFER: scope.get("path_params", {}).get("transfer_id"),
                 }
-                span.set_attributes({name: str(value) for name, value in told.items() if value is not None})
+                span.set_attributes({name: str(value) for name, value in attributes.items() if value is not None})
                 span.set_attribute("http.response.status_code", status)
                 if status >= FAILED:
                     span.set_attribute("error.type", str(status))

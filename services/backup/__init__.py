@@ -1,5 +1,7 @@
-"""Backups of the database, and the way back: PostgreSQL's own tools, put in order.
+"""Back up the database and restore it, with PostgreSQL's own tools.
 
-A folder of backups has whole copies of the cluster in ``base`` and the log of everything written since in ``wal``; from
-both the database is brought back as it was at any moment after the oldest copy.
+A folder of backups has complete copies of the cluster in ``base`` and all log written since in ``wal``; from both, the
+database is restored as it was at any moment after the oldest copy.
+
+Begin with `folder`; the command line is in ``__main__``.
 """

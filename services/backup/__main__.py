@@ -36,10 +36,10 @@ from tradewind.errors import InvalidValue, TradewindError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do one thing with backups; return 0, 1 if it failed, 2 for wrong usage or settings."""
-    asked = _parser().parse_args(arguments)
+    """Run one command on backups; return 0, 1 if it failed, 2 for wrong usage or settings."""
+    options = _parser().parse_args(arguments)
     try:
-        _COMMANDS[asked.command](BackupFolder(asked.folder), asked)
+        _COMMANDS[options.command](BackupFolder(options.folder), options)
     except InvalidValue as error:
         return _fail(error, 2)
     except TradewindError as error:
@@ -50,66 +50,66 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _follow(folder: BackupFolder, _: argparse.Namespace) -> None:
-    with _server() as (url, _beside):
-        pass  # it is used, not kept up: the log is complete when it stops
+    with _server() as (url, _attachments):
+        pass  # the server is used, not kept up: the log is complete when it stops
     folder.follow(url)
 
 
-def _make(folder: BackupFolder, asked: argparse.Namespace) -> None:
-    began_at = time.monotonic()
-    with _server() as (url, beside):
-        made = folder.make(url, beside=beside)
-        _note(url, made)
-    _say(f"{made.name}: {made.bytes / 1e6:.0f} MB in {time.monotonic() - began_at:.1f} s, verified")
-    if asked.keep is not None:
+def _make(folder: BackupFolder, options: argparse.Namespace) -> None:
+    started_at = time.monotonic()
+    with _server() as (url, attachments):
+        made = folder.make(url, attachments=attachments)
+        _record_copy(url, made)
+    _say(f"{made.name}: {made.bytes / 1e6:.0f} MB in {time.monotonic() - started_at:.1f} s, verified")
+    if options.keep is not None:
         try:
-            for removed in folder.keep(asked.keep):
+            for removed in folder.keep(options.keep):
                 _say(f"{removed.name}: removed")
         except BackupFailed as error:
             raise BackupFailed(f"{made.name} is there, but older ones were not removed: {error}") from None
-    _tell_damage(folder)
+    _report_damage(folder)
 
 
-def _nightly(folder: BackupFolder, asked: argparse.Namespace) -> None:
+def _nightly(folder: BackupFolder, options: argparse.Namespace) -> None:
     copy_nightly(
-        asked.at,
+        options.at,
         backups=folder.backups,
-        make=lambda: _make(folder, asked),
+        make=lambda: _make(folder, options),
         failed=lambda error: _say(f"backup: {error}; it is tried again in an hour"),
     )
 
 
-def _health(folder: BackupFolder, asked: argparse.Namespace) -> None:
-    if asked.copied_within is not None:
-        require_copied(folder.backups(), within=timedelta(hours=asked.copied_within), now=datetime.now(UTC))
+def _health(folder: BackupFolder, options: argparse.Namespace) -> None:
+    if options.copied_within is not None:
+        require_copied(folder.backups(), within=timedelta(hours=options.copied_within), now=datetime.now(UTC))
         return
-    with _server() as (url, _beside):
+    with _server() as (url, _attachments):
         require_followed(url, folder.log)
 
 
 def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
-    _tell_damage(folder)
+    _report_damage(folder)
     for each in folder.backups():
         _say(f"{each.name}  {each.bytes / 1e6:8.0f} MB  to any moment after {each.ended_at.isoformat()}")
 
 
-def _note(url: str, made: Backup) -> None:
-    """Have the database know of its copy, which is one in any case."""
+def _record_copy(url: str, made: Backup) -> None:
+    """Record a copy in the database; the copy is valid in any case."""
     try:
         record_copy(url, ended_at=made.ended_at, size_bytes=made.bytes)
     except TradewindError as error:
         sys.stderr.write(f"backup: {made.name} is there, but the database does not know of it: {error}\n")
 
 
-def _tell_damage(folder: BackupFolder) -> None:
-    """Of copies that are passed over; they stay where they are, and so does the log."""
+def _report_damage(folder: BackupFolder) -> None:
+    """Report damaged copies, which are skipped; they stay where they are, and so does the log."""
     for damage in folder.damaged():
         sys.stderr.write(f"backup: {damage}: passed over\n")
 
 
-def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
-    _tell_damage(folder)
-    backup = folder.find(asked.name)
+def _verify(folder: BackupFolder, options: argparse.Namespace) -> None:
+    _report_damage(folder)
+    backup = folder.find(options.name)
     _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
     now, followed_at = datetime.now(UTC), folder.followed_at()
     log = (
@@ -118,14 +118,14 @@ def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
     _say(f"the newest copy is {format_age(now - folder.find(None).ended_at)} old; {log}")
 
 
-def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:
-    began_at = time.monotonic()
-    _tell_damage(folder)
-    backup = folder.find(asked.name, until=asked.until)
-    restore = restore_cluster if asked.cluster else restore_service
-    restore(folder, backup, asked.into.absolute(), until=asked.until)
-    then = "start PostgreSQL of its version on it" if asked.cluster else f"TRADEWIND_DATA={asked.into} ./run serve"
-    _say(f"{backup.name} restored to {asked.into} in {time.monotonic() - began_at:.1f} s; {then}")
+def _restore(folder: BackupFolder, options: argparse.Namespace) -> None:
+    started_at = time.monotonic()
+    _report_damage(folder)
+    backup = folder.find(options.name, until=options.until)
+    restore = restore_cluster if options.cluster else restore_service
+    restore(folder, backup, options.into.absolute(), until=options.until)
+    then = "start PostgreSQL of its version on it" if options.cluster else f"TRADEWIND_DATA={options.into} ./run serve"
+    _say(f"{backup.name} restored to {options.into} in {time.monotonic() - started_at:.1f} s; {then}")
 
 
 _COMMANDS = {
@@ -141,7 +141,7 @@ _COMMANDS = {
 
 @contextmanager
 def _server() -> Iterator[tuple[str, Mapping[str, Path]]]:
-    """URL of the server that is backed up, and files to be kept with it."""
+    """Yield the URL of the server that is backed up, and files to store with it."""
     settings = Settings.from_environment(os.environ, data_folder=Path("var"))
     if settings.admin_database_url is not None:
         yield settings.admin_database_url, {}
@@ -212,5 +212,5 @@ def _fail(error: TradewindError, code: int) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a copy that is broken off nothing stays
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # an interrupted copy leaves nothing
     sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,7 @@
-"""What goes wrong with backups."""
+"""Errors of backups."""
 
 from tradewind.errors import TradewindError
 
 
 class BackupFailed(TradewindError):
-    """A copy was not made, is not whole, or cannot be restored; the message says why."""
+    """A copy was not made, is not complete, or cannot be restored; the message says why."""

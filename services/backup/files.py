@@ -1,4 +1,4 @@
-"""Files of a folder of backups, on whatever disk: what the system refuses is told, locks are held where it has any."""
+"""Files of a folder of backups, on any disk: errors of the system are reported, and locks held where it has any."""
 
 import fcntl
 import shutil
@@ -11,10 +11,10 @@ from services.backup.errors import BackupFailed
 
 @contextmanager
 def report_os_errors(place: Path) -> Iterator[None]:
-    """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
+    """Turn errors of the system, such as a full disk, into a failed copy."""
     try:
         yield
-    except shutil.Error as several:  # of a whole tree: source, destination and reason each
+    except shutil.Error as several:  # of a tree: source, destination and reason each
         source, _, reason = several.args[0][0]
         raise BackupFailed(f"{source}: {reason}") from None
     except OSError as error:
@@ -22,20 +22,20 @@ def report_os_errors(place: Path) -> Iterator[None]:
 
 
 def list_files(folder: Path) -> Sequence[Path]:
-    """What is in a folder, by name; nothing if there is none."""
+    """Return the content of a folder, by name; nothing if there is none."""
     with report_os_errors(folder):
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 @contextmanager
 def hold_lock(file: Path, *, alone: bool) -> Iterator[bool | None]:
-    """Hold a file's lock, alone or beside others who do not ask for it alone.
+    """Hold a file's lock, exclusively or shared.
 
     Yields
     ------
-    False where somebody else has it; ``None`` where the file system has no locks.
+    ``False`` where another process has it; ``None`` where the file system has no locks.
     """
-    with file.open("r+b" if alone else "rb") as opened:  # NFS wants to write for the one
+    with file.open("r+b" if alone else "rb") as opened:  # NFS requires write access for an exclusive lock
         held: bool | None = True
         try:
             fcntl.flock(opened, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)

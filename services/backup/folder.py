@@ -1,4 +1,4 @@
-"""A folder of backups: whole copies by the time of their end, and the log of what was written since."""
+"""A folder of backups: complete copies by the time of their end, and the log written since."""
 
 import json
 import os
@@ -22,7 +22,7 @@ SEGMENT = re.compile(r"[0-9A-F]{24}")
 HISTORY = re.compile(r"[0-9A-F]{8}\.history")
 UNFINISHED = ".partial"
 DESCRIPTION = "backup.json"
-"""The last thing that is written of a copy; who makes or reads one, or removes it, holds its lock."""
+"""Written last; whoever makes, reads or removes a copy holds its lock."""
 _START = re.compile(r"^START WAL LOCATION: \S+ \(file ([0-9A-F]{24})\)$", re.MULTILINE)
 NAME = "%Y-%m-%dT%H-%M-%SZ"
 OWNER_ALONE = 0o700
@@ -30,13 +30,13 @@ OWNER_ALONE = 0o700
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """One whole copy.
+    """One complete copy.
 
     Attributes
     ----------
-    folder : with the cluster in ``data``, and in ``files`` what lies beside the cluster.
-    ended_at : from then on any moment can be returned to with it.
-    first_segment : the file of the log from which on it needs the log.
+    folder : with the cluster in ``data``, and in ``files`` what is stored with it.
+    ended_at : any later moment can be restored with it.
+    first_segment : the first file of the log that it needs.
     """
 
     folder: Path
@@ -48,8 +48,8 @@ class Backup:
     def read(cls, folder: Path) -> Self:
         place = folder / DESCRIPTION
         try:
-            told = json.loads(place.read_text(encoding="utf-8"))
-            ended_at, size = datetime.fromisoformat(told["ended_at"]).astimezone(UTC), int(told["bytes"])
+            description = json.loads(place.read_text(encoding="utf-8"))
+            ended_at, size = datetime.fromisoformat(description["ended_at"]).astimezone(UTC), int(description["bytes"])
         except OSError as error:
             raise BackupFailed(f"cannot read {place}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
@@ -70,16 +70,16 @@ class Backup:
 
     @contextmanager
     def read_from(self) -> Iterator[None]:
-        """Have nobody remove it meanwhile."""
+        """Keep others from removing the copy meanwhile."""
         with report_os_errors(self.folder), hold_lock(self.folder / DESCRIPTION, alone=False):
             yield
 
     def remove(self) -> bool:
-        """Remove it, unless somebody reads from it."""
+        """Remove the copy, unless somebody reads from it; return whether it is removed."""
         with report_os_errors(self.folder), hold_lock(self.folder / DESCRIPTION, alone=True) as held:
             if held is False:
                 return False
-            gone = self.folder.rename(self.folder.with_suffix(UNFINISHED))  # none as soon as it is not whole
+            gone = self.folder.rename(self.folder.with_suffix(UNFINISHED))  # an incomplete copy no longer counts as one
             shutil.rmtree(gone)
         return True
 
@@ -89,7 +89,8 @@ class BackupFolder:
 
     Parameters
     ----------
-    place : made when the first one is; read by its owner alone, since it holds hashes of keys and logins of analysts.
+    place : created with the first one; only its owner may read it, since it holds hashes of keys and logins of
+        analysts.
     """
 
     def __init__(self, place: Path) -> None:
@@ -102,13 +103,13 @@ class BackupFolder:
         _make(self._place, self.log)
         follow_log(url, self.log)
 
-    def make(self, url: str, *, beside: Mapping[str, Path]) -> Backup:
-        """Copy the cluster, and verify the copy before it counts as one; what was broken off before is removed.
+    def make(self, url: str, *, attachments: Mapping[str, Path]) -> Backup:
+        """Copy the cluster, and verify the copy before it counts; remove what interrupted copies left.
 
         Parameters
         ----------
         url : of a role that may replicate.
-        beside : files to be kept with it, by the path that they are restored to.
+        beside : files to store with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
         with report_os_errors(self._place):
@@ -121,19 +122,19 @@ class BackupFolder:
                 copy_cluster(url, partial / "data")
                 ended_at = datetime.now(UTC)
                 verify(partial / "data")
-                for path, source in beside.items():
+                for path, source in attachments.items():
                     (partial / "files" / path).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(source, partial / "files" / path)
                 size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-                told = {"ended_at": ended_at.isoformat(), "bytes": size}
-                (partial / DESCRIPTION).write_text(json.dumps(told), encoding="utf-8")
+                description = {"ended_at": ended_at.isoformat(), "bytes": size}
+                (partial / DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
                 return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
                 raise
 
     def _remove_broken_off(self) -> None:
-        """What who was killed amid a copy has left; who is at work on one has its lock."""
+        """Remove what an interrupted copy has left; a copy in progress holds its lock."""
         for folder in list_files(self._copies):
             if folder.suffix == UNFINISHED:
                 (folder / DESCRIPTION).touch()
@@ -142,7 +143,7 @@ class BackupFolder:
                         shutil.rmtree(folder)
 
     def backups(self) -> Sequence[Backup]:
-        """Oldest first; what was broken off is none.
+        """Return complete copies, the oldest first.
 
         One that ended later than now was made while the clock was ahead: it is older than it says, and comes first.
         """
@@ -151,7 +152,7 @@ class BackupFolder:
         return sorted(found, key=lambda each: (each.ended_at <= now, each.ended_at))
 
     def damaged(self) -> Sequence[BackupFailed]:
-        """Of each copy that cannot be told from what was broken off: what is wrong with its description."""
+        """Return what is wrong with the description of each damaged copy."""
         return [each for each in self._described() if isinstance(each, BackupFailed)]
 
     def _described(self) -> Iterator[Backup | BackupFailed]:
@@ -163,7 +164,7 @@ class BackupFolder:
                     yield damage
 
     def find(self, name: str | None, *, until: datetime | None = None) -> Backup:
-        """The copy of that name; without one, the newest that ended before ``until``.
+        """Return the copy of that name; without one, the newest that ended before ``until``.
 
         Raises
         ------
@@ -181,7 +182,7 @@ class BackupFolder:
         return early[-1]
 
     def verify(self, backup: Backup) -> int:
-        """Read a copy and see that no file is missing in the log since; how many files of the log there are.
+        """Verify a copy and that the log since has no gap; return how many files of the log there are.
 
         Raises
         ------
@@ -196,7 +197,9 @@ class BackupFolder:
         return len(names)
 
     def log_since(self, backup: Backup) -> Mapping[str, Path]:
-        """The log that the copy needs: the name that PostgreSQL asks for → file; the newest is being written to."""
+        """Return the log that the copy needs: the name that PostgreSQL requests → file; the newest is still
+        written to.
+        """
         first = backup.first_segment[8:]
         files = list_files(self.log)
         found = {file.name: file for file in files if HISTORY.fullmatch(file.name)}
@@ -207,23 +210,23 @@ class BackupFolder:
         return found
 
     def followed_at(self) -> datetime | None:
-        """When the log was last written to; None where there is none. A server that is idle writes none."""
+        """Return when the log was last written to; ``None`` where there is none. An idle server writes none."""
         files = (file for file in list_files(self.log) if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
         with report_os_errors(self.log):
             written = max((file.stat().st_mtime for file in files if file.exists()), default=None)
         return None if written is None else datetime.fromtimestamp(written, UTC)
 
     def keep(self, count: int) -> Sequence[Backup]:
-        """Remove all but the newest copies, and the log that none of these needs; what was removed.
+        """Remove all but the newest copies, and the log that none of these needs; return what was removed.
 
-        One that is read from stays until the next time. While there is a damaged one, no log is removed: it may be
-        mended, and may need it.
+        A copy that is being read stays until the next time. While there is a damaged one, no log is removed: it may be
+        repaired, and may need it.
         """
         found = self.backups()
         removed = [each for each in found[:-count] if each.remove()]
-        kept = [each for each in found if each not in removed]
-        if kept and self.log.is_dir() and not self.damaged():
-            forget_log_before(min((each.first_segment for each in kept), key=_place_in_log), self.log)
+        retained = [each for each in found if each not in removed]
+        if retained and self.log.is_dir() and not self.damaged():
+            forget_log_before(min((each.first_segment for each in retained), key=_place_in_log), self.log)
         return removed
 
 
@@ -246,10 +249,10 @@ def _first_segment(label: Path) -> str:
 
 
 def _place_in_log(segment: str) -> str:
-    """Without its timeline, which changes at each restore."""
+    """Return a segment's place without its timeline, which changes at each restore."""
     return segment[8:]
 
 
 def _number(place: str) -> int:
-    """Of a file in the log: 256 files of 16 MiB to each of the first eight digits."""
+    """Return the number of a file in the log: 256 files of 16 MiB to each of the first eight digits."""
     return int(place[:8], 16) * 256 + int(place[8:], 16)

@@ -1,4 +1,4 @@
-"""Whether backups are made now: asked of the server, and of the folder that it is told of."""
+"""Whether backups are being made: asked of the server, and of the folder."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from services.persistence.backup_slot import read_backup_slot
 
 
 def require_followed(url: str, log: Path) -> None:
-    """Ask the server whether somebody takes its log now, and the folder whether it is what they write to.
+    """Require that a program receives the server's log now, and writes it to this folder.
 
     Raises
     ------
@@ -19,9 +19,9 @@ def require_followed(url: str, log: Path) -> None:
     """
     slot = read_backup_slot(url)
     if slot is None:
-        raise BackupFailed("nobody has begun to follow the log")
+        raise BackupFailed("nobody has started to follow the log")
     if slot.lost:
-        raise BackupFailed("the server could not keep all of its log: begin anew, with another copy")
+        raise BackupFailed("the server could not keep all of its log: start again, with another copy")
     if not slot.followed:
         raise BackupFailed("nobody follows the log now")
     if not any((log / name).exists() for name in (f"{slot.file}", f"{slot.file}{UNFINISHED}")):
@@ -29,7 +29,7 @@ def require_followed(url: str, log: Path) -> None:
 
 
 def require_copied(backups: Sequence[Backup], *, within: timedelta, now: datetime) -> None:
-    """See that there is a copy that is not older than ``within``; one from after ``now`` may be of any age.
+    """Require a copy that is not older than ``within``; one from after ``now`` may be of any age.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def require_copied(backups: Sequence[Backup], *, within: timedelta, now: datetim
 
 
 def format_age(age: timedelta) -> str:
-    """As a person says it: 40 s, 12 min, 5 h, 3 days."""
+    """Return an age such as 40 s, 12 min, 5 h or 3 days."""
     for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if age.total_seconds() >= 2 * seconds:
             return f"{age.total_seconds() / seconds:.0f} {unit}"

@@ -1,6 +1,6 @@
-"""Whether a copy of a cluster is whole: PostgreSQL's own list of files in it, with their sizes and checksums.
+"""Verify a copy of a cluster by PostgreSQL's own list of its files, with their sizes and checksums.
 
-What `pg_verifybackup` does, which the wheel of the embedded server has for some systems alone.
+`pg_verifybackup` does the same, but the wheel of the embedded server has it for some systems only.
 """
 
 import hashlib
@@ -15,20 +15,20 @@ ALGORITHM = "SHA256"
 
 
 def verify(copy: Path) -> None:
-    """Compare every file with what the server said of it when it sent it.
+    """Compare every file with what the server stated when it sent it.
 
     Raises
     ------
     BackupFailed : with the first file that differs or is missing.
     """
-    for told in _files(copy):
-        name = told.get("Path") or bytes.fromhex(told["Encoded-Path"]).decode("utf-8", "surrogateescape")
+    for entry in _files(copy):
+        name = entry.get("Path") or bytes.fromhex(entry["Encoded-Path"]).decode("utf-8", "surrogateescape")
         file = copy / name
         if not file.is_file():
             raise BackupFailed(f"{copy}: {name} is missing")
-        if file.stat().st_size != told["Size"]:
-            raise BackupFailed(f"{copy}: {name} has {file.stat().st_size} bytes, not {told['Size']}")
-        if told["Checksum-Algorithm"] != ALGORITHM or _sha256(file) != told["Checksum"]:
+        if file.stat().st_size != entry["Size"]:
+            raise BackupFailed(f"{copy}: {name} has {file.stat().st_size} bytes, not {entry['Size']}")
+        if entry["Checksum-Algorithm"] != ALGORITHM or _sha256(file) != entry["Checksum"]:
             raise BackupFailed(f"{copy}: {name} is not as it was copied")
 
 
@@ -39,12 +39,12 @@ def _files(copy: Path) -> list[dict[str, Any]]:
         raise BackupFailed(f"{copy}: cannot read {MANIFEST}: {error.strerror}") from None
     listed, mark, _ = text.rpartition(b'"Manifest-Checksum"')  # of every line before its own
     try:
-        told = json.loads(text)
-        whole = bool(mark) and hashlib.sha256(listed).hexdigest() == told["Manifest-Checksum"]
-        files: list[dict[str, Any]] = told["Files"]
+        entry = json.loads(text)
+        is_complete = bool(mark) and hashlib.sha256(listed).hexdigest() == entry["Manifest-Checksum"]
+        files: list[dict[str, Any]] = entry["Files"]
     except (ValueError, KeyError, TypeError):
-        whole, files = False, []
-    if not whole:
+        is_complete, files = False, []
+    if not is_complete:
         raise BackupFailed(f"{copy}: {MANIFEST} is not as it was written")
     return files
 

@@ -9,15 +9,15 @@ from services.backup.folder import Backup
 from tradewind.errors import TradewindError
 
 AGAIN_S = 3600.0
-"""After a copy that failed."""
+"""Pause after a copy that failed."""
 NAP_S = 60.0
-"""It looks at the clock so often: one that is set, or a host that slept, puts no copy off for long."""
+"""Time between two looks at the clock: a clock that is set, or a host that slept, does not delay a copy for long."""
 
 
 def find_next_copy_time(backups: Sequence[Backup], at: time_of_day, *, now: datetime) -> datetime:
-    """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest.
+    """Return when the next copy is due: now if there is none, else the next time that it is ``at`` after the newest.
 
-    One that ended later than now, by a clock that was ahead, is passed over.
+    A copy that ended later than now, by a clock that was ahead, is skipped.
     """
     newest = max((each.ended_at for each in backups if each.ended_at <= now), default=None)
     if newest is None:
@@ -33,7 +33,7 @@ def copy_nightly(
     make: Callable[[], None],
     failed: Callable[[TradewindError], None],
 ) -> None:
-    """Make copies; one that fails is told, and tried again after an hour. Does not return."""
+    """Make copies; report one that fails and try it again after an hour. Does not return."""
     while True:
         pause_s = NAP_S
         try:

@@ -1,4 +1,4 @@
-"""The way back: a copy, the log after it, and the moment to stop at, as a cluster that PostgreSQL starts from."""
+"""Restore a copy and the log after it, up to a moment, as a cluster that PostgreSQL starts from."""
 
 import os
 import shutil
@@ -15,10 +15,10 @@ from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 
 STAGED = "log_to_replay"
-"""In the cluster itself: whoever the server runs as gets at it, in any container."""
+"""Inside the cluster, where the server's account can read it, in any container."""
 
 CLOSED_MEANWHILE = {"hot_standby": "off"}
-"""It would else call itself ready as soon as it can be read from, amid the log."""
+"""Otherwise it would report ready as soon as it can be read from, before the log is replayed."""
 
 REPLAYED_WITH = {
     "max_connections": "max_connections",
@@ -35,11 +35,11 @@ NOT_REACHED = "recovery ended before configured recovery target was reached"
 
 
 def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:
-    """Make a cluster that replays the log when PostgreSQL of the same version starts on it, and is then open to all.
+    """Make a cluster that replays the log when PostgreSQL of the same version starts on it, and then accepts everybody.
 
     Parameters
     ----------
-    into : a folder that is empty or is not there.
+    into : a folder that is empty or does not exist.
     until : the moment to stop at; None: the end of the log.
     """
     with report_os_errors(into), backup.read_from():
@@ -68,7 +68,7 @@ def _make_cluster(folder: BackupFolder, backup: Backup, into: Path, until: datet
 
 
 def _copy_log(file: Path, to: Path) -> None:
-    """One file of the log; the newest gets another name when it is full, which may be just now."""
+    """Copy one file of the log; the newest gets another name when it is full, which may be just now."""
     try:
         shutil.copyfile(file, to)
     except FileNotFoundError:
@@ -78,17 +78,17 @@ def _copy_log(file: Path, to: Path) -> None:
 
 
 def _at_least(cluster: Path) -> dict[str, str]:
-    """Settings below which PostgreSQL refuses to replay, as the cluster's server had them."""
-    told = dict(line.split(":", 1) for line in read_control_data(cluster).splitlines() if ":" in line)
-    return {name: told[f"{label} setting"].strip() for label, name in REPLAYED_WITH.items()}
+    """Return settings below which PostgreSQL refuses to replay, as the cluster's server had them."""
+    reason = dict(line.split(":", 1) for line in read_control_data(cluster).splitlines() if ":" in line)
+    return {name: reason[f"{label} setting"].strip() for label, name in REPLAYED_WITH.items()}
 
 
 def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:
-    """Make a data folder of the whole service on one machine, and replay the log in it.
+    """Make a data folder of the complete service on one machine, and replay the log in it.
 
     Raises
     ------
-    BackupFailed : the log does not reach ``until``, or the database does not come up.
+    BackupFailed : the log does not reach ``until``, or the database does not start.
     """
     with report_os_errors(into):
         server = _make_service(folder, backup, into, until)
@@ -110,8 +110,8 @@ def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datet
         for path in (partial, *partial.rglob("*")):
             os.chown(path, server.account.uid, server.account.gid, follow_symlinks=False)
     for file in (each for each in backup.files.rglob("*") if each.is_file()):
-        beside = file.relative_to(backup.files)
-        home = server.folder / beside.name if beside.parts[0] == POSTGRES else into / beside
+        attachments = file.relative_to(backup.files)
+        home = server.folder / attachments.name if attachments.parts[0] == POSTGRES else into / attachments
         shutil.copy2(file, home)
     partial.rename(server.folder / "data")
     return server
@@ -123,15 +123,15 @@ def _require_empty(into: Path) -> None:
 
 
 def _replay(server: EmbeddedPostgres, until: datetime | None) -> None:
-    """Start and stop: it answers once the log is replayed."""
-    told = ""
+    """Start and stop the server: it answers once the log is replayed."""
+    reason = ""
     try:
         with server:
             pass
     except CannotStart as error:
-        told = str(error)
-        if NOT_REACHED not in told:
-            raise BackupFailed(told) from None
-    # Where nothing was left to replay, PostgreSQL does not mind that it stopped at no moment.
-    if NOT_REACHED in told or (until is not None and STOPPED not in (server.folder / "log").read_text("utf-8")):
+        reason = str(error)
+        if NOT_REACHED not in reason:
+            raise BackupFailed(reason) from None
+    # Where nothing was left to replay, PostgreSQL does not report that it reached no moment.
+    if NOT_REACHED in reason or (until is not None and STOPPED not in (server.folder / "log").read_text("utf-8")):
         raise BackupFailed("the log ends before that moment: leave --until out to have all of it")

@@ -1,4 +1,4 @@
-"""PostgreSQL's programs for backups, of the embedded server's wheel; each is told a URL without its password."""
+"""PostgreSQL's programs for backups, from the embedded server's wheel; each gets a URL without its password."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from services.persistence.repositories.stored_state import BACKUP_SLOT
 
 
 def copy_cluster(url: str, into: Path) -> None:
-    """Copy a running cluster, with the log that the copy needs to be whole."""
+    """Copy a running cluster, with the log that the copy needs to be complete."""
     _run(
         "pg_basebackup",
         *(f"--pgdata={into}", "--checkpoint=fast", "--wal-method=stream", "--manifest-checksums=SHA256"),
@@ -25,13 +25,13 @@ def forget_log_before(segment: str, log: Path) -> None:
 
 
 def follow_log(url: str, into: Path) -> None:
-    """Become the program that writes the server's log down as it comes, until it is ended or loses the server.
+    """Become the program that writes the server's log down as it comes, until it is stopped or loses the server.
 
-    Who supervises it starts it again, with the password of then.
+    The supervisor restarts it, with the password of that time.
 
     Raises
     ------
-    BackupFailed : the server does not let it.
+    BackupFailed : the server does not allow it.
     """
     _run("pg_receivewal", f"--slot={BACKUP_SLOT}", "--create-slot", "--if-not-exists", url=url)
     program = find_program("pg_receivewal")
@@ -40,7 +40,7 @@ def follow_log(url: str, into: Path) -> None:
 
 
 def read_control_data(cluster: Path) -> str:
-    """What the cluster says of itself and of the settings of its server, by lines ``label: value``."""
+    """Return the cluster's control data and settings, by lines ``label: value``."""
     return _run("pg_controldata", str(cluster))
 
 
@@ -57,14 +57,14 @@ def _run(name: str, *options: str, url: str | None = None) -> str:
         errors="replace",
     )
     if done.returncode:
-        told = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        reason = next((line for line in told if "error:" in line or "FATAL" in line), "".join(told[-1:]))
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        reason = next((line for line in lines if "error:" in line or "FATAL" in line), "".join(lines[-1:]))
         raise BackupFailed(reason.removeprefix(f"{name}: ").removeprefix("error: ") or f"{name} failed")
     return done.stdout
 
 
 def _place(url: str) -> list[str]:
-    """Options that name the server: whoever lists processes sees no password."""
+    """Return options that name the server, without the password, which a list of processes would show."""
     parts = urlsplit(url)
     login, _, place = parts.netloc.rpartition("@")
     without = parts._replace(netloc=f"{login.partition(':')[0]}@{place}")

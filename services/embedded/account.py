@@ -1,8 +1,8 @@
-"""Whom an embedded server runs as, and which of the folders and programs that account can reach.
+"""The account that an embedded server runs as, and which folders and programs it can reach.
 
-Started by an ordinary user, a server runs as that user and keeps its files where it is told to. Started by root it
-runs as `nobody`, because PostgreSQL refuses root and nothing else here needs it. What `nobody` cannot reach (a checkout
-in root's home, say) then goes to ``/var/tmp/tradewind-<hash of the wanted place>``, which survives a reboot.
+Started by an ordinary user, a server runs as that user and keeps its files in the given folder. Started by root it runs
+as `nobody`, because PostgreSQL refuses root and nothing else here needs it. What `nobody` cannot reach (a checkout in
+root's home, say) then goes to ``/var/tmp/tradewind-<hash of the given folder>``, which survives a reboot.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ UNPRIVILEGED = "nobody"
 
 @dataclass(frozen=True)
 class Account:
-    """Whom a server runs as; `is_caller` unless root handed it down."""
+    """The account of a server; `is_caller` unless root starts it as another one."""
 
     name: str
     uid: int
@@ -52,11 +52,11 @@ def find_server_account(uid: int) -> Account:
 
 
 def make_reachable_folder(wanted: Path, account: Account) -> Path:
-    """Make and return the folder for a server's files: as wanted if the account can get there, else one that it can.
+    """Create and return the folder for a server's files: the given one if the account can reach it, else another.
 
     Raises
     ------
-    CannotStart : the folder belongs to somebody else.
+    CannotStart : the folder belongs to another user.
     """
     folder = wanted.resolve()
     _own_folder(folder)
@@ -72,7 +72,7 @@ def make_reachable_folder(wanted: Path, account: Account) -> Path:
 
 
 def create_private_folder(folder: Path, account: Account) -> None:
-    """Make a private folder that belongs to the server's account, unless it is there already."""
+    """Create a private folder that belongs to the server's account, unless it exists."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         os.chown(folder, account.uid, account.gid)

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis for a process that wants both: its own servers if it names them, else embedded ones."""
+"""PostgreSQL and Redis for a process that needs both: the servers that it names, else embedded ones."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,8 +18,8 @@ class Backends:
 
     Attributes
     ----------
-    admin_database_url : libpq URL of a role that may make roles and migrate; None if the schema is ready.
-    database_url : libpq URL of the application's role; None if it is to be made with the admin's.
+    admin_database_url : libpq URL of a role that may create roles and migrate; None if the schema is ready.
+    database_url : libpq URL of the application's role; None if it is derived from the admin's.
     redis_url : for Redis clients and Celery.
     embedded : the servers that were started for it.
     """
@@ -30,12 +30,12 @@ class Backends:
     embedded: tuple[EmbeddedServer, ...] = ()
 
     def revive(self) -> tuple[str, ...]:
-        """Start embedded servers again that have ended; their names.
+        """Restart embedded servers that have ended; return their names.
 
         Raises
         ------
         CannotStart : one does not start.
-        Displaced : one started, but no more under its address.
+        Displaced : one started, but at another address.
         """
         revived = tuple(server.name for server in self.embedded if server.revive())
         for server in self.embedded:

@@ -1,4 +1,4 @@
-"""What embedded servers raise."""
+"""Errors of embedded servers."""
 
 from tradewind.errors import TradewindError
 
@@ -8,4 +8,4 @@ class CannotStart(TradewindError):
 
 
 class Displaced(CannotStart):
-    """It runs, but no more under the address that others know."""
+    """The server runs, but no longer at the address that others know."""

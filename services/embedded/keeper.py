@@ -116,7 +116,7 @@ def _is_unused(gate: TextIO, users: TextIO) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes], steps: Sequence[tuple[str, float]]) -> None:
-    """Ask ever less politely."""
+    """Stop the server, with stronger signals step by step."""
     for name, patience_s in steps:
         process.send_signal(signal.Signals[name])
         try:

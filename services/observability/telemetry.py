@@ -1,6 +1,6 @@
-"""Logs and metrics of the server's processes: constant event names with their data beside them, Prometheus counters.
+"""Logs and metrics of the server's processes: constant event names with their data, and Prometheus counters.
 
-Event names are listed here, so that a search for one finds every place that says it, and dashboards can rely on them.
+Event names are listed here, so that a search for one finds every place that logs it, and dashboards can rely on them.
 """
 
 import math
@@ -65,11 +65,11 @@ class Event(StrEnum):
 
 
 def create_logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
-    """Return a logger that writes one JSON line an event, each with the process that it comes from."""
+    """Return a logger that writes one JSON line an event, each with the name of its process."""
     wrapped: FilteringBoundLogger = structlog.wrap_logger(
         structlog.WriteLogger(output),
         processors=[
-            structlog.contextvars.merge_contextvars,  # of the request or task that goes on: see ``jobs.REQUEST_ID``
+            structlog.contextvars.merge_contextvars,  # of the running request or task: see ``jobs.REQUEST_ID``
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             # Without local variables: they hold keys and bodies.
@@ -95,14 +95,14 @@ class Metrics:
     sign_ins_refused: Counter
     upload_disk_free: Gauge
     recommended: Mapping[str, Counter]
-    """By where the recommendation comes from."""
+    """By the source of the recommendation."""
 
     transfers_ended: Counter
-    agreements: Counter
+    sla_outcomes: Counter
 
     @classmethod
     def create(cls) -> Self:
-        """Return fresh metrics, all at zero; labels are few and bounded: never an identifier."""
+        """Return fresh metrics, all at zero; labels are few and bounded, never an identifier."""
         registry = CollectorRegistry()
         recommendations = Counter(
             "tradewind_recommendations", "Recommendations, by where they come from.", ["source"], registry=registry
@@ -130,18 +130,18 @@ class Metrics:
             transfers_ended=Counter(
                 "tradewind_transfers_ended", "Transfers that ended, by how.", ["status"], registry=registry
             ),
-            agreements=_agreements(registry),
+            sla_outcomes=_create_sla_counter(registry),
         )
 
-    def ended(self, status: Status, agreement_kept: bool | None) -> None:
-        """Count the first end of a transfer, and what became of its agreement if there was one to keep."""
+    def ended(self, status: Status, is_sla_met: bool | None) -> None:
+        """Count the first end of a transfer, and whether its SLA was met if it had a target."""
         self.transfers_ended.labels(status).inc()
-        if agreement_kept is not None:
-            self.agreements.labels("kept" if agreement_kept else "missed").inc()
+        if is_sla_met is not None:
+            self.sla_outcomes.labels("kept" if is_sla_met else "missed").inc()
 
 
-def _agreements(registry: CollectorRegistry) -> Counter:
-    """Both outcomes are there from the start, so that a share can be told before the first is missed."""
+def _create_sla_counter(registry: CollectorRegistry) -> Counter:
+    """Return the counter with both outcomes, so that a share is defined before the first SLA is missed."""
     counter = Counter(
         "tradewind_agreements", "Agreements of transfers that ended, by outcome.", ["outcome"], registry=registry
     )
@@ -169,7 +169,7 @@ def _free_share() -> float:
 
 
 class StateMetrics(Collector):
-    """The state of the service as metrics; what could not be asked has no sample, and ``tradewind_watched`` says so."""
+    """The state of the service as metrics; an unknown value has no sample, and ``tradewind_watched`` says so."""
 
     def __init__(self, state: ServiceState) -> None:
         self._state = state
@@ -185,17 +185,17 @@ class StateMetrics(Collector):
         )
         yield _one(
             "state_told",
-            "1 where the database told in time what is stored, else 0; metrics of that have no sample then.",
+            "1 where the database answered in time what is stored, else 0; its metrics have no sample then.",
             float(state.live_transfers is not None),
         )
         yield _one(
             "ingest_lag_seconds",
-            "Age in seconds of the oldest rows that are due to be learned, and that no release in force knows.",
+            "Age in seconds of the oldest rows that are due to be learned, and that no current release knows.",
             state.ingest_lag_s,
         )
         yield _one(
             "oldest_release_age_seconds",
-            "Age in seconds of the release that is in force for longest, of all tenants.",
+            "Age in seconds of the oldest current release, of all tenants.",
             state.oldest_release_s,
         )
         yield _one("live_transfers", "Transfers that are going on.", state.live_transfers)
@@ -220,7 +220,7 @@ class StateMetrics(Collector):
         yield from self._room()
 
     def _room(self) -> Iterator[Metric]:
-        """How much there is left before something is lost."""
+        """Yield how much room is left before something is lost."""
         backup, queued = self._state.backup, self._state.queued
         yield _one("redis_memory_bytes", "Memory that Redis has taken.", queued.memory_bytes if queued else None)
         yield _one(
@@ -240,7 +240,7 @@ class StateMetrics(Collector):
         )
         yield _one(
             "backup_copy_age_seconds",
-            "Age in seconds of the newest copy of the database; no sample where it was told of none.",
+            "Age in seconds of the newest copy of the database; no sample where none is recorded.",
             self._state.copy_s,
         )
 

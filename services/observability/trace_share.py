@@ -1,7 +1,8 @@
-"""Which traces are kept is for the operator to say, not for whoever sends a request. Imported where any are asked for.
+"""Decides which traces are stored, by the operator's setting, not by the sender's. Imported where traces are
+configured.
 
-Anybody may send a ``traceparent``, with any id and with the flag that it is to be kept. A sampler that heeds the flag,
-or draws by the id, lets a caller have every request of its own traced and paid for, or none.
+Anybody may send a ``traceparent``, with any id and with the sampled flag. A sampler that follows the flag, or draws by
+the id, lets a caller have every request of its own traced and paid for, or none.
 """
 
 import secrets
@@ -17,10 +18,10 @@ TRACE_ID_BYTES = 16
 
 
 class OwnShare(Sampler):
-    """Decides for what comes from elsewhere as ``named`` does for a trace that begins here.
+    """Samples remote traces in the share that ``named`` samples of local ones.
 
-    A trace is kept or not by a hash of its id that nobody outside can foresee, so that its calls are decided alike by
-    one process.
+    A secret hash of the trace id decides, so that one process decides equally for all calls of a trace, and no caller
+    can foresee the decision.
     """
 
     def __init__(self, named: Sampler) -> None:

@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry where the environment names a receiver; else nothing of it is imported.
+"""Traces by OpenTelemetry where the environment names a receiver; otherwise nothing of it is imported.
 
-All else is as OpenTelemetry has it: ``OTEL_SERVICE_NAME``, ``OTEL_TRACES_SAMPLER``, ``OTEL_EXPORTER_OTLP_HEADERS``, …
-Spans tell routes, statuses and ids, never headers, addresses with their queries, or bodies: these hold secrets.
+All else is OpenTelemetry's own: ``OTEL_SERVICE_NAME``, ``OTEL_TRACES_SAMPLER``, ``OTEL_EXPORTER_OTLP_HEADERS``, … Spans
+hold routes, statuses and ids, never headers, addresses with their queries, or bodies: these hold secrets.
 """
 
 import logging
@@ -27,13 +27,13 @@ SERVICE_NAME = "OTEL_SERVICE_NAME"
 LIBRARY_LOG = "opentelemetry"
 
 CARRIED = ("traceparent", "tracestate")
-"""Headers of requests and jobs that say what they belong to (W3C Trace Context)."""
+"""Headers of requests and jobs that name their trace (W3C Trace Context)."""
 
 MOST_LINKS = 128
-"""Of one span; the library drops more."""
+"""Links of one span; the library drops more."""
 
 TENANT, TRANSFER, REQUEST = "tradewind.tenant_id", "tradewind.transfer_id", "tradewind.request_id"
-"""Attributes, as log lines have them."""
+"""Attributes, as in log lines."""
 
 
 class Tracing:
@@ -51,13 +51,13 @@ class Tracing:
     def server(
         self, name: str, *, of: Mapping[str, str], attributes: Mapping[str, str | int]
     ) -> AbstractContextManager["Span"]:
-        """A span of answering a request, which belongs to what ``of`` carries."""
+        """Return a span of answering a request, in the trace that ``of`` carries."""
         return self._span(name, self._kinds.SERVER, of, attributes)
 
     def consumer(
         self, name: str, *, of: Mapping[str, str], attributes: Mapping[str, str | int]
     ) -> AbstractContextManager["Span"]:
-        """A span of doing a job, which belongs to what ``of`` carries."""
+        """Return a span of doing a job, in the trace that ``of`` carries."""
         return self._span(name, self._kinds.CONSUMER, of, attributes)
 
     @contextmanager
@@ -71,7 +71,7 @@ class Tracing:
             context=self._context(of),
             kind=kind,
             attributes=attributes,
-            record_exception=False,  # its words may hold what was sent
+            record_exception=False,  # its message may hold what was sent
             set_status_on_exception=False,
         ) as span:
             try:
@@ -82,13 +82,14 @@ class Tracing:
                 raise
 
     def carried(self) -> dict[str, str]:
-        """What a request or job of the span that goes on is to carry."""
+        """Return the headers that a request or job of the current span carries."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier)
         return carrier
 
-    def note_batch(self, name: str, began_ns: int, *, of: Sequence[str], attributes: Mapping[str, str | int]) -> None:
-        """A span, from ``began_ns`` (of the epoch) to now, of work for several: of the first, linked to the rest.
+    def note_batch(self, name: str, started_ns: int, *, of: Sequence[str], attributes: Mapping[str, str | int]) -> None:
+        """Record a span, from ``started_ns`` (of the epoch) to now, of work for several traces: in the first, linked to
+        the rest.
 
         ``of`` : the ``traceparent`` of each.
         """
@@ -99,7 +100,7 @@ class Tracing:
             return
         links = [Link(get_current_span(each).get_span_context()) for each in contexts[1 : MOST_LINKS + 1]]
         span = self._tracer.start_span(
-            name, contexts[0], self._kinds.CONSUMER, attributes=attributes, links=links, start_time=began_ns
+            name, contexts[0], self._kinds.CONSUMER, attributes=attributes, links=links, start_time=started_ns
         )
         span.end()
 
@@ -112,7 +113,7 @@ class Tracing:
 
 
 def check_tracing(environment: Mapping[str, str]) -> bool:
-    """Whether traces are asked for.
+    """Return whether traces are configured.
 
     Raises
     ------
@@ -133,17 +134,17 @@ def check_tracing(environment: Mapping[str, str]) -> bool:
 def create_tracing(
     environment: Mapping[str, str], *, service: str, log: FilteringBoundLogger, trusted: bool
 ) -> Tracing | None:
-    """Traces as the environment asks for them, if it does.
+    """Return traces as the environment configures them, if it does.
 
     Parameters
     ----------
     service : the name of what is traced, unless the environment gives another.
-    log : told of traces that could not be sent.
-    trusted : whether what spans belong to is told by processes of the service alone, and their flags are heeded.
+    log : receives traces that could not be sent.
+    trusted : whether only processes of the service name the trace of spans, so that their flags are followed.
 
     Raises
     ------
-    InvalidValue : traces are asked for over another protocol, or without the libraries.
+    InvalidValue : traces are configured over another protocol, or without the libraries.
     """
     if not check_tracing(environment):
         return None
@@ -152,7 +153,7 @@ def create_tracing(
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    _tell_failures(log)
+    _log_failures(log)
     provider = TracerProvider(
         resource=Resource.create({"service.name": environment.get(SERVICE_NAME) or service}), shutdown_on_exit=False
     )
@@ -165,7 +166,7 @@ def create_tracing(
 
 
 class _Failures(logging.Handler):
-    """The library's own complaints as lines of our log."""
+    """A handler that logs the library's own complaints."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         super().__init__(logging.WARNING)
@@ -175,7 +176,7 @@ class _Failures(logging.Handler):
         self._log.warning(Event.TRACES_NOT_SENT, reason=record.getMessage())
 
 
-def _tell_failures(log: FilteringBoundLogger) -> None:
+def _log_failures(log: FilteringBoundLogger) -> None:
     library = logging.getLogger(LIBRARY_LOG)
     library.propagate = False
     library.handlers = [_Failures(log)]

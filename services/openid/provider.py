@@ -1,7 +1,7 @@
-"""An OpenID provider: the authorisation code flow with PKCE, state and nonce, and the tokens that it ends with.
+"""An OpenID provider: the authorisation code flow with PKCE, state and nonce, and its tokens.
 
-Signatures and claims are checked by joserfc and authlib. Asymmetric signatures alone are believed: with another kind
-whoever knows the client's secret could write tokens.
+joserfc and authlib check signatures and claims. Only asymmetric signatures are accepted: with another kind, everybody
+with the client's secret could write tokens.
 """
 
 import secrets
@@ -23,16 +23,16 @@ from tradewind.errors import Unauthenticated, Unavailable
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 TIMEOUT_S = 10.0
-METADATA_KEPT_S = 3_600.0
+METADATA_CACHED_S = 3_600.0
 LEEWAY_S = 60
-"""Between the provider's clock and ours."""
+"""Tolerance between the provider's clock and ours."""
 
 REFUSED = "the provider's answer was refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedSignIn:
-    """A sign-in that was begun: where the browser is sent, and what must come back or be shown again."""
+    """A started sign-in: where the browser is sent, and what must come back or be presented again."""
 
     address: str
     state: str
@@ -45,7 +45,7 @@ class OpenIdProvider:
 
     Parameters
     ----------
-    monotonic_s, now_s : a clock for what is kept, and the time of day.
+    monotonic_s, now_s : a clock for what is cached, and the time of day.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class OpenIdProvider:
         self._http.close()
 
     def begin(self, callback: str) -> StartedSignIn:
-        """A new sign-in that comes back to ``callback``.
+        """Start a sign-in that comes back to ``callback``.
 
         Raises
         ------
         Unavailable : the provider does not answer, or not as one.
         """
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        asked = {
+        query = {
             "response_type": "code",
             "client_id": self.provider.client_id,
             "redirect_uri": callback,
@@ -81,26 +81,26 @@ class OpenIdProvider:
             "code_challenge_method": "S256",
         }
         endpoint = self._endpoint("authorization_endpoint")
-        address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+        address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
         return StartedSignIn(address=address, state=state, nonce=nonce, verifier=verifier)
 
     def finish(self, code: str, *, callback: str, nonce: str, verifier: str) -> Identity:
-        """Who it was, for the code that came back.
+        """Return the identity for the code that came back.
 
         Raises
         ------
-        Unauthenticated : the code or a token is not to be believed.
+        Unauthenticated : the code or a token is not valid.
         Unavailable : the provider does not answer, or not as one.
         """
         tokens = self._tokens(code, callback, verifier)
         id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
         if not isinstance(id_token, str):
             raise Unauthenticated(f"{REFUSED}: it has no ID token")
-        claims = self._believed(id_token, nonce, access_token)
-        told = dict(claims)
-        if isinstance(access_token, str) and self._discovered().get("userinfo_endpoint"):
-            told = {**self._userinfo(access_token, claims["sub"]), **told}
-        return Identity(issuer=claims["iss"], subject=claims["sub"], claims=told)
+        claims = self._verify(id_token, nonce, access_token)
+        merged = dict(claims)
+        if isinstance(access_token, str) and self._discover().get("userinfo_endpoint"):
+            merged = {**self._userinfo(access_token, claims["sub"]), **merged}
+        return Identity(issuer=claims["iss"], subject=claims["sub"], claims=merged)
 
     def _tokens(self, code: str, callback: str, verifier: str) -> Mapping[str, Any]:
         form = {
@@ -109,25 +109,27 @@ class OpenIdProvider:
             "redirect_uri": callback,
             "code_verifier": verifier,
         }
-        supported = self._discovered().get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        supported = self._discover().get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         client, secret = self.provider.client_id, self.provider.client_secret
         auth = None
         if secret is not None and "client_secret_basic" in supported:
             auth = httpx.BasicAuth(_form_encoded(client), _form_encoded(secret))
         else:
             form |= {"client_id": client} | ({} if secret is None else {"client_secret": secret})
-        answer = self._asked("POST", self._endpoint("token_endpoint"), data=form, auth=auth)
+        answer = self._send("POST", self._endpoint("token_endpoint"), data=form, auth=auth)
         if answer.status_code != httpx.codes.OK:
             raise Unauthenticated(f"{REFUSED}: it takes the sign-in back; sign in again")
         return _document(answer)
 
-    def _believed(self, id_token: str, nonce: str, access_token: Any) -> Mapping[str, Any]:
-        """Claims of a token that the provider has signed, for this client and this sign-in, and that holds now."""
+    def _verify(self, id_token: str, nonce: str, access_token: Any) -> Mapping[str, Any]:
+        """Return the claims of a token that the provider signed for this client and this sign-in, and that is valid
+        now.
+        """
         try:
             try:
                 token = jwt.decode(id_token, self._key_set(), algorithms=list(ALGORITHMS))
             except (JoseError, ValueError):
-                token = jwt.decode(id_token, self._key_set(anew=True), algorithms=list(ALGORITHMS))
+                token = jwt.decode(id_token, self._key_set(refresh=True), algorithms=list(ALGORITHMS))
             claims = CodeIDToken(
                 token.claims,
                 token.header,
@@ -147,21 +149,21 @@ class OpenIdProvider:
 
     def _userinfo(self, access_token: str, subject: str) -> Mapping[str, Any]:
         headers = {"Authorization": f"Bearer {access_token}"}
-        answer = self._asked("GET", self._endpoint("userinfo_endpoint"), headers=headers)
+        answer = self._send("GET", self._endpoint("userinfo_endpoint"), headers=headers)
         if answer.status_code != httpx.codes.OK:
             raise Unavailable("the OpenID provider does not tell who you are; try again")
-        told = _document(answer)
-        if told.get("sub") != subject:
-            raise Unauthenticated(f"{REFUSED}: it tells of somebody else")
-        return told
+        merged = _document(answer)
+        if merged.get("sub") != subject:
+            raise Unauthenticated(f"{REFUSED}: it is about another user")
+        return merged
 
-    def _discovered(self) -> Mapping[str, Any]:
-        """What the provider publishes of itself, kept for an hour."""
+    def _discover(self) -> Mapping[str, Any]:
+        """Return what the provider publishes of itself, cached for an hour."""
         with self._lock:
-            kept = self._metadata
-            if kept is not None and self._monotonic_s() - kept[0] < METADATA_KEPT_S:
-                return kept[1]
-        answer = self._asked("GET", f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration")
+            cached = self._metadata
+            if cached is not None and self._monotonic_s() - cached[0] < METADATA_CACHED_S:
+                return cached[1]
+        answer = self._send("GET", f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         found = _document(answer) if answer.status_code == httpx.codes.OK else {}
         if found.get("issuer") != self.provider.issuer:
             raise Unavailable(
@@ -172,17 +174,17 @@ class OpenIdProvider:
         return found
 
     def _endpoint(self, name: str) -> str:
-        endpoint = self._discovered().get(name)
+        endpoint = self._discover().get(name)
         if not isinstance(endpoint, str):
             raise Unavailable(f"the OpenID provider publishes no {name}")
         return endpoint
 
-    def _key_set(self, *, anew: bool = False) -> KeySet:
-        """Its keys; asked for again where a token is signed with one that is not known."""
+    def _key_set(self, *, refresh: bool = False) -> KeySet:
+        """Return the provider's keys, requested again where a token is signed with an unknown one."""
         with self._lock:
-            if self._keys is not None and not anew:
+            if self._keys is not None and not refresh:
                 return self._keys
-        answer = self._asked("GET", self._endpoint("jwks_uri"))
+        answer = self._send("GET", self._endpoint("jwks_uri"))
         try:
             keys = KeySet.import_key_set(_document(answer))  # type: ignore[arg-type]
         except (JoseError, ValueError, KeyError) as wrong:
@@ -191,7 +193,7 @@ class OpenIdProvider:
             self._keys = keys
         return keys
 
-    def _asked(self, method: str, address: str, **options: Any) -> httpx.Response:
+    def _send(self, method: str, address: str, **options: Any) -> httpx.Response:
         try:
             return self._http.request(method, address, **options)
         except (httpx.HTTPError, httpx.InvalidURL) as away:
@@ -209,7 +211,7 @@ def _document(answer: httpx.Response) -> Mapping[str, Any]:
 
 
 def _form_encoded(text: str) -> str:
-    """As RFC 6749, section 2.3.1, has the name and secret of a client in a header."""
+    """Return text as RFC 6749, section 2.3.1, encodes the name and secret of a client in a header."""
     return urlencode({"": text})[1:]
 
 

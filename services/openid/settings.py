@@ -1,4 +1,4 @@
-"""What the environment says of the OpenID provider at which people may sign in; nothing, unless it names an issuer."""
+"""Settings of the OpenID provider at which users may sign in; none, unless the environment names an issuer."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -45,44 +45,44 @@ NEW_USERS = "TRADEWIND_OIDC_NEW_USERS"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Read = Callable[[str, Callable[[str], Any], Any], Any]
-"""Of a variable: parse its text, or take the default where it is absent."""
+"""Reads a variable: parses its text, or returns the default where it is absent."""
 
 
 def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
-    """The provider and how its people become people here.
+    """Return the provider and the rules by which its users become users here.
 
     Raises
     ------
-    InvalidValue : its field is the variable's name; also of one that is set without an issuer.
+    InvalidValue : its field is the variable's name; also for a variable that is set without an issuer.
     """
     issuer = read(ISSUER, _issuer, None)
-    told = {name: read(name, str, None) for name in (CLIENT_ID, CLIENT_SECRET, SCOPE, NAME, TENANT, TENANT_CLAIM)}
-    told |= {name: read(name, str, None) for name in (LOGIN_CLAIM, ROLES_CLAIM)}
-    roles, makes_people = read(ROLES_OF, _roles, None), read(NEW_USERS, _makes_people, None)
+    texts = {name: read(name, str, None) for name in (CLIENT_ID, CLIENT_SECRET, SCOPE, NAME, TENANT, TENANT_CLAIM)}
+    texts |= {name: read(name, str, None) for name in (LOGIN_CLAIM, ROLES_CLAIM)}
+    roles, makes_people = read(ROLES_OF, _roles, None), read(NEW_USERS, _parse_new_users, None)
     if issuer is None:
-        given = [name for name, value in told.items() if value is not None]
+        given = [name for name, value in texts.items() if value is not None]
         given += [ROLES_OF] * (roles is not None) + [NEW_USERS] * (makes_people is not None)
         if given:
             raise InvalidValue(given[0], f"is of no use without {ISSUER}")
         return None
-    if told[CLIENT_ID] is None:
+    if texts[CLIENT_ID] is None:
         raise InvalidValue(CLIENT_ID, f"must be set where {ISSUER} is")
     if roles is None:
         raise InvalidValue(ROLES_OF, f"must be set where {ISSUER} is, such as admins=operator,*=analyst")
     provider = Provider(
         issuer=issuer,
-        client_id=told[CLIENT_ID],
-        client_secret=told[CLIENT_SECRET],
-        scope=told[SCOPE] or "openid profile email",
-        name=told[NAME] or "Sign in with single sign-on",
+        client_id=texts[CLIENT_ID],
+        client_secret=texts[CLIENT_SECRET],
+        scope=texts[SCOPE] or "openid profile email",
+        name=texts[NAME] or "Sign in with single sign-on",
     )
     if "openid" not in provider.scope.split():
         raise InvalidValue(SCOPE, "must have openid among its words")
     rules = SignOnRules(
-        tenant=told[TENANT] or "local",
-        tenant_claim=told[TENANT_CLAIM],
-        login_claim=told[LOGIN_CLAIM] or "email",
-        roles_claim=told[ROLES_CLAIM] or "groups",
+        tenant=texts[TENANT] or "local",
+        tenant_claim=texts[TENANT_CLAIM],
+        login_claim=texts[LOGIN_CLAIM] or "email",
+        roles_claim=texts[ROLES_CLAIM] or "groups",
         roles=roles,
         makes_people=bool(makes_people),
     )
@@ -99,7 +99,9 @@ def _issuer(text: str) -> str:
 
 
 def _roles(text: str) -> Mapping[str, str]:
-    """``value=role`` by commas; the value of the claim may hold anything but a comma, the last = parts them."""
+    """Parse ``value=role`` pairs, separated by commas; a value may hold anything but a comma, the last = separates the
+    role.
+    """
     roles: dict[str, str] = {}
     for pair in text.split(","):
         value, equals, role = pair.rpartition("=")
@@ -111,7 +113,7 @@ def _roles(text: str) -> Mapping[str, str]:
     return roles
 
 
-def _makes_people(text: str) -> bool:
+def _parse_new_users(text: str) -> bool:
     if text not in ("create", "refuse"):
         raise ValueError("must be create or refuse")
     return text == "create"

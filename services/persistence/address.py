@@ -7,11 +7,11 @@ from tradewind.errors import InvalidValue
 
 
 def parse_libpq_url(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[str, str]:
-    """What a URL says beside the scheme.
+    """Return the parameters of a URL.
 
     Raises
     ------
-    InvalidValue : libpq does not understand it; the words name the variable, and no password.
+    InvalidValue : libpq does not understand it; the message names the variable, and no password.
     """
     try:
         found = conninfo_to_dict(libpq_url)

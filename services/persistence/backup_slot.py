@@ -1,4 +1,4 @@
-"""How far who backs the database up has taken its log, as the server knows it."""
+"""How far the backup has received the database's log, as the server knows it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from services.persistence.engine import create_unpooled_engine
 from services.persistence.failures import translate_failures
 from services.persistence.repositories.stored_state import BACKUP_SLOT
 
-# The last byte that the server was told is on a disk lies in that file of the log.
+# The last byte that the receiver confirmed as written to disk lies in that file of the log.
 _SLOT = text(
     "SELECT active AS followed, wal_status = 'lost' AS lost, pg_walfile_name(restart_lsn - 1) AS file"
     " FROM pg_replication_slots WHERE slot_name = :slot"
@@ -17,12 +17,13 @@ _SLOT = text(
 
 @dataclass(frozen=True, slots=True)
 class BackupSlot:
-    """
+    """The replication slot of the backup.
+
     Attributes
     ----------
-    followed : somebody takes the log now.
-    lost : the server could not keep all that was not taken.
-    file : the last of the log that was taken, with all that came before it; None where some is lost.
+    followed : a program receives the log now.
+    lost : the server had to remove log that was not received.
+    file : last file of the log that was received completely; ``None`` where some is lost.
     """
 
     followed: bool
@@ -31,7 +32,7 @@ class BackupSlot:
 
 
 def read_backup_slot(admin_url: str) -> BackupSlot | None:
-    """None where nobody has begun to follow the log.
+    """Return the slot; ``None`` where nobody has started to follow the log.
 
     Raises
     ------

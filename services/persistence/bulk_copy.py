@@ -1,8 +1,8 @@
-"""Transfer records into ``transfer_logs`` by the block: COPY into a staging table, from there only what is new.
+"""Store transfer records in ``transfer_logs`` in blocks: COPY into a staging table, and from there only what is new.
 
-COPY does not go into a table with row-level security and stops at the first duplicate; a temporary table has neither
-trouble. Rows are rendered as CSV by way of orjson, whose arrays are CSV but for their brackets: it takes a tenth of the
-time of psycopg's ``write_row``. A block is stored by a thread of its own while the next one is rendered.
+COPY does not go into a table with row-level security and stops at the first duplicate; a temporary table avoids both.
+Rows are rendered as CSV by orjson, whose arrays are CSV but for their brackets: it takes a tenth of the time of
+psycopg's ``write_row``. One thread stores a block while the next one is rendered.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -47,11 +47,11 @@ _STORE_NEW = f"""
 _EMPTY_STAGING = "TRUNCATE staged_transfer_logs"
 
 ROWS_A_WRITE = 500
-"""Rows that are handed to libpq at once: joined they are a few hundred kilobytes."""
+"""Rows that go to libpq at once: together a few hundred kilobytes."""
 
 
 class TransferCopy:
-    """The transfers of one unit of work.
+    """Bulk storage of transfer records within one unit of work.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class TransferCopy:
         self._storing = ThreadPoolExecutor(1, thread_name_prefix="copy")
 
     def render(self, rows: Iterable[AcceptedRow], *, batch_id: UUID, received_at: datetime) -> RenderedBlock:
-        """Rows as COPY data, and the months they belong to."""
+        """Return rows as COPY data, and the months that they belong to."""
         common = (self._tenant_id, batch_id, received_at)
         lines: list[bytes] = []
         months: set[tuple[int, int]] = set()
@@ -78,7 +78,7 @@ class TransferCopy:
         return RenderedBlock(lines, months)
 
     def store(self, block: RenderedBlock) -> Future[Collection[int]]:
-        """Begin to store the records that are new; the connection is busy until the result is there.
+        """Start to store the records that are new; the connection is busy until the result is there.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class TransferCopy:
         return self._storing.submit(self._store, block)
 
     def close(self) -> None:
-        """Wait for what was begun."""
+        """Wait until storing has finished."""
         self._storing.shutdown()
 
     def _store(self, block: RenderedBlock) -> Collection[int]:
@@ -111,7 +111,7 @@ class TransferCopy:
 
 
 def render_line(accepted: AcceptedRow, tenant_id: UUID, batch_id: UUID, received_at: datetime) -> bytes:
-    """One line of COPY data: the row's number, then ``COLUMNS``."""
+    """Return one line of COPY data: the row's number, then ``COLUMNS``."""
     row, record, link = accepted
     values = (row, tenant_id, record.id, link.id, batch_id, received_at, *list_record_values(record))
     line = orjson.dumps(values)[1:-1]
@@ -119,7 +119,7 @@ def render_line(accepted: AcceptedRow, tenant_id: UUID, batch_id: UUID, received
 
 
 def _csv_of_odd_text(values: Sequence[Any]) -> bytes:
-    """CSV of values with quotes, backslashes or control characters, most of which JSON escapes otherwise than CSV."""
+    """Return values with quotes, backslashes or control characters as CSV; JSON escapes most of them differently."""
     return b",".join(
         b'"%s"' % value.replace("\\", "\\\\").replace('"', '\\"').encode()
         if isinstance(value, str)
@@ -147,7 +147,7 @@ _NO_ENERGY = (None,) * 6
 
 
 def list_record_values(record: WireRecord) -> tuple[Any, ...]:
-    """Values of a record from ``started_at`` on, in the order of ``COLUMNS``."""
+    """Return the values of a record from ``started_at`` on, in the order of ``COLUMNS``."""
     dataset = record.dataset
     source = destination = _NO_ENERGY
     for reading in record.energy:

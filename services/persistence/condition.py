@@ -1,4 +1,4 @@
-"""Whether the database can be worked with: it answers, has a schema that this code knows, and takes data."""
+"""Whether the database is usable: it answers, has a schema that this code knows, and takes data."""
 
 from functools import partial
 
@@ -13,11 +13,13 @@ from services.persistence.server_certificate import has_expired
 from tradewind.errors import Unavailable
 
 _TAKES_DATA = text("CREATE TEMPORARY TABLE taking_data ON COMMIT DROP AS SELECT 1 AS row")
-"""Needs a page on the disk of the database, and a server that is nobody's copy; rolled back."""
+"""Needs a page on the disk of the database, and a server that is no replica; rolled back."""
 
 
 def require_ready(engine: Engine) -> None:
-    """Raises
+    """Require a database that answers, has a known schema and takes data.
+
+    Raises
     ------
     Unavailable : with what is missing.
     """
@@ -26,7 +28,7 @@ def require_ready(engine: Engine) -> None:
             require_known(connection)
             connection.execute(_TAKES_DATA)
     except ProgrammingError as error:
-        if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):  # so it is amid the first migration
+        if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):  # this happens during the first migration
             raise Unavailable("the application's role has no rights in the database: run the migrations") from None
         raise
     except Unavailable as away:
@@ -36,5 +38,5 @@ def require_ready(engine: Engine) -> None:
 
 
 def create_readiness_check(database_url: str) -> "partial[None]":
-    """The same as a check of a database that nothing else here is connected to."""
+    """Return the same check for a database that this process has no other connection to."""
     return partial(require_ready, create_unpooled_engine(database_url))

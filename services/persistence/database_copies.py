@@ -1,4 +1,4 @@
-"""Copies of the database, which it is told of: those who watch the service hear of the next that does not come."""
+"""Record copies of the database in it, so that monitoring notices when the next one is missing."""
 
 from datetime import datetime
 
@@ -13,17 +13,17 @@ from tradewind.errors import Unavailable
 
 
 def record_copy(admin_url: str, *, ended_at: datetime, size_bytes: int) -> None:
-    """Tell the database of a copy of it.
+    """Record a copy of the database in it.
 
     Raises
     ------
-    Unavailable : it is away or takes no data, has no table for it (another database, a version of before), or the role
-        may not write to that.
+    Unavailable : it is unreachable or takes no data, has no table for it (another database, an earlier version), or the
+        role may not write to it.
     """
-    told = insert(database_copies).values(ended_at=ended_at, bytes=size_bytes).on_conflict_do_nothing()
+    statement = insert(database_copies).values(ended_at=ended_at, bytes=size_bytes).on_conflict_do_nothing()
     try:
         with translate_failures(), create_unpooled_engine(admin_url).begin() as connection:
-            connection.execute(told)
+            connection.execute(statement)
     except ProgrammingError as error:
         if isinstance(error.orig, (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege)):
             raise Unavailable("it has no table database_copies for this role") from None

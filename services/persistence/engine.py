@@ -13,25 +13,28 @@ POOL_PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 5
 
 STAGES_IN = "-c temp_buffers=1MB"
-"""What a connection keeps in memory of temporary tables, in which rows are staged; larger ones go to disk.
+"""Memory of a connection for temporary tables, in which rows are staged; larger ones go to disk.
 
-The default of 8 MB fills slowly as some dozen connections take turns, and looks like memory that is lost."""
+The default of 8 MB fills slowly as connections are used in turn, and looks like a memory leak.
+"""
 
 SERVER_IS_GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
-"""When a connection ends whose server fell silent: after half a minute, as in the other direction (see ``roles``). By
-default who waits for an answer that was lost on its way waits for two hours."""
+"""End a connection whose server fell silent after half a minute, as in the other direction (see ``roles``).
+
+By default, a client whose answer was lost on its way waits for two hours.
+"""
 
 
 def sqlalchemy_url(libpq_url: str) -> str:
-    """The URL of the psycopg dialect for a libpq URL."""
+    """Return the URL of the psycopg dialect for a libpq URL."""
     _, separator, rest = libpq_url.partition("://")
     return f"postgresql+psycopg{separator}{rest}"
 
 
 def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
-    """Engine for requests and tasks: connections are kept, and checked before they are used again.
+    """Return an engine for requests and tasks: connections are reused, and checked before each use.
 
-    ``patience`` : with locks and statements; ``None``: without end, as fits need it.
+    ``patience`` : limits of locks and statements; ``None``: no limits, as fits need it.
     """
     return create_engine(
         sqlalchemy_url(libpq_url),
@@ -39,7 +42,7 @@ def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> En
         max_overflow=MAX_OVERFLOW,
         pool_timeout=POOL_PATIENCE_S,
         pool_pre_ping=True,
-        pool_use_lifo=True,  # as few as the load needs are in use, and have caches of their own on the server
+        pool_use_lifo=True,  # use as few connections as the load needs; each has caches of its own on the server
         hide_parameters=True,  # errors are logged
         json_deserializer=orjson.loads,  # lattices have thousands of numbers
         connect_args=_connecting(libpq_url, patience) | {"application_name": "tradewind"},
@@ -47,9 +50,9 @@ def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> En
 
 
 def create_unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
-    """Engine for the rare statement that needs a transaction of its own while another one is open.
+    """Return an engine for the rare statement that needs a transaction of its own while another one is open.
 
-    From the pool it could wait for ever on the very requests that wait for it.
+    From the pool it could wait for ever for the very requests that wait for it.
     """
     return create_engine(
         sqlalchemy_url(libpq_url),
@@ -60,8 +63,8 @@ def create_unpooled_engine(libpq_url: str, patience: Patience | None = None) -> 
 
 
 def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
-    """Arguments of a connection; options that the URL has come last, and so hold."""
-    told = parse_libpq_url(libpq_url).get("options", "")
+    """Return the arguments of a connection; options of the URL come last, and so prevail."""
+    url_options = parse_libpq_url(libpq_url).get("options", "")
     bounds = [] if patience is None else [patience.as_options]
-    options = " ".join([STAGES_IN, *bounds, told]).rstrip()
+    options = " ".join([STAGES_IN, *bounds, url_options]).rstrip()
     return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, "options": options}

@@ -1,4 +1,4 @@
-"""What a failing database looks like to callers: away for now, a rival's doing, or a defect."""
+"""Translate failures of the database for callers: unreachable for now, a conflict with a rival, or a defect."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ REASONS = {
     "No space left on device": "its disk is full",
     "out of shared memory": "it has no locks left: max_locks_per_transaction",
 }
-"""What drivers say → what callers are told: no address, login or path of the server."""
+"""Text of the driver's message → reason for callers, without address, login or path of the server."""
 
 NOTHING = "nothing of this was stored; try again"
 
@@ -52,27 +52,29 @@ PASSING: tuple[tuple[tuple[type[psycopg.Error], ...], type[Unavailable], str], .
     ((psycopg.errors.LockNotAvailable,), Unavailable, f"another request holds what this one changes: {NOTHING}"),
     ((psycopg.errors.QueryCanceled,), Unavailable, f"the database took too long over this: {NOTHING}"),
 )
-"""What the database says of its own → what callers are told."""
+"""Error of the database → error and message for callers."""
 
 
 def to_unavailable(error: BaseException) -> Unavailable | None:
-    """The retryable error that ``error`` stands for, if it is one.
+    """Return the retryable error that ``error`` stands for, if it is one.
 
-    Lost connections, an exhausted pool, deadlocks, locks that are not given up, timeouts and a full disk all pass;
+    Lost connections, an exhausted pool, deadlocks, locks that are not released, timeouts and a full disk all pass;
     nothing was committed.
     """
     cause = error.orig if isinstance(error, DBAPIError) else error
-    for kinds, error_type, told in PASSING:
+    for kinds, error_type, message in PASSING:
         if isinstance(cause, kinds):
-            return error_type(told)
+            return error_type(message)
     if isinstance(cause, psycopg.OperationalError | PoolExhausted):
-        why = next((reason for told, reason in REASONS.items() if told in str(cause)), None)
+        why = next((reason for message, reason in REASONS.items() if message in str(cause)), None)
         return Unavailable(f"the database does not answer now{f' ({why})' if why else ''}; try again")
     return None
 
 
 def to_conflict(error: BaseException) -> Conflict | None:
-    """What a broken uniqueness stands for: a rival stored the same name between our look and our write."""
+    """Return the conflict that a violated uniqueness stands for: a rival stored the same name between our read and our
+    write.
+    """
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, psycopg.errors.UniqueViolation):
         return Conflict("another request stored the same a moment ago; look again")

@@ -1,8 +1,9 @@
-"""Views as Parquet files in a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and a manifest.
+"""Write views as Parquet files to a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and a
+manifest.
 
-The partition's columns are in its path alone, as Spark, DuckDB and others expect them. A file takes the place of an
-older one at one stroke: by a rename in a folder, by the end of its upload in an object store. Then its manifest does,
-whose name begins with an underscore, so that readers of Parquet pass it over.
+The partition's columns are in its path only, as Spark, DuckDB and others expect them. A file replaces an older one
+atomically: by a rename in a folder, by the end of its upload in an object store. Its manifest follows; its name begins
+with an underscore, so that readers of Parquet skip it.
 
 For workers: the API does not import this module, whose libraries take 90 MB.
 """
@@ -29,21 +30,21 @@ PART, MANIFEST = "part-0.parquet", "_manifest.json"
 COMPRESSION, COMPRESSION_LEVEL = "zstd", 3
 BLOCK_BYTES = 2**20
 FORMAT_VERSION = 1
-"""Of the manifest; readers refuse what they do not know."""
+"""Version of the manifest; readers refuse a version that they do not know."""
 
 
 class Storage(Protocol):
-    """Files by their path below a root."""
+    """Files by their path below a root: a folder or an object store."""
 
     def replace(self, path: str) -> Any:
-        """A context with a file to write to, which takes the place of ``path`` when it ends without an error."""
+        """Return a context with a file to write to, which replaces ``path`` when it ends without an error."""
 
     def read(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """A context with a file to read from; ``FileNotFoundError`` where there is none."""
+        """Return a context with a file to read from; raise ``FileNotFoundError`` where there is none."""
 
 
 class Folder:
-    """A folder of this host, or one that is mounted."""
+    """A folder of this host, or a mounted one."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -67,7 +68,7 @@ class Folder:
 
 
 class ObjectStore:
-    """A bucket, or a folder in one. An object appears when its upload ends, as a whole."""
+    """A bucket, or a folder in one. An object appears only when its upload is complete."""
 
     def __init__(self, url: str) -> None:
         self._filesystem, self._root = fsspec.core.url_to_fs(url)
@@ -85,7 +86,7 @@ class ObjectStore:
             yield file
         except BaseException:
             file.discard()
-            file.closed = True  # else it would upload what it holds when it is collected
+            file.closed = True  # otherwise it would upload its buffer when it is collected
             raise
         with _as_os_error():
             file.close()
@@ -93,7 +94,7 @@ class ObjectStore:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Each kind of store has errors of its own where it cannot be reached."""
+    """Turn every error of a store into an ``OSError``: each kind of store has errors of its own."""
     try:
         yield
     except OSError:
@@ -103,12 +104,14 @@ def _as_os_error() -> Iterator[None]:
 
 
 def open_storage(place: str) -> Storage:
-    """Where a setting says: the path of a folder, or the URL of an object store such as ``s3://bucket/folder``."""
+    """Return the storage of a setting: the path of a folder, or the URL of an object store such as
+    ``s3://bucket/folder``.
+    """
     return ObjectStore(place) if "://" in place else Folder(Path(place))
 
 
 class ParquetLake:
-    """Files of all tenants.
+    """Exported files of all tenants.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ class ParquetLake:
         self._logs = logs
 
     def write(self, view: View, tenant_id: UUID, day: date) -> WrittenDay:
-        """Put the rows that a day has now in the place of what was there; in memory of a few batches.
+        """Replace a day's file by the rows that the day has now, with a few batches in memory.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class ParquetLake:
         return written
 
     def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:
-        """Whether the file of a day is there, byte for byte as it was exported.
+        """Return whether the file of a day is there, byte for byte as it was exported.
 
         Raises
         ------
@@ -160,7 +163,7 @@ def _sha256_of(file: IO[bytes]) -> str:
 
 
 def build_manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
-    """What a day's folder holds, with the checksum of its file."""
+    """Return the manifest of a day's folder, with the checksum of its file."""
     document = {
         "version": FORMAT_VERSION,
         "tenant": str(tenant_id),
@@ -171,7 +174,7 @@ def build_manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
 
 
 def write_parquet(rows: pa.RecordBatchReader, file: IO[bytes]) -> WrittenDay:
-    """Write the rows as one file, in groups of the batches that they come in."""
+    """Write the rows as one file, with a row group for each batch."""
     sink, count = _Hashed(file), 0
     options = {"compression": COMPRESSION, "compression_level": COMPRESSION_LEVEL, "version": "2.6"}
     with pq.ParquetWriter(sink, rows.schema, **options) as writer:
@@ -182,7 +185,7 @@ def write_parquet(rows: pa.RecordBatchReader, file: IO[bytes]) -> WrittenDay:
 
 
 class _Hashed:
-    """A file that is hashed while it is written."""
+    """A file that computes its checksum while it is written."""
 
     closed = False
 
@@ -202,4 +205,4 @@ class _Hashed:
         return True
 
     def flush(self) -> None:
-        """The file is closed by whoever opened it."""
+        """Do nothing: whoever opened the file closes it."""

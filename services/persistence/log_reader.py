@@ -70,7 +70,7 @@ _AS_TEXT = frozenset(
     {"id", "link_id", "transfer_id", "batch_id", "key_id", "tier_id", "book_id"}
     | {"parameters", "chunks", "decided_chunks", "amount"}
 )
-"""Identifiers, JSON, and exact decimals of any size: what readers of Parquet have no one type for."""
+"""Identifiers, JSON, and exact decimals of any size: readers of Parquet have no one type for these."""
 
 _OF_A_DAY: Mapping[View, tuple[tuple[str, ...], str, str]] = {
     View.TRANSFERS: (_TRANSFERS, "started_at", "started_at, id"),
@@ -81,11 +81,12 @@ _OF_A_DAY: Mapping[View, tuple[tuple[str, ...], str, str]] = {
 
 
 class LogReader:
-    """Reads rows of one tenant at a time; row-level security holds here as elsewhere.
+    """A reader of the rows of one tenant at a time; row-level security applies here too.
 
-    A chunked transfer logs its chunks and its whole; the whole is left out where its chunks are known.
+    A chunked transfer logs its chunks and itself as a whole; the record of the whole is left out where its chunks are
+    known.
 
-    Identifiers are bound as literals, because a bound parameter would be sent as a table of its own; a UUID or a time
+    Identifiers are literals in the SQL, because a bound parameter would be sent as a table of its own; a UUID or a time
     cannot break out of its quotes.
 
     Parameters
@@ -111,16 +112,16 @@ class LogReader:
     def month_rows(
         self, tenant_id: UUID, endpoint_id: UUID, month: datetime
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        """What moved at an endpoint in the month that begins at ``month``."""
+        """Return what moved at an endpoint in the month that begins at ``month``."""
         begins = f"'{month.isoformat()}'::timestamptz"
         here = _of_links(f"source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}'")
         rows = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '1 month'"
-        # The chunks of a transfer may begin after the month in which the whole began.
+        # The chunks of a transfer may begin after the month in which the transfer began.
         chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
         return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
 
     def day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
-        """All rows that a view has of a day (UTC), with its columns but for the day."""
+        """Return all rows of a view of one day (UTC), with its columns except the day."""
         columns, began, order = _OF_A_DAY[view]
         selected = ", ".join(f"{name}::text AS {name}" if name in _AS_TEXT else name for name in columns)
         begins = f"'{day.isoformat()}Z'::timestamptz"
@@ -132,7 +133,7 @@ class LogReader:
         return self._reading(tenant_id, query)
 
     def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        """What moved between the two ends of a link, by any mover, in either direction."""
+        """Return what moved between the two ends of a link, by any mover, in either direction."""
         one, other = link.source_id, link.destination_id
         rows = _of_links(
             f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
@@ -146,7 +147,8 @@ class LogReader:
                 cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
                 cursor.fetchall()
                 cursor.execute("SET LOCAL timezone = 'UTC'")
-                # Before a new month is analysed its rows are estimated as few, and a loop over chunks as cheap.
+                # Before a new month is analysed, the planner estimates few rows and takes a loop over
+                # chunks for cheap.
                 cursor.execute("SET LOCAL enable_nestloop = off")
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
                 cursor.execute(query)
@@ -155,7 +157,7 @@ class LogReader:
             raise Unavailable("the database does not answer now; try again") from away
 
     def _connected(self) -> adbc.Connection:
-        """A new connection; the first one is kept, because it has learned the types of the database."""
+        """Return a new connection; the first one stays open, because it has read the types of the database."""
         if self._first is None:
             self._first = adbc.connect(make_conninfo(self._database_url, **SERVER_IS_GONE))
         return self._first.adbc_clone()
@@ -166,7 +168,7 @@ class LogReader:
 
 
 USUAL_PART = 0.9
-"""Part of a link's rows that state a resource where stating it is the habit of its tool, not the limit of one user."""
+"""Share of a link's rows that state a resource where its tool always states it, rather than one user limiting it."""
 
 _HOST_RESOURCES = ("cores", "frequency_hz", "memory_bytes")
 
@@ -195,9 +197,9 @@ def _of_links(condition: str) -> str:
 
 
 def _each_once(columns: str, rows: str, *, chunks: str, also: str = "true") -> str:
-    """A query of ``rows`` without the wholes of transfers of which there are ``chunks``: one join, whatever there is.
+    """Return a query of ``rows`` without the records of complete transfers that have ``chunks``, by a single join.
 
-    A subquery in the condition would be run for each row, or over the logs of all links.
+    A subquery in the condition would run for each row, or over the logs of all links.
     """
     return f"""
         SELECT {columns} FROM transfer_logs

@@ -1,4 +1,4 @@
-"""Brings the schema up (or down) to a version, as the tables' owner."""
+"""Migrate the schema up or down to a version, as the tables' owner."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,11 +29,11 @@ from tradewind.errors import Conflict
 HEAD = "head"
 BASE = "base"
 BASE_OF_ALL = "0"
-"""Before every revision, which begins with a year."""
+"""Sorts before every revision, which begins with a year."""
 
 
 def prepare_database(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> str:
-    """Make the roles, bring the schema up to date, and return the application's URL."""
+    """Create the roles, bring the schema up to date, and return the application's URL."""
     with translate_failures():
         prepare_roles(admin_url, app_password=app_password, patience=patience)
         upgrade(admin_url, patience=patience)
@@ -41,20 +41,21 @@ def prepare_database(admin_url: str, *, app_password: str | None = None, patienc
 
 
 def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIENCE) -> None:
-    """Migrate up to ``revision``; several processes may start at once, one of them does it.
+    """Migrate up to ``revision``; of several processes that start at once, one does it.
 
-    A schema of a later version that serves this one is left as it is: so the version before can come back.
+    A later schema that supports this version stays as it is, so that the version before can come back.
 
     Raises
     ------
-    Unavailable : a lock was not had in time, or a statement took too long; each migration was made whole or not at all.
-    Conflict : the database has a schema that this code does not know, nor was said to get on with.
+    Unavailable : a lock was not free in time, or a statement took too long; each migration ran completely or not at
+        all.
+    Conflict : the database has a schema that this code does not know and that does not support it.
     """
     with _migrating(admin_url, patience) as (config, connection):
         if _is_of_a_later_version(connection):
             return
         command.upgrade(config, revision)
-        connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness asks for the version
+        connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness reads the version
         _record_compatibility(connection)
         connection.commit()
 
@@ -66,7 +67,7 @@ def downgrade(admin_url: str, revision: str, *, patience: Patience = PATIENCE) -
 
 
 def render_sql(revision: str) -> str:
-    """What one migration up would do, as SQL."""
+    """Return the SQL of one migration up."""
     output = StringIO()
     config = _config()
     config.output_buffer = output
@@ -77,12 +78,12 @@ def render_sql(revision: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a migration says of itself; None where it says nothing.
+    """The kind of a migration; ``None`` where it states none.
 
     Attributes
     ----------
     kind : expand, backfill or contract.
-    since : of a contract, the migration from which on code does without what is taken away.
+    since : of a contract, the migration from which on code no longer uses what is removed.
     """
 
     kind: str | None
@@ -90,7 +91,7 @@ class Step:
 
 
 def list_steps() -> Mapping[str, Step]:
-    """Every migration, oldest first: revision → what it is."""
+    """Return every migration, oldest first: revision → its kind."""
     return {
         each.revision: Step(getattr(each.module, "step", None), getattr(each.module, "since", None))
         for each in _oldest_first()
@@ -98,7 +99,7 @@ def list_steps() -> Mapping[str, Step]:
 
 
 def list_migration_files() -> Mapping[str, Path]:
-    """Every migration, oldest first: revision → its file."""
+    """Return every migration, oldest first: revision → its file."""
     return {each.revision: Path(each.path) for each in _oldest_first()}
 
 
@@ -107,10 +108,10 @@ def _oldest_first() -> Iterator[Script]:
 
 
 def _record_compatibility(connection: Connection) -> None:
-    """Leave word for versions before this one, which do not know the schema, whether they get on with it.
+    """Record for earlier versions, which do not know the schema, whether it supports them.
 
-    They do until something is taken away: a contracting migration says in ``since`` from which migration on code does
-    without.
+    It does until something is removed: a contracting migration names in ``since`` the migration from which on code no
+    longer uses it.
     """
     found = current_revision(connection) or BASE_OF_ALL
     oldest = max(

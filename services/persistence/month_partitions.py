@@ -1,4 +1,4 @@
-"""Partitions of tables that have one for each month: made when the first rows of a month come."""
+"""Partitions of tables by month, created when the first rows of a month arrive."""
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
@@ -22,7 +22,7 @@ class MonthPartitions:
     Parameters
     ----------
     connection : in the transaction.
-    apart : engine for making them, which must not be undone with the transaction.
+    apart : engine for creating them, which the transaction must not roll back.
     """
 
     def __init__(self, connection: Connection, apart: Engine, table: str) -> None:
@@ -31,14 +31,14 @@ class MonthPartitions:
         self._table = table
 
     def ensure(self, months: Collection[date]) -> None:
-        """Make those that are missing, of months by their first days."""
-        asked = {"months": sorted(months), "table": self._table}
-        missing = self._connection.execute(_MISSING, asked).scalars().all()
+        """Create the missing partitions of these months, given by their first days."""
+        parameters = {"months": sorted(months), "table": self._table}
+        missing = self._connection.execute(_MISSING, parameters).scalars().all()
         if missing:
             with self._apart.begin() as connection:
                 connection.execute(_ENSURE[self._table], {"months": missing})
 
 
 def list_months(times: Iterable[datetime]) -> set[date]:
-    """The first days of their months."""
+    """Return the first days of the months of these times."""
     return {each.astimezone(UTC).date().replace(day=1) for each in times}

@@ -1,4 +1,4 @@
-"""How long requests, and what changes the schema, may wait and work; what is said when that was not enough."""
+"""Limits on how long requests and migrations may wait and work, and the errors when a limit is reached."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +14,13 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """What a statement may take.
+    """Limits on statements.
 
     Attributes
     ----------
-    lock_s : for a lock. Who cannot have it gives up, rather than queue everybody behind itself.
-    statement_s : in all, and for another process that does the same.
-    forgotten_s : of a transaction without a statement, as of one whose reader has stopped to read.
+    lock_s : wait for a lock; whoever cannot have it gives up, rather than queue everybody behind itself.
+    statement_s : a statement in all, and the wait for another process that migrates.
+    forgotten_s : a transaction without a statement, such as one whose reader has stopped reading.
     """
 
     lock_s: float
@@ -29,7 +29,7 @@ class Patience:
 
     @property
     def for_rivals(self) -> str:
-        """The setting that bounds the wait for another process that migrates: it may work for long."""
+        """The setting that bounds the wait for another process that migrates, which may take long."""
         return f"SET statement_timeout = {_milliseconds(self.statement_s)}"
 
     @property
@@ -39,7 +39,7 @@ class Patience:
 
     @property
     def as_options(self) -> str:
-        """Of a connection for requests: both, and the end of a transaction that is forgotten."""
+        """The options of a connection for requests: both limits, and the end of a forgotten transaction."""
         settings = {
             "lock_timeout": self.lock_s,
             "statement_timeout": self.statement_s,
@@ -49,20 +49,20 @@ class Patience:
 
 
 PATIENCE = Patience(lock_s=5.0, statement_s=600.0)
-"""Of what changes the schema or the roles."""
+"""For changes of the schema or the roles."""
 
 PATIENCE_OF_REQUESTS = Patience(lock_s=10.0, statement_s=300.0)
-"""Of what an API process asks for: an upload of the largest size takes a minute or two."""
+"""For statements of an API process: an upload of the largest size takes a minute or two."""
 
 
 def _milliseconds(seconds: float) -> int:
-    """As PostgreSQL takes it; 0 would mean no limit."""
+    """Return a limit as PostgreSQL takes it; 0 would mean no limit."""
     return max(1, round(seconds * 1e3))
 
 
 @contextmanager
 def explain_timeouts(patience: Patience) -> Iterator[None]:
-    """Tell a lock that was not had, and a statement that took too long, from a database that is away.
+    """Distinguish a lock that was not free, and a statement that took too long, from an unreachable database.
 
     Raises
     ------

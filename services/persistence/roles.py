@@ -1,8 +1,8 @@
-"""The roles of the database, which exist once a cluster: the owner of the tables, the application, and readers.
+"""The roles of the database, which exist once in a cluster: the owner of the tables, the application, and readers.
 
-The owner cannot log in: an administrator's session takes its part while it migrates. The application is an ordinary
-role, because superusers and roles with BYPASSRLS would not be bound by row-level security. Readers are what analysts'
-logins have in common; the owner's functions make those logins, one by one, and so the owner may make roles.
+The owner cannot log in: an administrator's session takes its role while it migrates. The application is an ordinary
+role, because row-level security would not bind superusers and roles with BYPASSRLS. Readers are what analysts' logins
+have in common; the owner's functions make those logins one by one, and so the owner may create roles.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,21 @@ APP = "tradewind_app"
 READER = "tradewind_reader"
 
 TOOLS = "tradewind_tools"
-"""What logins of people's own programs have and the service's queries have not: `set_config`, which pgAdmin and asyncpg
-call when they connect. In a query it would lift limits such as ``work_mem`` before the query that it is part of."""
+"""Role of the logins of users' own programs, not of the service's queries: it may call `set_config`, as pgAdmin and
+asyncpg do when they connect. In a query it would lift limits such as ``work_mem`` before the query that it is part
+of.
+"""
 
 MAKING_LARGE_OBJECTS = "^(lo_(create|creat|from_bytea|put|truncate|truncate64|unlink)|lowrite)$"
-"""Functions by which any login can store data, unless they are taken away."""
+"""Functions by which any login can store data, unless they are revoked."""
 
 FOR_THE_SERVICE_ALONE = (
     "^(pg_(try_)?advisory_.*|pg_logical_emit_message|pg_notify|pg_export_snapshot|pg_current_xact_id|txid_current)$"
 )
-"""Functions that hold or fill what all sessions share, in a read-only transaction too: locks (the service's own order
-rests on them; whoever else held one would have everybody wait), the log ahead, the queue of notifications, files of
-snapshots, numbers of transactions."""
+"""Functions that lock or fill what all sessions share, in a read-only transaction too: locks (the service's own order
+rests on them; a foreign lock would block everybody), the write-ahead log, the queue of notifications, files of
+snapshots, numbers of transactions.
+"""
 
 COUNTS_OF_TABLES = (
     "^pg_stat_get_((xact_)?(numscans|lastscan|tuples_.*|(live|dead)_tuples|blocks_.*)|(mod|ins)_since_.*|last_.*_time"
@@ -40,7 +43,7 @@ COUNTS_OF_TABLES = (
 """Functions that count rows, reads and bytes of a table, of all tenants together. The views pg_stat_* call them."""
 
 COUNTS_IN_PG_CLASS = ("relpages", "reltuples", "relallvisible", "relallfrozen")
-"""Columns of pg_class that do."""
+"""Columns of pg_class that do so."""
 
 MAINTENANCE = ("postgres", "template1")
 """Databases that a server has from the beginning, open to every role."""
@@ -51,27 +54,29 @@ CLIENT_IS_GONE = {
     "tcp_keepalives_count": "4",
     "tcp_user_timeout": "30s",
 }
-"""When a session ends whose host fell silent: after half a minute, asked or told something. By default the locks of a
-worker that was cut off, and so its link and its release, would be held for two hours."""
+"""End a session whose host fell silent after half a minute, whether it waits or is written to. By default the locks of
+a worker that was cut off, and so its link and its release, would be held for two hours.
+"""
 
 STATISTICS_READER = "pg_read_all_stats"
 """PostgreSQL's own role for monitoring; pg_monitor is a member."""
 
 TEMPORARY_FILES = "4GB"
-"""What one session of an analyst may fill the disk with while it sorts and joins."""
+"""Disk space for temporary files of one session of an analyst, while it sorts and joins."""
 
 
 def prepare_roles(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> None:
-    """Create the roles where they are missing, and let the owner make tables in this database.
+    """Create missing roles, and let the owner create tables in this database.
 
     Parameters
     ----------
     admin_url : libpq URL of a superuser, or of a role with CREATEROLE that owns the database.
-    app_password : for logins over TCP; through the embedded server's socket no password is asked.
+    app_password : for logins over TCP; the embedded server's socket needs no password.
     """
     with explain_timeouts(patience), psycopg.connect(admin_url, connect_timeout=CONNECT_PATIENCE_S) as connection:
         connection.execute(patience.for_rivals.encode())
-        # Several starts at once: roles are the cluster's, so the lock is taken in the one database all of them share.
+        # Several starts at once: roles belong to the cluster, so the lock is taken in the one database that all
+        # share.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('tradewind roles'))")
         connection.execute(patience.for_locks.encode())
         _create(connection, OWNER, sql.SQL("NOLOGIN NOBYPASSRLS"))
@@ -88,7 +93,7 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None, patience: 
 
 
 def _let_nobody_else_in(connection: psycopg.Connection) -> None:
-    """Take from PUBLIC, and so from readers, what it has by default: to name our tables, and to store data."""
+    """Revoke from PUBLIC, and so from readers, the default rights to name our tables and to store data."""
     owner, app, reader, tools = (sql.Identifier(role) for role in (OWNER, APP, READER, TOOLS))
     database = sql.Identifier(connection.info.dbname)
     for statement in (
@@ -106,17 +111,17 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
     (superuser,) = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() or (
         False,
     )
-    if superuser:  # nobody else may; then an analyst can store large objects, hold our locks and fill the disk
+    if superuser:  # nobody else may; an analyst can then store large objects, hold our locks and fill the disk
         _keep_functions(connection, MAKING_LARGE_OBJECTS, to=())
         _keep_functions(connection, FOR_THE_SERVICE_ALONE, to=(OWNER, APP))
         _keep_functions(connection, "^set_config$", to=(OWNER, APP, TOOLS))
         _keep_functions(connection, COUNTS_OF_TABLES, to=(OWNER, APP, STATISTICS_READER))
         _keep_counts_in_pg_class(connection)
-        for statement in (  # DO runs what may burn a number of transactions in each turn of a loop
+        for statement in (  # DO runs what may use up a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
             sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"),
             sql.SQL("GRANT pg_use_reserved_connections TO {}").format(app),  # whatever analysts have open
-            # The owner gives it to the logins by which the service runs queries.
+            # The owner grants it to the logins by which the service runs queries.
             sql.SQL("GRANT pg_use_reserved_connections TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE").format(owner),
         ):
             connection.execute(statement)
@@ -125,7 +130,7 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
 
 
 def _keep_functions(connection: psycopg.Connection, names: str, *, to: Sequence[str]) -> None:
-    """Leave PostgreSQL's functions of these names, a regular expression, to these roles alone."""
+    """Allow PostgreSQL's functions of these names, a regular expression, only to these roles."""
     functions = connection.execute(
         "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ %s",
         [names],
@@ -138,7 +143,7 @@ def _keep_functions(connection: psycopg.Connection, names: str, *, to: Sequence[
 
 
 def _keep_counts_in_pg_class(connection: psycopg.Connection) -> None:
-    """Leave PUBLIC, and so readers, the columns of pg_class that say what a table is, not how many rows it has."""
+    """Leave PUBLIC, and so readers, only the columns of pg_class that describe a table, not how many rows it has."""
     is_open = connection.execute("SELECT has_table_privilege('public', 'pg_class', 'SELECT')").fetchone()
     if is_open == (False,):
         return
@@ -150,12 +155,14 @@ def _keep_counts_in_pg_class(connection: psycopg.Connection) -> None:
     shown = sql.SQL(", ").join(sql.Identifier(name) for (name,) in columns)
     for role in (OWNER, APP, STATISTICS_READER):
         connection.execute(sql.SQL("GRANT SELECT ON pg_catalog.pg_class TO {}").format(sql.Identifier(role)))
-    connection.execute("REVOKE SELECT ON pg_catalog.pg_class FROM PUBLIC")  # and, with it, of every column
+    connection.execute("REVOKE SELECT ON pg_catalog.pg_class FROM PUBLIC")  # and with it, of every column
     connection.execute(sql.SQL("GRANT SELECT ({}) ON pg_catalog.pg_class TO PUBLIC").format(shown))
 
 
 def _close_maintenance(connection: psycopg.Connection) -> None:
-    """Let readers into no database where none of this is taken away; on a server of others' too, that is theirs."""
+    """Keep readers out of databases where these rights are not revoked; a server with others' databases is left
+    alone.
+    """
     databases = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
     if databases - {connection.info.dbname, "template0", *MAINTENANCE}:
         return
@@ -166,7 +173,7 @@ def _close_maintenance(connection: psycopg.Connection) -> None:
 
 
 def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identifier) -> None:
-    """Of every login but the service's own, since a setting of a role is none of its members'."""
+    """Limit temporary files of every login except the service's own: members do not inherit a setting of a role."""
     limited = sql.SQL("ALTER DATABASE {} SET temp_file_limit = {}")
     connection.execute(limited.format(database, sql.Literal(TEMPORARY_FILES)))
     for role in (sql.Identifier(APP), sql.SQL("CURRENT_USER")):
@@ -174,12 +181,12 @@ def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identif
 
 
 def build_app_url(admin_url: str, *, password: str | None = None) -> str:
-    """The application's URL for the database of ``admin_url``: same place, other role."""
+    """Return the application's URL for the database of ``admin_url``: same place, other role."""
     return build_login_url(admin_url, APP, password=password)
 
 
 def build_login_url(url: str, login: str, *, password: str | None = None) -> str:
-    """The URL of another login for the database of ``url``."""
+    """Return the URL of another login for the database of ``url``."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
     who = login if password is None else f"{login}:{quote(password, safe='')}"
@@ -187,7 +194,7 @@ def build_login_url(url: str, login: str, *, password: str | None = None) -> str
 
 
 def replace_address(url: str, address: str) -> str:
-    """The same login and database at another host and port."""
+    """Return the same login and database at another host and port."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{address}", query=""))
 

@@ -1,4 +1,4 @@
-"""Why a database's certificate is refused: libpq does not tell one that has expired from one of a stranger."""
+"""Find out why a database's certificate is refused: libpq does not distinguish an expired one from a foreign one."""
 
 import contextlib
 import socket
@@ -9,30 +9,30 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 
 SSL_REQUEST = bytes.fromhex("0000000804d2162f")
-"""Asks a PostgreSQL server for TLS; it answers ``S`` if it has it."""
+"""Requests TLS of a PostgreSQL server; it answers ``S`` if it has it."""
 
 EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL
 PATIENCE_S = 2.0
 
 
 def has_expired(error: BaseException | None) -> bool:
-    """Whether a connection failed for a certificate, and a look at the server's says that it has expired."""
+    """Return whether a connection failed for a certificate, and the server's certificate has expired."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     if not isinstance(cause, psycopg.OperationalError) or cause.pgconn is None or "certificate" not in str(cause):
         return False
-    told = {option.keyword.decode(): (option.val or b"").decode() for option in cause.pgconn.info}
-    return any(_has_expired(host, port, told) for host, port in _servers(told))
+    values = {option.keyword.decode(): (option.val or b"").decode() for option in cause.pgconn.info}
+    return any(_has_expired(host, port, values) for host, port in _servers(values))
 
 
-def _servers(told: Mapping[str, str]) -> list[tuple[str, int]]:
-    hosts, ports = told["host"].split(","), told["port"].split(",")
+def _servers(values: Mapping[str, str]) -> list[tuple[str, int]]:
+    hosts, ports = values["host"].split(","), values["port"].split(",")
     return [(host, int(ports[min(n, len(ports) - 1)])) for n, host in enumerate(hosts) if not host.startswith("/")]
 
 
-def _has_expired(host: str, port: int, told: Mapping[str, str]) -> bool:
-    with contextlib.suppress(OSError):  # as which a file of authorities that cannot be read comes, too
-        context = ssl.create_default_context(cafile=_authorities(told["sslrootcert"]))
-        context.check_hostname = False  # another reason, which libpq tells
+def _has_expired(host: str, port: int, values: Mapping[str, str]) -> bool:
+    with contextlib.suppress(OSError):  # an unreadable file of authorities raises it too
+        context = ssl.create_default_context(cafile=_authorities(values["sslrootcert"]))
+        context.check_hostname = False  # another reason, which libpq reports
         with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
             plain.sendall(SSL_REQUEST)
             if plain.recv(1) != b"S":

@@ -23,7 +23,7 @@ class Store:
     """Opens units of work; close it when the process ends."""
 
     def __init__(self, database_url: str, outbox: Outbox, patience: Patience | None = None) -> None:
-        """``patience`` : with locks and statements; ``None``: without end."""
+        """Connect when first used; ``patience`` : limits of locks and statements, ``None`` for no limits."""
         self._engine = create_pooled_engine(database_url, patience)
         self._apart = create_unpooled_engine(database_url, patience)
         self._outbox = outbox
@@ -33,11 +33,11 @@ class Store:
         self.stored_states = StoredStates(self._apart)
 
     def unit_of_work(self, tenant_id: UUID, actor: Actor = SERVICE) -> UnitOfWork:
-        """A transaction for the tenant, not begun yet; what it changes is noted as changed by ``actor``."""
+        """Return a transaction for the tenant, not started yet; the audit log names ``actor`` for its changes."""
         return UnitOfWork(engine=self._engine, apart=self._apart, tenant_id=tenant_id, outbox=self._outbox, actor=actor)
 
     def index(self, tenant_id: UUID) -> Index:
-        """What a tenant's release in force holds, without its lattices."""
+        """Return what a tenant's current release holds, without its lattices."""
         with self.unit_of_work(tenant_id) as uow:
             release = uow.releases.current()
             models = uow.models.index(release) if release is not None else {}
@@ -55,12 +55,12 @@ class Store:
         return Index(release, indexed, aliases, known_paths, limits, prices, tier_names)
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
-        """One model of a tenant."""
+        """Return one model of a tenant."""
         with self.unit_of_work(tenant_id) as uow:
             return uow.models.get(model_id)
 
     def require_ready(self) -> None:
-        """Ask whether the database has a schema that this code knows, and takes data; no matter how busy requests are.
+        """Require a database with a known schema that takes data, however busy requests are.
 
         Raises
         ------

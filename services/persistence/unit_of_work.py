@@ -59,7 +59,7 @@ class UnitOfWork:
     ----------
     engine : connects as the application's role.
     apart : engine for statements that must not wait for, or be undone with, this transaction.
-    actor : on whose behalf what it changes is changed.
+    actor : on whose behalf the changes are made.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class UnitOfWork:
         self._events.clear()
         with translate_failures():
             connection.close()
-        if error is not None and (told := to_unavailable(error) or to_conflict(error)) is not None:
-            raise told from error
+        if error is not None and (translated := to_unavailable(error) or to_conflict(error)) is not None:
+            raise translated from error
 
     @property
     def connection(self) -> Connection:
@@ -98,11 +98,11 @@ class UnitOfWork:
         return self._open
 
     def publish(self, event: Event) -> None:
-        """Send ``event`` after the commit; dropped on rollback."""
+        """Send ``event`` after the commit; it is dropped on rollback."""
         self._events.append(event)
 
     def commit(self) -> None:
-        """Make it durable, then send what was published."""
+        """Make the changes durable, then send the published events."""
         with translate_failures():
             self.connection.commit()
         events, self._events = self._events, []

@@ -1,6 +1,6 @@
-"""Events after a commit: jobs to Celery by name, notices to every process.
+"""Send events after a commit: jobs to Celery by name, notices to every process.
 
-Redis may be away: that loses neither a row nor an answer.
+Redis may be unreachable: that loses neither a row nor an answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ from services.application.shared.jobs import REQUEST_ID, Event, Job, Notice
 from services.queue.notices import CHANNEL, encode
 
 JOBS_QUEUE = "celery"
-"""Where jobs go: fits, releases, what was removed. The name is Celery's own for where no other is given."""
+"""Queue of jobs: fits, releases, removals. The name is Celery's own default."""
 
 JOURNAL_QUEUE = "journal"
-"""For the journals of heartbeats and quotes alone, so that no fit makes it wait; workers of its own take it."""
+"""Queue of the journals of heartbeats and quotes, with workers of its own, so that no fit delays it."""
 
 PATIENCE_S = 2.0
 """How long a request may wait for a broker that does not answer."""
 
 
 def create_job_publisher(redis_url: str) -> Celery:
-    """A Celery application that only sends: the workers know what the names mean."""
+    """Return a Celery application that only sends: the workers define the tasks."""
     celery = Celery("tradewind", broker=redis_url, set_as_current=False)
     celery.conf.update(
         broker_connection_timeout=PATIENCE_S,
@@ -47,7 +47,7 @@ class Dispatcher:
         log: FilteringBoundLogger,
         carried: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """``carried`` : what a job is to tell of the trace that it belongs to."""
+        """Prepare to send; ``carried`` : returns the trace headers of a job."""
         self._carried = carried
         self._celery = celery
         self._client = client
@@ -65,10 +65,10 @@ class Dispatcher:
     def _send_job(self, job: Job) -> None:
         values = {field.name: getattr(job, field.name) for field in fields(job)}
         arguments = {name: value if isinstance(value, int) else str(value) for name, value in values.items()}
-        told = dict(self._carried())
-        if asked := get_contextvars().get(REQUEST_ID):
-            told[REQUEST_ID] = asked
-        self._celery.send_task(job.name, kwargs=arguments, headers=told, retry=False)
+        headers = dict(self._carried())
+        if request_id := get_contextvars().get(REQUEST_ID):
+            headers[REQUEST_ID] = request_id
+        self._celery.send_task(job.name, kwargs=arguments, headers=headers, retry=False)
 
     def close(self) -> None:
         self._celery.close()

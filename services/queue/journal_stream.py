@@ -1,4 +1,4 @@
-"""Streams on their way into the database, as workers take entries from them: answered heartbeats, and quotes."""
+"""Streams on their way into the database, from which workers take entries: answered heartbeats, and quotes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,20 +14,21 @@ from tradewind.errors import Unavailable
 
 GROUP = "journal"
 WORKER = "worker"
-"""All workers take under one name: an entry is handed out once anyway, and what one has left behind any other one finds
-by its age alone. Names of processes would pile up in the group."""
+"""All workers take under one name: an entry is handed out once anyway, and any worker finds by its age what another has
+left behind. Names of processes would pile up in the group.
+"""
 
 LEFT_BEHIND_AFTER_S = 30.0
-"""Longer than a batch takes; a taker that is slower still has its entries stored by two, which stores nothing twice."""
+"""Longer than a batch takes; entries of a slower worker are stored by two, which stores nothing twice."""
 
 
 class JournalStream:
-    """Hands entries to one taker each, through a consumer group; those that were left behind first.
+    """Hands each entry to one worker through a consumer group, those that were left behind first.
 
     Parameters
     ----------
     name : of the stream.
-    left_behind_after_s : an entry neither settled nor given again for so long had a taker that died.
+    left_behind_after_s : an entry that was neither settled nor released for so long had a worker that died.
     """
 
     def __init__(
@@ -37,10 +38,10 @@ class JournalStream:
         self._name = name
         self._left_behind_after_ms = round(1000 * left_behind_after_s)
         script = (files("services.queue") / "scripts" / "journalled.lua").read_text()
-        self._tell_journalled = client.register_script(script)
+        self._set_journalled = client.register_script(script)
 
     def take(self, limit: int) -> Sequence[StreamEntry]:
-        """At most ``limit`` entries, the oldest first.
+        """Take at most ``limit`` entries, the oldest first.
 
         Raises
         ------
@@ -58,7 +59,7 @@ class JournalStream:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
-        """Let sessions that are still there tell what is journalled, then forget the entries.
+        """Update the journalled sequence of sessions that are still there, then remove the entries.
 
         Raises
         ------
@@ -68,7 +69,7 @@ class JournalStream:
         try:
             with self._client.pipeline(transaction=True) as pipeline:
                 for key, sequence in journalled.items():
-                    self._tell_journalled(keys=[format_session_key(key)], args=[sequence], client=pipeline)
+                    self._set_journalled(keys=[format_session_key(key)], args=[sequence], client=pipeline)
                 pipeline.xack(self._name, GROUP, *tokens)
                 pipeline.xdel(self._name, *tokens)
                 pipeline.execute()
@@ -76,7 +77,7 @@ class JournalStream:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def release(self, entries: Sequence[StreamEntry]) -> None:
-        """Let the next taker have what is not settled of these at once, as if it had been left behind long ago.
+        """Release entries, so that the next worker gets those that are not settled at once.
 
         Raises
         ------
@@ -107,7 +108,7 @@ class JournalStream:
 
 
 def _entry(token: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
-    """Tokens begin with the time of the store in ms."""
+    """Return an entry; its token begins with the time of the store in ms."""
     name = token.decode()
     heard_at = datetime.fromtimestamp(int(name.partition("-")[0]) / 1000, UTC)
     return StreamEntry(name, heard_at, {field.decode(errors="replace"): value for field, value in fields.items()})

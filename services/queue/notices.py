@@ -1,4 +1,4 @@
-"""Notices to every process over Redis publish and subscribe: what a process holds in memory is another one.
+"""Notices to every process by Redis publish and subscribe: something that a process caches has changed.
 
 Notices may be lost, so nothing depends on one: keys are looked up again after seconds, releases are checked regularly.
 """
@@ -41,7 +41,7 @@ def encode(notice: Notice) -> bytes:
 
 
 def decode(message: bytes) -> Notice | None:
-    """The notice, or ``None`` for a kind that a later version added."""
+    """Return the notice; ``None`` for a kind that a later version added."""
     fields = orjson.loads(message)
     match fields["kind"]:
         case "release_changed":
@@ -58,14 +58,14 @@ def decode(message: bytes) -> Notice | None:
 
 
 class NoticeListener:
-    """A thread that hands notices on.
+    """A thread that passes notices on.
 
     Parameters
     ----------
     client : of Redis; its connection pool gives the thread its own connection.
     on_notice : called for each notice.
     on_subscribed : called whenever a subscription begins: notices before it were missed.
-    log : told of a notice that cannot be read or acted on; those after it are still heard.
+    log : receives a notice that cannot be read or acted on; later ones are still handled.
     """
 
     def __init__(

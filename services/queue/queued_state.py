@@ -1,4 +1,4 @@
-"""What lies in Redis: jobs that nobody has taken, entries of the streams to the database; and the memory of it all."""
+"""The content of Redis: jobs that no worker has taken, entries of the streams to the database, and memory."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,19 +12,21 @@ from services.queue.sessions import JOURNAL
 from tradewind.errors import Unavailable
 
 TAKEN_JOBS = "unacked"
-"""The hash in which Celery's transport keeps what a worker has taken and not done."""
+"""The hash in which Celery's transport keeps jobs that a worker has taken and not done."""
 
 STREAMS: Mapping[str, str] = MappingProxyType({"heartbeats": JOURNAL, "quotes": QUOTES})
 
 
 class QueuedStates:
-    """Asks in one round trip."""
+    """Reads the state in one round trip."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
     def read(self) -> QueuedState:
-        """Raises
+        """Return the state of the queues and streams.
+
+        Raises
         ------
         Unavailable : Redis does not answer.
         """

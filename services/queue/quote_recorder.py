@@ -16,31 +16,32 @@ QUOTES = "tradewind:quotes"
 
 QUOTES_AN_ENTRY = 100
 
-ENTRIES_KEPT = 5_000
-"""In the stream while no worker takes them, 200 MB at most; the oldest fall out."""
+MOST_ENTRIES = 5_000
+"""Limit of the stream while no worker takes entries, 200 MB at most; the oldest are dropped."""
 
-WAITING_KEPT = 50_000
-"""In one process while Redis is away; the oldest fall out."""
+MOST_WAITING = 50_000
+"""Limit of one process while Redis is unreachable; the oldest are dropped."""
 
 GATHERED_S = 0.25
 """How long quotes are gathered for one write."""
 
 AWAY_S = 5.0
-"""How long a store that is away is left alone."""
+"""Pause before the next try while the store is unreachable."""
 
 KEYS_REMEMBERED_S = 60
 """How long the store names the key that a transfer was quoted to, twice as long at most: quotes are in the database
-some seconds after the answer, and later where workers lag."""
+some seconds after the answer, and later where workers lag.
+"""
 
 
 class QuoteRecorder:
-    """Writes what answers leave with it, all of a moment in one round trip; an answer never waits for it.
+    """Writes the quotes of answers, all of a moment in one round trip; an answer never waits for it.
 
     Until the database has a quote, the recorder knows which key it was made to.
 
     Parameters
     ----------
-    on_failure : told why quotes could not be written; they are tried again.
+    on_failure : called with the reason why quotes could not be written; they are tried again.
     time_s : seconds since 1970, by a clock that the processes of an installation share.
     """
 
@@ -51,19 +52,19 @@ class QuoteRecorder:
         self._on_failure = on_failure
         self._time_s = time_s
         self._unwritten_keys: dict[TransferKey, UUID] = {}
-        self._waiting: deque[tuple[UUID, StoredQuote]] = deque(maxlen=WAITING_KEPT)
+        self._waiting: deque[tuple[UUID, StoredQuote]] = deque(maxlen=MOST_WAITING)
         self._some = asyncio.Event()
 
     def note(self, tenant_id: UUID, quote: StoredQuote) -> None:
-        """Take a quote of a tenant; an answer costs no more than this."""
+        """Queue a quote of a tenant; an answer costs no more than this."""
         self._waiting.append((tenant_id, quote))
         self._unwritten_keys[TransferKey(tenant_id, quote.transfer_id)] = quote.key_id
-        if len(self._unwritten_keys) > WAITING_KEPT:
+        if len(self._unwritten_keys) > MOST_WAITING:
             del self._unwritten_keys[next(iter(self._unwritten_keys))]
         self._some.set()
 
     async def find_key(self, key: TransferKey) -> UUID | None:
-        """Return the API key that a transfer was quoted to just now; ``None`` where that is long ago or not known."""
+        """Return the API key that a transfer was quoted to recently; ``None`` where it is older or unknown."""
         if (unwritten := self._unwritten_keys.get(key)) is not None:
             return unwritten
         try:
@@ -76,8 +77,8 @@ class QuoteRecorder:
         return next((UUID(bytes=each) for each in found if each is not None), None)
 
     async def follow(self) -> None:
-        """Write what comes, until cancelled."""
-        self._some = asyncio.Event()  # of the loop that runs now
+        """Write quotes as they come, until cancelled."""
+        self._some = asyncio.Event()  # of the running loop
         if self._waiting:
             self._some.set()
         while True:
@@ -90,7 +91,9 @@ class QuoteRecorder:
                 await asyncio.sleep(AWAY_S)
 
     async def write(self) -> None:
-        """Write what waits; raises ``RedisError`` or ``OSError`` while the store is away, and keeps it then."""
+        """Write the queued quotes; raise ``RedisError`` or ``OSError`` while the store is unreachable, and keep them
+        then.
+        """
         self._some.clear()
         taken = list(self._waiting)
         self._waiting.clear()
@@ -104,7 +107,7 @@ class QuoteRecorder:
                 for tenant_id, quotes in by_tenant.items():
                     for first in range(0, len(quotes), QUOTES_AN_ENTRY):
                         fields = to_stream_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
-                        pipeline.xadd(QUOTES, fields, maxlen=ENTRIES_KEPT)  # type: ignore[arg-type]  # invariant there
+                        pipeline.xadd(QUOTES, fields, maxlen=MOST_ENTRIES)  # type: ignore[arg-type]  # invariant there
                     keys = self._keys_of(tenant_id)
                     pipeline.hset(keys, mapping={each.transfer_id.bytes: each.key_id.bytes for each in quotes})
                     pipeline.expire(keys, 2 * KEYS_REMEMBERED_S)
@@ -116,7 +119,7 @@ class QuoteRecorder:
             self._unwritten_keys.pop(TransferKey(tenant_id, quote.transfer_id), None)
 
     async def close(self) -> None:
-        """Write what still waits; what cannot be written any more is lost."""
+        """Write what is queued; what cannot be written any more is lost."""
         try:
             await self.write()
         except (RedisError, OSError) as away:
@@ -127,8 +130,8 @@ class QuoteRecorder:
         return f"tradewind:quoted:{tenant_id}:{int(self._time_s() // KEYS_REMEMBERED_S) - spans_ago}"
 
     def _put_back(self, taken: list[tuple[UUID, StoredQuote]]) -> None:
-        """Keep the newest, should others have come meanwhile."""
-        kept = (taken + list(self._waiting))[-WAITING_KEPT:]
+        """Queue quotes again and keep the newest, should others have come meanwhile."""
+        newest = (taken + list(self._waiting))[-MOST_WAITING:]
         self._waiting.clear()
-        self._waiting.extend(kept)
+        self._waiting.extend(newest)
         self._some.set()

@@ -1,4 +1,4 @@
-"""Sessions of live transfers in Redis: one script, and so one round trip and one step, a heartbeat."""
+"""Sessions of live transfers in Redis: one script, and so one atomic round trip, for each heartbeat."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ JOURNAL = "tradewind:heartbeats"
 """Stream of heartbeats on their way to the database."""
 
 JOURNAL_BYTES = 256 * MIB
-"""Memory of the heartbeats that no worker takes; those that fall out, the oldest, come again with the completion."""
+"""Memory of the heartbeats that no worker takes; dropped ones, the oldest, come again with the completion."""
 
 _LONGEST_GAP_MS = round(1000 * LONGEST_GAP_S)
 _LONGEST_SILENCE_MS = round(1000 * LONGEST_SILENCE_S)
@@ -36,19 +36,19 @@ _COMING_BACK_MS = round(1000 * COMING_BACK_S)
 
 SESSION_TTL_S = 900
 ENDED_TTL_S = 300
-"""Longer than any heartbeat is under way; later ones find in the database that the transfer is over."""
+"""Longer than any heartbeat is under way; later ones find in the database that the transfer has finished."""
 
 WATCH = "tradewind:watch"
-"""Mark of the time in which the store was there for claims without a break."""
+"""Mark of the time since which the store was there for claims without a break."""
 
-_TOLD_FIRST = ("enquiry", "heartbeat", "begun", "began_ms", "heard_ms")
-"""Fields of a session; the last four are kept up to date until the journal has told how far it is."""
+_FIRST_FIELDS = ("enquiry", "heartbeat", "begun", "began_ms", "heard_ms")
+"""Fields of a session; the last four are updated until the journal has confirmed its progress."""
 
 _SCRIPTS = files("services.queue") / "scripts"
 
 
 class RedisSessions:
-    """Sessions in Redis, which may be away and may forget: the caller then goes on by itself."""
+    """Sessions in Redis, which may be unreachable and may forget: the caller then goes on by itself."""
 
     def __init__(
         self,
@@ -58,9 +58,10 @@ class RedisSessions:
         limits: SessionLimits = SessionLimits(),  # noqa: B008 -- frozen
         trace: Callable[[], str] = lambda: "",
     ) -> None:
-        """``limits`` : of sessions at once, beyond which none is begun; those there are go on.
+        """Prepare the scripts; ``limits`` : of sessions at once; beyond them none is started, and those there are go
+        on.
 
-        ``trace`` : what the heartbeat that goes on belongs to, for who stores it; nothing where none is traced.
+        ``trace`` : trace of the current heartbeat, for the worker that stores it; empty where none is traced.
         """
         self._limits = limits
         self._client = client
@@ -109,21 +110,21 @@ class RedisSessions:
             *caps,
         ]
         try:
-            outcome, *told = await self._exchanged(keys, arguments)
+            outcome, *reply = await self._exchanged(keys, arguments)
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         match ExchangeOutcome(outcome.decode()):
             case ExchangeOutcome.ENDED:
                 return ExchangeResult(outcome=ExchangeOutcome.ENDED)
             case ExchangeOutcome.OTHER_KEY:
-                return ExchangeResult(outcome=ExchangeOutcome.OTHER_KEY, owner=UUID(told[0].decode()))
+                return ExchangeResult(outcome=ExchangeOutcome.OTHER_KEY, owner=UUID(reply[0].decode()))
             case ExchangeOutcome.FULL:
-                whose, free_in_ms = told
+                whose, free_in_ms = reply
                 return ExchangeResult(
                     outcome=ExchangeOutcome.FULL, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
                 )
             case ExchangeOutcome.OVERTAKEN:
-                state, journalled, *granted = told
+                state, journalled, *granted = reply
                 return ExchangeResult(
                     outcome=ExchangeOutcome.OVERTAKEN,
                     state=state,
@@ -131,19 +132,19 @@ class RedisSessions:
                     share=_share(*granted),
                 )
             case ExchangeOutcome.STORED:
-                _, journalled, *granted = told
+                _, journalled, *granted = reply
                 return ExchangeResult(
                     outcome=ExchangeOutcome.STORED, journalled_sequence=int(journalled), share=_share(*granted)
                 )
 
     async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
-        """What the script gives; a store that does not know it is told it first."""
-        asked = ("EVALSHA", self._exchange.sha, len(keys), *keys, *arguments)
+        """Run the script; load it first into a store that does not know it."""
+        call = ("EVALSHA", self._exchange.sha, len(keys), *keys, *arguments)
         try:
-            answer = await self._line.ask(*asked)
+            answer = await self._line.execute(*call)
         except NoScriptError:
             await self._client.script_load(self._exchange.script)
-            answer = await self._line.ask(*asked)
+            answer = await self._line.execute(*call)
         return cast("Sequence[Any]", answer)
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
@@ -155,14 +156,14 @@ class RedisSessions:
 
     async def find_first_heartbeat(self, key: TransferKey) -> FirstHeartbeat | None:
         try:
-            told = await self._client.hmget(format_session_key(key), list(_TOLD_FIRST))
+            reply = await self._client.hmget(format_session_key(key), list(_FIRST_FIELDS))
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
-        if any(each is None for each in told):
+        if any(each is None for each in reply):
             return None
-        enquiry, heartbeat, begun, began_ms, heard_ms = (cast("bytes", each) for each in told)
+        enquiry, heartbeat, begun, started_ms, heard_ms = (cast("bytes", each) for each in reply)
         return FirstHeartbeat(
-            enquiry=enquiry, heartbeat=heartbeat, begun=begun, began_at=_at(began_ms), heard_at=_at(heard_ms)
+            enquiry=enquiry, heartbeat=heartbeat, begun=begun, began_at=_at(started_ms), heard_at=_at(heard_ms)
         )
 
     async def watch(self) -> None:
@@ -173,10 +174,10 @@ class RedisSessions:
 
     async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         try:
-            told = await self._held(keys=[_scope_key(tenant_id, scope) for scope in scopes])
+            reply = await self._held(keys=[_scope_key(tenant_id, scope) for scope in scopes])
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
-        return [ScopeUsage(transfers, float(weight), files, streams) for transfers, weight, files, streams in told]
+        return [ScopeUsage(transfers, float(weight), files, streams) for transfers, weight, files, streams in reply]
 
     async def end(self, key: TransferKey) -> None:
         try:
@@ -212,5 +213,5 @@ def _share(files: bytes | int, streams: bytes | int) -> Share:
 
 
 def _number(granted: bytes | int) -> int | None:
-    """What a script gives: a number, or nothing where no cap is set."""
+    """Return a number of a script, or ``None`` where no cap is set."""
     return None if granted == b"" else int(granted)

@@ -1,7 +1,8 @@
-"""One connection to Redis that all requests of a process share: what gathers while answers are awaited is sent at once.
+"""One connection to Redis that all requests of a process share: commands that gather while answers are awaited are sent
+together.
 
-A connection for each request, as the client's pool gives it, takes half of the time of a heartbeat: it is fetched,
-looked at, guarded by a timer for each way, and given back.
+A connection for each request from the client's pool takes half of the time of a heartbeat: it is fetched, checked,
+guarded by a timer for each direction, and released.
 """
 
 import asyncio
@@ -14,45 +15,45 @@ from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError, ResponseError
 
 
-class _Asked(NamedTuple):
+class _PendingCommand(NamedTuple):
     request: bytes
-    answered: asyncio.Future[Any]
+    answer: asyncio.Future[Any]
 
     def fail(self, error: Exception) -> None:
-        if not self.answered.done():  # else who asked has given up
-            self.answered.set_exception(error)
+        if not self.answer.done():  # otherwise the caller has given up
+            self.answer.set_exception(error)
 
 
 class SharedConnection:
-    """Belongs to one event loop. Its connection is of the client's pool, which closes it with the others.
+    """A connection for one event loop. It belongs to the client's pool, which closes it with the others.
 
-    Nobody waits longer than the client's ``socket_timeout`` for those before, and as long again for the own answer.
+    Nobody waits longer than the client's ``socket_timeout`` for earlier commands, and as long again for the own answer.
     """
 
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self._pool = client.connection_pool
         self._connection: AbstractConnection | None = None
         self._patience_s: float | None = self._pool.connection_kwargs.get("socket_timeout")
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_PendingCommand] = []
         self._talking: asyncio.Task[None] | None = None
 
-    async def ask(self, *command: bytes | str | float) -> Any:
-        """The answer to a command.
+    async def execute(self, *command: bytes | str | float) -> Any:
+        """Return the answer to a command.
 
         Raises
         ------
         ResponseError : the command was refused.
         RedisError, OSError : there is no answer; whether the command was carried out is not known.
         """
-        asked = _Asked(encode_command(command), asyncio.get_running_loop().create_future())
-        self._waiting.append(asked)
+        pending = _PendingCommand(encode_command(command), asyncio.get_running_loop().create_future())
+        self._waiting.append(pending)
         if self._talking is None:
             self._talking = asyncio.create_task(self._talk())
-        return await asked.answered
+        return await pending.answer
 
     async def _talk(self) -> None:
-        """Until nobody waits any more."""
-        batch: list[_Asked] = []
+        """Send commands until none is queued."""
+        batch: list[_PendingCommand] = []
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
@@ -62,23 +63,25 @@ class SharedConnection:
             for each in (*batch, *self._waiting):  # none, unless this task was cancelled
                 each.fail(ConnectionLost("the line was closed"))
 
-    async def _deliver(self, batch: Sequence[_Asked]) -> None:
-        """Once more by a new connection where the old one ended before it answered: the server may be another."""
-        may_have_ended = self._connection is not None
+    async def _deliver(self, batch: Sequence[_PendingCommand]) -> None:
+        """Exchange a batch, once more by a new connection where the old one ended before it answered: the server may
+        have been replaced.
+        """
+        may_be_stale = self._connection is not None
         while True:
             try:
                 async with asyncio.timeout(self._patience_s):
                     await self._exchange(batch)
             except (RedisError, OSError) as gone:
                 self._connection = None
-                if may_have_ended and isinstance(gone, ConnectionLost) and not batch[0].answered.done():
-                    may_have_ended = False
+                if may_be_stale and isinstance(gone, ConnectionLost) and not batch[0].answer.done():
+                    may_be_stale = False
                     continue
                 for each in batch:
                     each.fail(gone)
             return
 
-    async def _exchange(self, batch: Sequence[_Asked]) -> None:
+    async def _exchange(self, batch: Sequence[_PendingCommand]) -> None:
         connection = self._connection or await self._connected()
         try:
             await connection.send_packed_command([each.request for each in batch], check_health=False)
@@ -88,8 +91,8 @@ class SharedConnection:
                 except ResponseError as refused:
                     each.fail(refused)
                 else:
-                    if not each.answered.done():
-                        each.answered.set_result(answer)
+                    if not each.answer.done():
+                        each.answer.set_result(answer)
         except BaseException:
             connection.socket_timeout = self._patience_s
             await connection.disconnect(nowait=True)
@@ -97,7 +100,7 @@ class SharedConnection:
             raise
 
     async def _connected(self) -> AbstractConnection:
-        """A connection that is kept; its own timers are replaced by one for each batch."""
+        """Return a connection that stays open; one timer for each batch replaces its own."""
         connection: AbstractConnection = await self._pool.get_connection()  # type: ignore[no-untyped-call]  # redis'
         connection.socket_timeout = None
         self._connection = connection
@@ -105,6 +108,6 @@ class SharedConnection:
 
 
 def encode_command(command: Sequence[bytes | str | float]) -> bytes:
-    """A command as Redis reads it."""
+    """Return a command as Redis reads it."""
     parts = [each if isinstance(each, bytes) else str(each).encode() for each in command]
     return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))

@@ -1,4 +1,4 @@
-"""Levels of the buckets of calls that all processes share, in Redis: one script, and so one step."""
+"""Levels of the rate-limit buckets that all processes share, in Redis: one script, and so one atomic step."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,7 +13,7 @@ _SCRIPT = files("services.queue") / "scripts" / "rates.lua"
 
 
 class RedisLevels:
-    """Buckets of keys and tenants by kind; one that is full again is forgotten."""
+    """Buckets of keys and tenants by kind; a full one is forgotten."""
 
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self._take = client.register_script(_SCRIPT.read_text())

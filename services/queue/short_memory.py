@@ -1,4 +1,4 @@
-"""Values in Redis that are forgotten after a while, each taken once."""
+"""Values in Redis that expire after a while, each taken once."""
 
 import redis
 

@@ -1,4 +1,6 @@
-"""Queries and other long answers of a process: few at a time, in threads of their own, ended with their clients."""
+"""Queries and other long answers of a process: few at a time, in threads of their own, stopped when their client
+leaves.
+"""
 
 import asyncio
 from collections import Counter
@@ -22,8 +24,8 @@ class ClientLeft(Exception):
 class QuerySlots:
     """The threads that run the queries of a process: few, and none of those that answer other requests.
 
-    A tenant has some of the turns. Half of all are kept for tenants that have none, so that the long queries of a few
-    leave the others one each.
+    A tenant may have several slots. Half of all are reserved for tenants that have none, so that the long queries of a
+    few leave the others one each.
     """
 
     def __init__(self, limits: QueryLimits) -> None:
@@ -33,11 +35,11 @@ class QuerySlots:
         self.limits = limits
 
     def take(self, tenant_id: UUID) -> None:
-        """Take a turn, to be given back.
+        """Take a slot, which must be released.
 
         Raises
         ------
-        Unavailable : the tenant has its turns already, or too many others have theirs.
+        Unavailable : the tenant has its slots already, or too many others have theirs.
         """
         own, running = self._running[tenant_id], self._running.total()
         if own >= self._at_once:
@@ -59,9 +61,9 @@ class QuerySlots:
 
 
 class FollowedQuery:
-    """A query that has its turn, for as long as the context lasts and its client waits and takes the answer.
+    """A query with a slot, for as long as the context lasts and its client waits and takes the answer.
 
-    What takes longer than the limit within the context is stopped, be it the client, which would keep the turn.
+    Whatever takes longer than the limit within the context is stopped, even a slow client, which would hold the slot.
 
     Parameters
     ----------
@@ -69,20 +71,20 @@ class FollowedQuery:
     receive : what the client sends; its body is read already.
     """
 
-    def __init__(self, query: QueryRun, turns: QuerySlots, receive: Receive) -> None:
+    def __init__(self, query: QueryRun, slots: QuerySlots, receive: Receive) -> None:
         self._query = query
-        self._turns = turns
+        self._slots = slots
         self._receive = receive
 
     async def __aenter__(self) -> Self:
-        """Begin.
+        """Start the query.
 
         Raises
         ------
-        Unavailable : there is no turn.
+        Unavailable : there is no slot.
         """
-        limits = self._turns.limits
-        self._turns.take(self._query.tenant_id)
+        limits = self._slots.limits
+        self._slots.take(self._query.tenant_id)
         self._time = asyncio.timeout(limits.seconds + limits.taking_seconds)
         await self._time.__aenter__()
         self._chunks = self._query.chunks()
@@ -92,31 +94,31 @@ class FollowedQuery:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End.
+        """End the query.
 
         Raises
         ------
-        QueryRefused : the time is over.
+        QueryRefused : the time limit is reached.
         """
         try:
             await self._time.__aexit__(kind, error, trace)
         except TimeoutError as late:
-            limit_s = self._turns.limits.seconds
+            limit_s = self._slots.limits.seconds
             raise QueryRefused(f"the query was stopped: its answer was not taken in {limit_s:g} s, the limit") from late
         finally:
             self._leaving.cancel()
             await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
-            self._turns.give_back(self._query.tenant_id)
+            self._slots.give_back(self._query.tenant_id)
 
     async def next(self) -> bytes | None:
-        """The next piece; None after the last.
+        """Return the next piece; ``None`` after the last.
 
         Raises
         ------
         ClientLeft : the client is gone; the query is stopped.
-        QueryRefused, TooLarge, Unavailable : as the query tells.
+        QueryRefused, TooLarge, Unavailable : as the query raises them.
         """
-        step = self._turns.next_of(self._chunks)
+        step = self._slots.next_of(self._chunks)
         waited: set[asyncio.Future[Any]] = {step, self._leaving}
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -125,12 +127,12 @@ class FollowedQuery:
                 await self.cancel()
                 await asyncio.wait({step})
         if self._leaving.done():
-            step.exception()  # it is told to nobody
+            step.exception()  # nobody needs the error
             raise ClientLeft
         return step.result()
 
     async def whole(self, most_bytes: int) -> bytes:
-        """All pieces together.
+        """Return all pieces together.
 
         Raises
         ------
@@ -148,7 +150,7 @@ class FollowedQuery:
         return b"".join(held)
 
     async def cancel(self) -> None:
-        """Stop it in the database."""
+        """Stop the query in the database."""
         await asyncio.to_thread(self._query.cancel)
 
 

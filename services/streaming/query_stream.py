@@ -13,7 +13,7 @@ from tradewind.errors import TradewindError
 from tradewind.units import KIB
 
 FIRST_BYTES = 256 * KIB
-"""An answer begins with so much or whole, so that most errors still come as a problem."""
+"""An answer starts with so many bytes, or completely, so that most errors still come as a problem."""
 
 MEDIA_TYPES = {
     Format.ARROW: "application/vnd.apache.arrow.stream",
@@ -28,13 +28,14 @@ class QueryStream(Response):
     Parameters
     ----------
     turns : of the process; one is taken while the query runs.
-    refused : the answer where nothing of this one was sent yet; called in a thread, since it may ask the database.
+    refused : returns the answer to an error before anything was sent; called in a thread, since it may query the
+        database.
     """
 
     def __init__(
         self,
         query: QueryRun,
-        turns: QuerySlots,
+        slots: QuerySlots,
         *,
         media_type: str,
         headers: Mapping[str, str],
@@ -43,13 +44,13 @@ class QueryStream(Response):
         super().__init__(media_type=media_type, headers=headers)
         del self.headers["content-length"]
         self._query = query
-        self._turns = turns
+        self._slots = slots
         self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
         try:
-            async with FollowedQuery(self._query, self._turns, receive) as query:
+            async with FollowedQuery(self._query, self._slots, receive) as query:
                 held: list[bytes] = []
                 chunk = await query.next()
                 while chunk is not None and sum(map(len, held)) < FIRST_BYTES:
@@ -61,8 +62,9 @@ class QueryStream(Response):
                 while chunk is not None:
                     await send(_body(chunk))
                     chunk = await query.next()
-            # Whoever has the whole answer may ask again at once: the turn is given back before its end is sent.
-            async with asyncio.timeout(self._turns.limits.taking_seconds):
+            # A client with the complete answer may send the next query at once: the slot is released before
+            # the end is sent.
+            async with asyncio.timeout(self._slots.limits.taking_seconds):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TradewindError as error:
             if begun:

@@ -1,4 +1,4 @@
-"""The file of a tenant's usage as the API and the pages hand it out."""
+"""The usage file of a tenant, as the API and the pages return it."""
 
 from collections.abc import Callable, Mapping
 from uuid import UUID
@@ -16,15 +16,15 @@ def stream_usage(
     tenant_id: UUID,
     month: Month,
     unit_of_work: UnitOfWork,
-    turns: QuerySlots,
+    slots: QuerySlots,
     *,
     refused: Callable[[TradewindError], Response],
     headers: Mapping[str, str] | None = None,
 ) -> QueryStream:
-    """The transfers of a month one by one, as CSV; ``headers`` go beside the file's name."""
+    """Return the transfers of a month one by one, as CSV; ``headers`` : sent together with the file's name."""
     return QueryStream(
         UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work),
-        turns,
+        slots,
         media_type="text/csv",
         headers={**(headers or {}), "Content-Disposition": f"attachment; filename={usage_file_name(month)}"},
         refused=refused,

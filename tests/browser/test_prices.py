@@ -18,7 +18,7 @@ from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 
 SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
-PRICE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Margin": "20"}
+PRICE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Mark-up": "20"}
 JOULES_PER_KWH = 3_600_000
 SHOWN_DECIMALS = 4  # four digits of an amount of twelve cents
 
@@ -82,7 +82,7 @@ def tiers_are_changed(page: Page, tier_id: str) -> None:
     expect(page.get_by_role("rowheader", name="Gold")).to_be_visible()
     kept(page, "tiers")
     page.get_by_role("link", name="throughput at least").first.click()
-    tiers = page.get_by_role("button", name="Keep these tiers")
+    tiers = page.get_by_role("button", name="Save these tiers")
     expect(tiers).to_be_hidden()
     page.get_by_role("link", name="Split tier 1").click()
     expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
@@ -124,7 +124,7 @@ def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator)
     here = page.url
     base.fill("")
     page.get_by_role("button", name="Set the prices").click()
-    expect(page.get_by_role("alert")).to_contain_text("Base: is empty")
+    expect(page.get_by_role("alert")).to_contain_text("Base is empty")
     expect(page.get_by_text("The prices are set")).to_have_count(0)
     assert (base.input_value(), page.url) == ("", here)
     page.reload()
@@ -137,7 +137,7 @@ def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
     before = base.input_value()
     base.fill("0.6")
     page.get_by_label("What a kWh costs you, EUR").fill("360")
-    keep = page.get_by_role("button", name="Keep the cost of energy")
+    keep = page.get_by_role("button", name="Save the cost of energy")
     page.once("dialog", lambda dialog: dialog.dismiss())  # a price was typed and not set: it would be lost
     keep.click()
     expect(base).to_have_value("0.6")
@@ -165,8 +165,8 @@ def draft_is_published(page: Page) -> None:
     page.once("dialog", lambda dialog: dialog.accept())
     publish.click()
     row = page.get_by_role("row").filter(has_text="Winter")
-    expect(row).to_contain_text("in force")
+    expect(row).to_contain_text("current")
     kept(page, "books")
     row.get_by_role("link", name="Winter").click()
-    expect(page.locator("p.lead").first).to_contain_text("in force")
+    expect(page.locator("p.lead").first).to_contain_text("current")
     expect(publish).to_be_hidden()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from services.admin.navigation import SECTIONS
 from services.bootstrap import Container
@@ -17,7 +17,7 @@ FOR_ALL = (
     "Price books",
 )  # fmt: skip
 MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Usage", "Limits"}}
-FORBIDDEN = 403
+FORBIDDEN, NOT_FOUND, INVALID = 403, 404, 422
 
 
 @pytest.fixture(params=MENUS)
@@ -46,7 +46,9 @@ def test_the_menu_offers_what_the_role_may_open_and_the_rest_is_refused(page: Pa
             assert answer.ok, entry
         else:
             assert answer.status == FORBIDDEN, entry
-            assert "this needs the role" in page.get_by_role("alert").inner_text()
+            assert "needs the role" in page.get_by_role("alert").inner_text()
+            expect(page.get_by_text("Ask an operator of your organisation")).to_be_visible()
+            assert {each.inner_text() for each in page.locator(".side nav a").all()} == MENUS[role]
             assert offences(page) == []
 
 
@@ -56,3 +58,18 @@ def test_what_changes_things_for_others_is_not_offered(page: Page, learned: Tena
     for address in ("/admin/releases", f"/admin/releases/{release}"):
         page.goto(address)
         assert page.locator("main").get_by_role("button").count() == 0
+
+
+def test_unknown_page_and_impossible_filter_lead_on_by_the_navigation(page: Page) -> None:
+    for address, status, advice in (
+        ("/admin/nowhere", NOT_FOUND, "Choose a page from the menu"),
+        ("/admin/transfers?state=asleep", INVALID, "Open the section and choose again"),
+    ):
+        answer = page.goto(address)
+        assert answer is not None
+        assert answer.status == status
+        expect(page.get_by_text(advice)).to_be_visible()
+        assert offences(page) == []
+    page.get_by_role("link", name="To this section").or_(page.get_by_role("link", name="To the overview")).first.click()
+    page.locator(".side nav").get_by_role("link", name="Links").click()
+    expect(page.get_by_role("heading", name="Links")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Signing in and out, and one's own password."""
+"""Sign in and out, and change your own password."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -36,7 +36,7 @@ Next = Annotated[str, Form()]
 
 @router.get("/sign-in")
 def sign_in_page(request: Request, visit: MaybeVisit, parts: Parts, next: str = HOME) -> Response:  # noqa: A002 -- in the address
-    """The form to sign in by; who is in already goes on."""
+    """Show the sign-in form; send a visitor who is signed in already to the next page."""
     if visit is not None:
         return go_to(request, own_address(next))
     return _sign_in_form(request, parts, next)
@@ -50,7 +50,10 @@ def not_signed_in(
     *,
     login: str = "",
 ) -> Response:
-    """The form again, with what is wrong with the attempt. Logged without the login: some type passwords there."""
+    """Return the form again with the reason of the refusal.
+
+    The log has no login: some visitors type their password there.
+    """
     visitor = request.client.host if request.client else None
     parts.metrics.sign_ins_refused.inc()
     parts.refused_sign_ins.add(visitor, path=request.url.path, reason=str(reason))
@@ -80,7 +83,7 @@ def _sign_in_form(
 
 
 def begin_session(request: Request, response: Response, secret: str) -> Response:
-    """Give the browser its session."""
+    """Set the session cookie on a response and return it."""
     response.set_cookie(
         COOKIE,
         secret,
@@ -103,7 +106,7 @@ def sign_in(
     password: Password,
     next: Next = HOME,  # noqa: A002
 ) -> Response:
-    """Begin a session."""
+    """Start a session."""
     try:
         network = network_of(request.client.host if request.client else None)
         secret = sign_ins.sign_in(login, password, network=network)
@@ -123,7 +126,7 @@ def sign_out(request: Request, visit: AnyVisit, sign_ins: SignInsOf) -> Response
 
 @router.get("/account")
 def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
-    """One's own account."""
+    """Show the visitor's own account."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         login = uow.warehouse_logins.personal(visit.visitor.user.id)
     reads = visit.visitor.may(*READING_ROLES)
@@ -132,7 +135,7 @@ def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
 
 @router.post("/account/database-login")
 def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Response:
-    """A login of one's own for psql and notebooks, shown this once; the one before is gone."""
+    """Create the visitor's own database account and show its address once; an earlier one stops working."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         login = create_personal_login(visit.visitor, uow=uow, clock=parts.clock)
     return page(
@@ -150,7 +153,7 @@ def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Respo
 
 @router.post("/account/database-login/revoke")
 def revoke_database_login(request: Request, visit: Analyst, parts: Parts) -> Response:
-    """No such login any more."""
+    """Revoke the visitor's own database account."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         revoke_personal_login(visit.visitor, uow=uow)
     return done(request, PASSWORD, "Your database login is revoked, and its sessions have ended.")
@@ -160,7 +163,7 @@ def revoke_database_login(request: Request, visit: Analyst, parts: Parts) -> Res
 def change_password(
     request: Request, visit: AnyVisit, sign_ins: SignInsOf, *, old: Password, new: Password, again: Password
 ) -> Response:
-    """Another password for oneself."""
+    """Change the visitor's own password."""
     if new != again:
         raise InvalidValue("again", "is not the same as the new password")
     sign_ins.change_password(visit.visitor, visit.secret, old=old, new=new)

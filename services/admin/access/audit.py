@@ -1,4 +1,4 @@
-"""*Audit*: every change and who made it."""
+"""*Audit*: every change, with who made it."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def audit_page(
     before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
     about: Annotated[str, Query(max_length=50, pattern=ONE_LINE)] = "",
 ) -> Response:
-    """Changes, the newest first."""
+    """List changes, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         entries = uow.audit.page(before=before, limit=PAGE + 1, about=f"{about}." if about else None)
     more = entries[PAGE - 1].id if len(entries) > PAGE else None

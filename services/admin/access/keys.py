@@ -1,4 +1,4 @@
-"""*API keys*: made, scoped, shown once, revoked."""
+"""*API keys*: create, show once, weigh and revoke them."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -23,7 +23,7 @@ RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
 
 @router.get("")
 def keys_page(request: Request, visit: Operator, parts: Parts) -> Response:
-    """All keys, those in use before those revoked."""
+    """List all keys, those in use before those revoked."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.all(), key=lambda key: key.revoked_at is not None)
     return page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
@@ -40,7 +40,7 @@ def add(
     weight: Weight = 1.0,
     rate_factor: RateFactor = 1.0,
 ) -> Response:
-    """A new key, whose secret is shown this once."""
+    """Create a key and show its secret once."""
     new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
@@ -58,14 +58,14 @@ def add(
 
 @router.post("/{key_id}/weight")
 def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Weight) -> Response:
-    """Another weight where transfers of several keys share a cap."""
+    """Set the weight by which a key's transfers share a cap with those of other keys."""
     _change(key_id, KeyChange(weight=weight), visit, parts)
     return done(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
 
 
 @router.post("/{key_id}/calls")
 def let_call(request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: RateFactor) -> Response:
-    """Another number of calls that the key may make."""
+    """Set how often a key may call, as a multiple of the usual limit."""
     _change(key_id, KeyChange(rate_factor=rate_factor), visit, parts)
     return done(request, HERE, "The number of calls is changed; every process follows within seconds.")
 
@@ -78,7 +78,7 @@ def _change(key_id: UUID, change: KeyChange, visit: Visit, parts: Container) -> 
 
 @router.post("/{key_id}/revoke")
 def revoke(request: Request, key_id: UUID, visit: Operator, parts: Parts) -> Response:
-    """Refuse a key from now on."""
+    """Revoke a key: it is refused from now on."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         revoke_key(key_id, uow=uow, clock=parts.clock)
     parts.keyring.forget(key_id)

@@ -1,4 +1,4 @@
-"""Signing in at an OpenID provider: there, and back."""
+"""Sign in at an OpenID provider: redirect to it, and handle the way back."""
 
 from typing import Annotated
 
@@ -31,12 +31,12 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
     """Send the browser to the provider."""
     sign_on = _configured(parts)
     try:
-        begun = sign_on.provider.begin(_callback(request))
-        pending = PendingSignIn(nonce=begun.nonce, verifier=begun.verifier, next=own_address(next))
-        browser = store_pending_sign_in(pending, begun.state, parts.pending_sign_ins)
+        started = sign_on.provider.begin(_callback(request))
+        pending = PendingSignIn(nonce=started.nonce, verifier=started.verifier, next=own_address(next))
+        browser = store_pending_sign_in(pending, started.state, parts.pending_sign_ins)
     except Unavailable as away:
         return not_signed_in(request, parts, next, away)
-    response = go_to(request, begun.address)
+    response = go_to(request, started.address)
     # Lax: the provider sends the browser back here from its own site.
     response.set_cookie(
         COOKIE,
@@ -52,7 +52,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
 
 @router.get("/back")
 def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "", error: Text = "") -> Response:
-    """Begin a session of whoever the provider says it is; nothing is changed where that is not to be believed."""
+    """Start a session for the user that the provider names; change nothing where its answer is not valid."""
     sign_on, next_page = _configured(parts), HOME
     try:
         pending = take_pending_sign_in(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
@@ -77,9 +77,9 @@ def _callback(request: Request) -> str:
 
 
 def _signed_in(request: Request, parts: Container, sign_on: SignOn, pending: PendingSignIn, *, code: str) -> str:
-    """The secret of a new session."""
+    """Return the secret of a new session."""
     if not code:
-        raise Unauthenticated("you are not signed in: the provider refused, or was told to")
+        raise Unauthenticated("you are not signed in: the provider or you refused")
     identity = sign_on.provider.finish(
         code, callback=_callback(request), nonce=pending.nonce, verifier=pending.verifier
     )

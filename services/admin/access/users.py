@@ -1,4 +1,4 @@
-"""*Users*: who may sign in, and as what."""
+"""*Users*: who may sign in, and with which roles."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -29,7 +29,7 @@ Roles = Annotated[list[str], Form(min_length=1)]
 
 @router.get("")
 def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
-    """Everybody of the tenant."""
+    """List all users of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         users = uow.users.all()
     return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None)
@@ -45,7 +45,7 @@ def add(
     roles: Roles,
     at_provider: Annotated[bool, Form()] = False,
 ) -> Response:
-    """A new person, whose first password is shown this once; or one without, who signs in at the provider."""
+    """Add a user: with a first password that is shown once, or without one, for sign-in at the provider."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         if at_provider:
             invited = invite_user(login, roles, uow=uow, clock=parts.clock).login
@@ -63,7 +63,7 @@ def set_roles(request: Request, user_id: UUID, visit: Operator, parts: Parts, ro
 
 @router.post("/{user_id}/password")
 def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
-    """Another first password, shown this once."""
+    """Give a user another first password and show it once."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         password = reset_password(user_id, passwords=parts.passwords, uow=uow)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
@@ -73,7 +73,7 @@ def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Res
 
 @router.post("/{user_id}/no-password")
 def leave_to_provider(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
-    """No password any more."""
+    """Remove a user's password, so that only the provider signs them in."""
     if parts.options.sign_on is None:
         raise Conflict("no OpenID provider is set up here, and without a password nobody could sign in")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:

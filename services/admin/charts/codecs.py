@@ -1,4 +1,4 @@
-"""What codecs are expected to reach on paths of several rates."""
+"""Throughput that codecs are expected to reach on paths of several rates."""
 
 from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from services.application.advice.codec_outlook import RATES_BPS, CodecOutlook
@@ -6,13 +6,13 @@ from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.units import MBIT
 
 GZIP_6 = CodecSetting(Codec.GZIP, 6)
-"""What people do who do not choose."""
+"""What users choose by default."""
 
 MOST_LINES = 5
 
 
 def by_rate(found: CodecOutlook) -> Options:
-    """Expected throughput by the rate of the path: of what is advised at any of them, of gzip -6, and raw."""
+    """Return a chart of expected throughput by path rate: of the advised codecs, of gzip -6, and raw."""
     advised = dict.fromkeys(setting for setting in found.best if setting is not None)
     shown = list(dict.fromkeys([*list(advised)[: MOST_LINES - 1], *([GZIP_6] if GZIP_6 in found.expected else [])]))
     lines = {"raw": found.raw_bps} | {str(setting): found.throughput_bps[setting] for setting in shown}

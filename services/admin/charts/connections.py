@@ -1,4 +1,6 @@
-"""Connections of web pages as the web transport paper's figures show them: distributions, and a page over time."""
+"""Charts of a web page's connections, after the figures of the web transport paper: distributions, and a page over
+time.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,38 +14,38 @@ from tradewind.wire.connections import AnalysedPage, PageConnection
 
 KB = 1e3
 LEAST_KB = 0.1
-"""On a logarithmic axis, for what carried less."""
+"""Least value on a logarithmic axis, for connections that carried less."""
 
 _COLOUR = {"encrypted": COLOURS[0], "plain": COLOURS[1], "HTTP/2": COLOURS[2], "mixed": COLOURS[3]}
 _DASH = {"plain": "dashed", "HTTP/2": "dotted", "mixed": "dotted"}
 
 
 def volumes(found: Distributions) -> Options:
-    """Share of connections that carried no more than so much (Fig. 3)."""
+    """Return the share of connections that carried no more than each volume (Fig. 3)."""
     in_kb = {name: [max(value / KB, LEAST_KB) for value in values] for name, values in found.volumes_bytes.items()}
     return _distribution(in_kb, "volume of a connection, kB", "connections, %", type="log")
 
 
 def durations(found: Distributions) -> Options:
-    """Share of connections that lasted no longer (Figs 9 and 10)."""
+    """Return the share of connections that lasted no longer than each time (Figs 9 and 10)."""
     return _distribution(found.durations_s, "duration of a connection, s", "connections, %")
 
 
 def idle_shares(found: Distributions) -> Options:
-    """Share of pages that were idle for no more of their load (Fig. 7)."""
+    """Return the share of pages that were idle for no more than each share of their load (Fig. 7)."""
     in_percent = {name: [100 * value for value in values] for name, values in found.idle_shares.items()}
     return _distribution(in_percent, "idle, % of the load", "pages, %", min=0, max=100)
 
 
 def concurrencies(found: Distributions) -> Options:
-    """Share of pages with no more connections that received at once (Fig. 8)."""
+    """Return the share of pages with no more than so many connections receiving at once (Fig. 8)."""
     return _distribution(found.concurrencies, "effective concurrency", "pages, %", min=1)
 
 
 def first_objects(found: Distributions) -> Options:
-    """The largest first object of a connection by the round trip in which it was complete (Fig. 11).
+    """Return the largest first object of a connection by the round trip in which it was complete (Fig. 11).
 
-    Beside it what a window of ten segments lets through by then, doubled each round trip and tripled.
+    Two lines show what a window of ten segments lets through by then: doubled and tripled each round trip.
     """
     rtts = range(1, max(found.first_objects_bytes) + 1)
     seen = [found.first_objects_bytes.get(number) for number in rtts]
@@ -66,12 +68,14 @@ def first_objects(found: Distributions) -> Options:
 
 
 def lines(load: AnalysedPage, *, most: int) -> Options:
-    """Each connection of a page from its first request to its last byte; the load event where the log tells it."""
+    """Draw each connection of a page from its first request to its last byte, and the load event where the log has
+    it.
+    """
     numbered = [
         (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, _speech(each))
         for number, each in enumerate(load.connections, 1)
         if each.duration_s is not None and each.opened_s + each.duration_s > 0
-    ]  # what was asked for before the page began is drawn from there
+    ]  # a request sent before the page began is drawn from the beginning
     shown = numbered[:most]
     last_s = max([load.load_s, *(ended_s for _, _, ended_s, _ in shown)])
     spoken = [name for name in _COLOUR if name in {speech for *_, speech in shown}]
@@ -95,7 +99,7 @@ def lines(load: AnalysedPage, *, most: int) -> Options:
 
 
 def _a_little_above(value: float) -> float:
-    """Two digits, raised, for the end of an axis."""
+    """Return a value a little larger, rounded up to two digits, for the end of an axis."""
     if value < 1e-9:
         return 1.0
     digit = 10.0 ** (math.floor(math.log10(1.03 * value)) - 1)
@@ -109,7 +113,7 @@ def _speech(connection: PageConnection) -> str:
 
 
 def _by_then(sender: Sender, rounds: int) -> list[float]:
-    """What is sent by the end of each round, kB."""
+    """Return how much is sent by the end of each round, kB."""
     window, flights = Window.of(sender), list[float]()
     for _ in range(rounds):
         flights.append(window.window_bytes)
@@ -118,7 +122,7 @@ def _by_then(sender: Sender, rounds: int) -> list[float]:
 
 
 def _distribution(classes: Mapping[str, Sequence[float]], across: str, up: str, **x: Any) -> Options:
-    """``x`` : more of the axis across."""
+    """Return a chart of cumulative shares; ``x`` : more options of the horizontal axis."""
     return framed(
         legend=list(classes),
         tooltip={"trigger": "axis", "valueFormatter": in_unit("%")},

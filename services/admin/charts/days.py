@@ -8,7 +8,7 @@ from tradewind.units import GB
 
 
 def moved(days: Sequence[Day]) -> Options:
-    """Gigabytes a day as bars, and the energy of a gigabyte, where it was metered, as a line."""
+    """Draw the gigabytes of each day as bars, and the energy of a gigabyte, where it was metered, as a line."""
     energy = [None if day.j_per_byte is None else day.j_per_byte * GB for day in days]
     return framed(
         legend=("moved, GB", "energy, J/GB"),

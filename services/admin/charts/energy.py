@@ -15,7 +15,7 @@ class Bar(NamedTuple):
 
 
 def stacked(bars: Sequence[Bar]) -> Options:
-    """A bar a transfer, its base, dynamic and tail energy upon one another."""
+    """Draw a bar for each transfer with its base, dynamic and tail energy stacked."""
     return framed(
         legend=PARTS,
         tooltip={"trigger": "axis", "valueFormatter": in_unit("J")},

@@ -1,4 +1,4 @@
-"""What faster costs: throughput against energy of every certified setting, the front of them, and the tiers on it."""
+"""The trade-off of a cluster: throughput and energy of every certified setting, the Pareto front, and the tiers."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,9 @@ TIER_KINDS = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST)
 
 
 def place(setting: PredictedSetting, idle_w: float = 0.0) -> Point | None:
-    """Median throughput, Mbit/s, and the energy of a gigabyte at it, J; ``None`` without power above ``idle_w``."""
+    """Return the median throughput, Mbit/s, and the energy of a gigabyte, J; ``None`` without power above
+    ``idle_w``.
+    """
     if setting.log_power_mean is None:
         return None
     rate_bps, power_w = math.exp(setting.log_throughput_mean), math.exp(setting.log_power_mean) - idle_w
@@ -23,16 +25,16 @@ def place(setting: PredictedSetting, idle_w: float = 0.0) -> Point | None:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Those that no other beats in both: the slowest and thriftiest first."""
-    kept: list[Point] = []
+    """Return the points that no other point beats in both, the slowest and least demanding first."""
+    best: list[Point] = []
     for point in sorted(points, key=lambda point: (-point[0], point[1])):
-        if not kept or point[1] < kept[-1][1]:
-            kept.append(point)
-    return kept[::-1]
+        if not best or point[1] < best[-1][1]:
+            best.append(point)
+    return best[::-1]
 
 
 def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
-    """The trade-off of a cluster with its SLA partitions at a confidence and on a basis of energy."""
+    """Draw the trade-off of a cluster with its SLA partitions at a confidence and on an energy basis."""
     is_dynamic = basis is EnergyBasis.DYNAMIC
     idle_w = (leaf.table.base_power_w or 0.0) if is_dynamic else 0.0
     certified = [point for each in leaf.table.settings if each.certified and (point := place(each, idle_w)) is not None]

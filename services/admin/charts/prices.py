@@ -1,4 +1,4 @@
-"""What price books earn, side by side."""
+"""What price books earn, next to each other."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ NARROW_PX = 560
 
 
 def revenues(what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, in_force: str | None) -> Options:
-    """Revenue of the tiers that earn most: the draft beside the book in force, where that is in the same currency.
+    """Draw the revenue of the tiers that earn most: the draft, and the current book where it has the same currency.
 
     Parameters
     ----------
-    names : of each of the tiers, with its link and cluster.
+    names : name, link and cluster of each tier.
     """
     earning = [
         (each, name)
@@ -26,7 +26,7 @@ def revenues(what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str
     if in_force is not None:
         books.insert(0, (in_force, [float(each.in_force.revenue) for each, _ in shown], COLOURS[0]))
     labels = ["\n".join(part for part in name if part) for _, name in shown]
-    whole = framed(
+    wide = framed(
         legend=tuple(name for name, _, _ in books),
         tooltip={"trigger": "axis", "valueFormatter": in_unit(currency)},
         xAxis=axis(f"revenue, {currency}", min=0),
@@ -38,4 +38,4 @@ def revenues(what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str
         ],
     )
     narrow = {"grid": {"left": 136}, "yAxis": {"axisLabel": {"width": 126}}}
-    return {"baseOption": whole, "media": [{"query": {"maxWidth": NARROW_PX}, "option": narrow}]}
+    return {"baseOption": wide, "media": [{"query": {"maxWidth": NARROW_PX}, "option": narrow}]}

@@ -1,4 +1,4 @@
-"""A chart of a query's rows: which columns it takes follows from what they hold, unless its visitor has chosen."""
+"""A chart of a query's rows; its columns follow from their values unless the visitor has chosen."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST_BARS = 60
 
 
 class ChartKind(StrEnum):
-    """How rows are drawn."""
+    """A way to draw rows."""
 
     AUTO = "by its columns"
     LINE = "lines"
@@ -26,8 +26,11 @@ class ChartKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a visitor wants drawn; columns by name, empty where they leave it to us. ``apart`` : a line for each of."""
+class ChartRequest:
+    """What a visitor wants drawn: columns by name, empty where the page chooses.
+
+    ``apart`` : column with one line for each of its values.
+    """
 
     kind: ChartKind = ChartKind.AUTO
     across: str = ""
@@ -36,8 +39,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A chart with the columns that it takes; ``left_out`` : lines that would be too many."""
+class QueryChart:
+    """A chart with the columns that it shows; ``left_out`` : lines beyond the most that are drawn."""
 
     options: Options
     across: str
@@ -46,22 +49,22 @@ class Drawn:
     left_out: int = 0
 
 
-def query_chart(rows: QueryRows, asked: Asked) -> Drawn | None:
-    """The chart of these rows; None where no columns suit it.
+def query_chart(rows: QueryRows, request: ChartRequest) -> QueryChart | None:
+    """Return the chart of these rows; ``None`` where no columns suit one.
 
     Lines and points have the first column of times, else of numbers, across; bars the first of text, else the first.
     Up is every other column of numbers, of the first few. Where rows of one place across differ by a text, such as a
     link, there is a line for each of its values instead, of the first column up.
     """
-    kind = _chosen(rows, asked) if asked.kind is ChartKind.AUTO else asked.kind
+    kind = _chosen(rows, request) if request.kind is ChartKind.AUTO else request.kind
     if kind is ChartKind.NONE or len(rows.rows) < 2:
         return None
-    across, up = _axes(rows, kind, asked)
+    across, up = _axes(rows, kind, request)
     if across is None or not up:
         return None
     if kind is ChartKind.BAR:
         return _bars(rows, across, up)
-    apart = _apart(rows, across, asked)
+    apart = _apart(rows, across, request)
     return _points(rows, across, up, kind) if apart is None else _points_apart(rows, (across, up[0], apart), kind)
 
 
@@ -69,69 +72,71 @@ def _place(rows: QueryRows, name: str) -> int | None:
     return next((place for place, column in enumerate(rows.columns) if column.name == name), None) if name else None
 
 
-def _chosen(rows: QueryRows, asked: Asked) -> ChartKind:
-    across = _place(rows, asked.across)
+def _chosen(rows: QueryRows, request: ChartRequest) -> ChartKind:
+    across = _place(rows, request.across)
     held = None if across is None else rows.columns[across].held
     if held is Held.TIMES or (held is None and rows.of(Held.TIMES)):
         return ChartKind.LINE
-    if held is Held.TEXT or (held is None and rows.of(Held.TEXT) and not (asked.apart or _has_lines(rows))):
+    if held is Held.TEXT or (held is None and rows.of(Held.TEXT) and not (request.apart or _has_lines(rows))):
         return ChartKind.BAR if len(rows.rows) <= MOST_BARS else ChartKind.NONE
-    return ChartKind.LINE if asked.apart or _has_lines(rows) else ChartKind.SCATTER
+    return ChartKind.LINE if request.apart or _has_lines(rows) else ChartKind.SCATTER
 
 
 def _has_lines(rows: QueryRows) -> bool:
-    """Whether texts come again beside two columns of numbers: a link with each of its settings, say."""
+    """Return whether texts repeat next to two columns of numbers, such as a link with each of its settings."""
     texts = rows.of(Held.TEXT)
     return bool(texts) and len(rows.of(Held.NUMBERS)) >= 2 and len(set(rows.values(texts[0]))) < len(rows.rows)
 
 
-def _axes(rows: QueryRows, kind: ChartKind, asked: Asked) -> tuple[int | None, Sequence[int]]:
+def _axes(rows: QueryRows, kind: ChartKind, request: ChartRequest) -> tuple[int | None, Sequence[int]]:
     numbers = rows.of(Held.NUMBERS)
-    across = _place(rows, asked.across)
+    across = _place(rows, request.across)
     if across is None or (kind is not ChartKind.BAR and rows.columns[across].held is Held.TEXT):
         first = (*rows.of(Held.TEXT), *rows.of(Held.TIMES)) if kind is ChartKind.BAR else rows.of(Held.TIMES)
-        across = next(iter((*first, *(each for each in numbers if rows.columns[each].name != asked.up))), None)
-    wanted = _place(rows, asked.up)
-    if wanted is not None and wanted in numbers and wanted != across:
-        return across, [wanted]
+        across = next(iter((*first, *(each for each in numbers if rows.columns[each].name != request.up))), None)
+    chosen = _place(rows, request.up)
+    if chosen is not None and chosen in numbers and chosen != across:
+        return across, [chosen]
     return across, [place for place in numbers if place != across][:MOST_LINES]
 
 
-def _apart(rows: QueryRows, across: int, asked: Asked) -> int | None:
-    """The column by whose values rows of one place across differ: the one asked for, else the first text that does."""
-    wanted = _place(rows, asked.apart)
-    if wanted is not None:
-        return wanted if wanted != across else None
+def _apart(rows: QueryRows, across: int, request: ChartRequest) -> int | None:
+    """Return the column that separates rows with the same value across: the requested one, else the first text that
+    does.
+    """
+    chosen = _place(rows, request.apart)
+    if chosen is not None:
+        return chosen if chosen != across else None
     repeated = len({row[across] for row in rows.rows}) < len(rows.rows)
     several = (place for place in rows.of(Held.TEXT) if len(set(map(str, rows.values(place)))) > 1)
     return next(several, None) if repeated else None
 
 
-def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> Drawn:
+def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
     shown = rows.rows[:MOST_BARS]
     names = [str(row[across]) for row in shown]
     series = [{"type": "bar", "name": rows.columns[place].name, "data": [row[place] for row in shown]} for place in up]
-    told = [rows.columns[place].name for place in up]
-    options = _framed(told, told[0] if len(told) == 1 else "", series, axis(rows.columns[across].name, values=names))
-    return Drawn(options, rows.columns[across].name, told, "")
+    names = [rows.columns[place].name for place in up]
+    options = _framed(names, names[0] if len(names) == 1 else "", series, axis(rows.columns[across].name, values=names))
+    return QueryChart(options, rows.columns[across].name, names, "")
 
 
-def _points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> Drawn:
+def _points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> QueryChart:
     names = [rows.columns[place].name for place in up]
     series = [_series(rows.rows, across, place, name, kind) for place, name in zip(up, names, strict=True)]
     options = _framed(names, names[0] if len(names) == 1 else "", series, _scale(rows, across))
-    return Drawn(options, rows.columns[across].name, names, "")
+    return QueryChart(options, rows.columns[across].name, names, "")
 
 
-def _points_apart(rows: QueryRows, places: tuple[int, int, int], kind: ChartKind) -> Drawn:
-    """A line for each value of the third column, the most frequent ones."""
+def _points_apart(rows: QueryRows, places: tuple[int, int, int], kind: ChartKind) -> QueryChart:
+    """Return a chart with a line for each of the most frequent values of the third column."""
     across, up, apart = places
-    told = Counter(cell(row[apart]) for row in rows.rows)
-    names = sorted(name for name, _ in told.most_common(MOST_LINES))
+    counts = Counter(cell(row[apart]) for row in rows.rows)
+    names = sorted(name for name, _ in counts.most_common(MOST_LINES))
     series = [_series([row for row in rows.rows if cell(row[apart]) == name], across, up, name, kind) for name in names]
     options = _framed(names, rows.columns[up].name, series, _scale(rows, across), legend=True)
     columns = rows.columns
-    return Drawn(options, columns[across].name, [columns[up].name], columns[apart].name, len(told) - len(names))
+    return QueryChart(options, columns[across].name, [columns[up].name], columns[apart].name, len(counts) - len(names))
 
 
 def _series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str, kind: ChartKind) -> Options:

@@ -1,10 +1,10 @@
-"""What all charts share: colours, axes, and how values are told in words."""
+"""What all charts share: colours, axes, and how values are written."""
 
 from collections.abc import Sequence
 from typing import Any
 
 COLOURS = ("#0b4f6c", "#c2571a", "#2e7d4f", "#7a4fa3", "#a01c1c", "#5b6b75")
-"""Apart from one another for most eyes, and dark enough on white."""
+"""Distinguishable by most eyes, and dark enough on white."""
 
 HEAT = ("#e8f1f6", "#9cc6da", "#4a95b6", "#0b6a8f", "#073b52")
 LINE = "#d5dee4"
@@ -14,19 +14,21 @@ Options = dict[str, Any]
 
 
 def in_unit(unit: str) -> Options:
-    """Stands for a function that writes a number with three digits and its unit."""
+    """Return a placeholder for a function that writes a number with three digits and its unit."""
     return {"$unit": unit}
 
 
 def axis(name: str, *, values: Sequence[Any] | None = None, **more: Any) -> Options:
-    """A value axis with its unit in the name, or one of categories."""
+    """Return a value axis with its unit in the name, or an axis of categories."""
     kind = {"type": "value"} if values is None else {"type": "category", "data": list(values)}
     middle = {"nameLocation": "middle", "nameGap": 32, "nameTextStyle": {"color": INK}}
     return {"name": name, **kind, **middle, "splitLine": {"lineStyle": {"color": LINE}}, **more}
 
 
 def framed(*, legend: Sequence[str] = (), **options: Any) -> Options:
-    """A chart in the colours of the pages; its size is its element's. ``legend`` : what it names, none if empty."""
+    """Return a chart in the colours of the pages, as large as its element; ``legend`` : names that it lists, none if
+    empty.
+    """
     shared: Options = {
         "color": list(COLOURS),
         "textStyle": {"fontFamily": "sans-serif"},

@@ -1,4 +1,4 @@
-"""A cluster's surface over two parameters, and slices through it with the interval and what was observed."""
+"""A cluster's surface over two parameters, and slices through it with the interval and the observed means."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,16 @@ AXIS_NAMES = {
 }
 MOST_SLICES = 4
 
-_WHOLE_LABELS: Options = {
+_UNCUT_LABELS: Options = {
     "axisLabel": {"lineHeight": 40},
     "nameTextStyle": {"lineHeight": 40},
     "nameGap": 26,
 }
-"""Without a height of lines, the library of charts in three dimensions cuts its labels."""
+"""Without a line height, the library of three-dimensional charts cuts its labels."""
 
 
 class Shown(StrEnum):
-    """What of a setting is drawn."""
+    """The quantity of a setting that is drawn."""
 
     THROUGHPUT = "throughput"
     ENERGY = "energy"
@@ -58,11 +58,11 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Cut:
-    """A surface over ``across`` and ``along``, all other parameters fixed.
+    """A surface over ``across`` and ``along`` with all other parameters fixed.
 
     Parameters
     ----------
-    fixed : of each other axis of the lattice, its value.
+    fixed : value of each other axis of the lattice.
     """
 
     leaf: LeafModel
@@ -72,8 +72,10 @@ class Cut:
     fixed: dict[str, float]
 
     @classmethod
-    def of(cls, leaf: LeafModel, shown: Shown, asked: dict[str, float]) -> "Cut":
-        """The cut along the first two axes that vary; others at the value asked for, else the fastest setting's."""
+    def of(cls, leaf: LeafModel, shown: Shown, requested_values: dict[str, float]) -> "Cut":
+        """Return the cut along the first two axes that vary; other axes take the requested value, else the fastest
+        setting's.
+        """
         axes = leaf.lattice.axes
         varying = [each for each in axes if len(leaf.lattice.values[each]) > 1] or list(axes)
         across = varying[0]
@@ -84,8 +86,8 @@ class Cut:
             if name in (across, along):
                 continue
             values = leaf.lattice.values[name]
-            wanted = asked.get(name)
-            fixed[name] = wanted if wanted in values else float(getattr(fastest, name))
+            requested = requested_values.get(name)
+            fixed[name] = requested if requested in values else float(getattr(fastest, name))
         return cls(leaf, shown, across, along, fixed)
 
     @property
@@ -93,26 +95,26 @@ class Cut:
         return MEASURES[self.shown]
 
     def settings(self) -> Iterator[tuple[float, float, PredictedSetting]]:
-        """Those of the cut, with their values on its two axes."""
+        """Yield the settings of the cut, with their values on its two axes."""
         for each in self.leaf.table.settings:
             if self._holds(each.parameters):
                 yield *self._place(each.parameters), each
 
     def observed(self) -> Iterator[tuple[float, float, ObservedSetting]]:
-        """Observed means that lie in the cut."""
+        """Yield the observed means that lie in the cut."""
         for each in self.leaf.observed:
             if self._holds(each.parameters):
                 yield *self._place(each.parameters), each
 
     def interval(self, setting: PredictedSetting) -> Interval | None:
-        """The predicted mean and its 90 % band in the measure's unit."""
-        told = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
+        """Return the predicted mean and its 90 % band in the measure's unit."""
+        predicted = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
         if self.shown is Shown.THROUGHPUT:
-            return told.throughput_bps.times(1 / MBIT)
-        return told.energy_j if self.shown is Shown.ENERGY else told.power_w
+            return predicted.throughput_bps.times(1 / MBIT)
+        return predicted.energy_j if self.shown is Shown.ENERGY else predicted.power_w
 
     def seen(self, observed: ObservedSetting) -> float | None:
-        """The observed mean in the measure's unit."""
+        """Return the observed mean in the measure's unit."""
         rate_bps = math.exp(observed.log_throughput_mean)
         if self.shown is Shown.THROUGHPUT:
             return rate_bps / MBIT
@@ -128,7 +130,7 @@ class Cut:
 
 
 def solid(cut: Cut) -> Options:
-    """The surface in three dimensions, drawn by WebGL; points are what the logs say."""
+    """Draw the surface in three dimensions by WebGL, with the observed means as points."""
     points = sorted(
         ((x, y, interval.mean) for x, y, each in cut.settings() if (interval := cut.interval(each)) is not None),
         key=lambda point: (point[1], point[0]),
@@ -141,9 +143,9 @@ def solid(cut: Cut) -> Options:
         "visualMap": {
             **_scale(heights, cut.measure.unit), "dimension": 2, "seriesIndex": 0,
         },
-        "xAxis3D": {"type": "log", "logBase": 2, "name": cut.across, **_WHOLE_LABELS},
-        "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_WHOLE_LABELS},
-        "zAxis3D": {"type": "value", "name": "", **_WHOLE_LABELS},
+        "xAxis3D": {"type": "log", "logBase": 2, "name": cut.across, **_UNCUT_LABELS},
+        "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_UNCUT_LABELS},
+        "zAxis3D": {"type": "value", "name": "", **_UNCUT_LABELS},
         "grid3D": {
             "viewControl": {"alpha": 22, "beta": -35, "distance": 300}, "right": 50,
             "boxWidth": 110, "boxDepth": 90, "boxHeight": 70, "light": {"ambient": {"intensity": 0.7}},
@@ -158,7 +160,7 @@ def solid(cut: Cut) -> Options:
 
 
 def heat(cut: Cut) -> Options:
-    """The surface as a map of heat, for browsers without WebGL."""
+    """Draw the surface as a heat map, for browsers without WebGL."""
     xs, ys = (cut.leaf.lattice.values[name] for name in (cut.across, cut.along))
     cells = [
         (xs.index(x), ys.index(y), round(interval.mean, 3))
@@ -177,7 +179,7 @@ def heat(cut: Cut) -> Options:
 
 
 def _scale(heights: Sequence[float], unit: str) -> Options:
-    """The bar beside a surface that tells heights by colour."""
+    """Return the colour scale next to a surface."""
     low, high = min(heights, default=0.0), max(heights, default=1.0)
     return {
         "min": low, "max": high, "inRange": {"color": list(HEAT)}, "right": 0, "top": "middle", "precision": 0,
@@ -186,7 +188,7 @@ def _scale(heights: Sequence[float], unit: str) -> Options:
 
 
 def slices(cut: Cut) -> Options:
-    """Lines over one parameter for a few values of the other; the band is the 90 % interval of the highest line."""
+    """Draw lines over one parameter for a few values of the other, with the 90 % interval of the highest line."""
     lines: dict[float, list[tuple[float, Interval]]] = {}
     for x, y, setting in cut.settings():
         if (interval := cut.interval(setting)) is not None:
@@ -217,7 +219,7 @@ def slices(cut: Cut) -> Options:
 
 
 def _band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
-    """Two stacked lines: the lower end, unseen, and above it the width of the interval, filled."""
+    """Return two stacked lines: the invisible lower end, and the filled width of the interval above it."""
     shared: Options = {
         "type": "line", "symbol": "none", "lineStyle": {"opacity": 0}, "stack": "band", "tooltip": {"show": False},
         "silent": True,
@@ -234,7 +236,7 @@ def _band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
 
 
 def _spread(values: Sequence[float], most: int) -> list[float]:
-    """At most so many of the values, the ends among them."""
+    """Return at most so many of the values, with both ends."""
     if len(values) <= most:
         return list(values)
     return [values[round(n * (len(values) - 1) / (most - 1))] for n in range(most)]

@@ -1,4 +1,4 @@
-"""A transfer over time: throughput and round trip of each tick, streams in force, and where something was decided."""
+"""A transfer over time: throughput and round trip of each tick, streams in use, and marks where a decision was made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from tradewind.units import MBIT
 from tradewind.wire.transfers import TransferSample
 
 THROUGHPUT, STREAMS, ROUND_TRIP, AGENT_POWER = "throughput, Mbit/s", "streams", "round trip, ms", "power here, W"
-"""Power is that of the host where the agent runs: what is expected is of all hosts that the logs meter."""
+"""Power is that of the agent's host; expected power is that of all hosts that the logs meter."""
 
 
 def streams(sample: TransferSample) -> int:
-    """Streams of a tick, of all its chunks together."""
+    """Return the streams of a tick, over all its chunks."""
     return sum((each.parameters.concurrency or 1) * (each.parameters.parallelism or 1) for each in sample.chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """A line across the throughput: what was expected with its interval, or what was agreed; Mbit/s."""
+    """A horizontal line in the throughput panel, Mbit/s: the expected value with its interval, or the promised one."""
 
     name: str
     value: float
@@ -28,11 +28,11 @@ class Level:
 
 
 def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) -> Options:
-    """Panels over the seconds since the first heartbeat; a mark stands where parameters were changed.
+    """Draw panels over the seconds since the first heartbeat, with a mark where parameters changed.
 
     Parameters
     ----------
-    levels : lines across the throughput.
+    levels : horizontal lines in the throughput panel.
     """
     if not samples:
         return {}
@@ -71,11 +71,11 @@ def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) ->
 _PLACES = ((16, 170), (220, 90), (344, 90), (468, 90))
 _EXPECTED, _TARGET = COLOURS[2], COLOURS[4]
 _ROOM = 1.08
-"""Of the axis above the highest value."""
+"""Height of an axis relative to its highest value."""
 
 
 def _up(number: int, name: str, line: Sequence[tuple[float, float]], levels: Sequence[Level]) -> Options:
-    """An axis that reaches the lines across its panel, too."""
+    """Return a vertical axis that also covers the horizontal lines of its panel."""
     highest = max(
         [y for _, y in line] + [max(each.value, (each.band or (0.0, 0.0))[1]) for each in levels], default=0.0
     )
@@ -92,7 +92,7 @@ def _time(number: int, *, last: bool) -> Options:
 
 
 def _marks(changes: Sequence[Options], levels: Sequence[Level]) -> Options:
-    """Upright where parameters were changed, level with their names what was expected and agreed."""
+    """Return vertical lines where parameters changed, and the horizontal lines with their names."""
     across = [_level(each) for each in levels]
     return {
         "symbol": "none", "silent": True, "data": [*changes, *across], "label": {"show": False},
@@ -102,7 +102,8 @@ def _marks(changes: Sequence[Options], levels: Sequence[Level]) -> Options:
 
 def _level(level: Level) -> Options:
     colour = _TARGET if level.is_target else _EXPECTED
-    position = "insideStartBottom" if level.is_target else "insideEndTop"  # apart where the two are close
+    # keeps the two labels apart where their lines are close
+    position = "insideStartBottom" if level.is_target else "insideEndTop"
     return {
         "yAxis": level.value, "name": level.name,
         "label": {"show": True, "formatter": level.name, "position": position, "color": colour},
@@ -111,6 +112,6 @@ def _level(level: Level) -> Options:
 
 
 def _bands(levels: Sequence[Level]) -> Options:
-    """The interval of what was expected."""
+    """Return the shaded interval of the expected value."""
     bands = [[{"yAxis": each.band[0]}, {"yAxis": each.band[1]}] for each in levels if each.band is not None]
     return {"silent": True, "data": bands, "itemStyle": {"color": _EXPECTED, "opacity": 0.1}}

@@ -1,4 +1,4 @@
-"""Bounds of tiers as people read and type them: in Mbit/s, J/GB or W, the upper one of each tier."""
+"""Tier limits as users read and type them: in Mbit/s, J/GB or W, by the upper limit of each tier."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.admin.formatting.form_numbers import exact_number
+from services.admin.formatting.form_numbers import parse_number
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
 from tradewind.tiers.custom import MIN_WIDTH
@@ -15,7 +15,7 @@ DIGITS = 6
 
 
 class WrongBound(InvalidValue):
-    """A bound that cannot be; ``tier`` : whose upper bound it is, from 1, or ``None`` where it is of all of them."""
+    """A limit that is not possible; ``tier`` : whose upper limit it is, from 1, or ``None`` for all of them."""
 
     def __init__(self, reason: str, *, tier: int | None = None) -> None:
         super().__init__("bounds", reason)
@@ -23,7 +23,7 @@ class WrongBound(InvalidValue):
 
 
 class TypedTier(NamedTuple):
-    """A tier as it was typed, where bounds cannot be; ``wrong`` : what is to be mended in its upper bound."""
+    """A tier as it was typed; ``wrong`` : what to correct in its upper limit."""
 
     lower: str
     upper: str
@@ -31,7 +31,7 @@ class TypedTier(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What a bound is told in, and how much of the stored unit that is."""
+    """The unit that a limit is shown in, and its size in the stored unit."""
 
     unit: str
     size: float
@@ -46,44 +46,46 @@ SCALES: Mapping[SlaKind, Scale] = MappingProxyType(
 )
 
 
-def told(bound: float, scale: Scale) -> str:
-    """A bound with six digits, without an exponent."""
+def format_bound(bound: float, scale: Scale) -> str:
+    """Return a limit with six digits, without an exponent."""
     text = f"{Decimal(f'{bound / scale.size:.{DIGITS}g}'):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def cuts_between(to: Sequence[str], *, known: Sequence[float], scale: Scale, from_: Sequence[str] = ()) -> list[float]:
-    """The cuts that the upper bounds of tiers make.
+def parse_boundaries(
+    to: Sequence[str], *, known: Sequence[float], scale: Scale, from_: Sequence[str] = ()
+) -> list[float]:
+    """Return the boundaries that the upper limits of tiers make.
 
     Parameters
     ----------
-    known : the bounds as they are, ascending; what is sent as they are shown stays exactly as it is.
-    from_ : the lower bounds, of who sends both: each must be the upper one of the tier before.
+    known : the present limits, ascending; a limit that is sent as it is shown keeps its exact value.
+    from_ : the lower limits, where a form sends both: each must be the upper one of the tier before.
 
     Raises
     ------
-    WrongBound : no number, one that does not rise, a gap between two tiers, an overlap, or another range as a whole.
+    WrongBound : a text that is no number, a limit that does not rise, a gap, an overlap, or another total range.
     """
     if not to or (from_ and len(from_) != len(to)):
         raise WrongBound("must be two for each tier")
-    exact = {told(bound, scale): bound for bound in known}
+    exact = {format_bound(bound, scale): bound for bound in known}
     upper = [_bound(text, exact, scale, tier=n) for n, text in enumerate(to, start=1)]
     lower = [_bound(text, exact, scale, tier=max(n, 1)) for n, text in enumerate(from_)] or [known[0], *upper[:-1]]
     for n, (end, start) in enumerate(zip(upper, lower[1:], strict=False), start=1):
         if end != start:
             fault = "leave a gap" if end < start else "overlap"
-            between = f"{told(end, scale)} and {told(start, scale)} {scale.unit}"
+            between = f"{format_bound(end, scale)} and {format_bound(start, scale)} {scale.unit}"
             raise WrongBound(f"{fault} between {between}: each tier begins where the one before ends", tier=n)
     if (lower[0], upper[-1]) != (known[0], known[-1]):
-        whole = f"{told(known[0], scale)} to {told(known[-1], scale)} {scale.unit}"
+        whole = f"{format_bound(known[0], scale)} to {format_bound(known[-1], scale)} {scale.unit}"
         raise WrongBound(f"must cover all that can be promised on this link, {whole}")
     _check_rising([lower[0], *upper], scale)
     return upper[:-1]
 
 
 def typed_tiers(to: Sequence[str], wrong: InvalidValue, *, known: Sequence[float], scale: Scale) -> list[TypedTier]:
-    """Tiers as they were typed, between the ends that nobody can move, with what is wrong at its place."""
-    edges = [told(known[0], scale), *to[:-1], told(known[-1], scale)]
+    """Return the tiers as they were typed, between the fixed ends, each with what is wrong in it."""
+    edges = [format_bound(known[0], scale), *to[:-1], format_bound(known[-1], scale)]
     at = wrong.tier if isinstance(wrong, WrongBound) else None
     return [
         TypedTier(lower, upper, wrong.reason if n == at else None)
@@ -92,16 +94,18 @@ def typed_tiers(to: Sequence[str], wrong: InvalidValue, *, known: Sequence[float
 
 
 def _check_rising(edges: Sequence[float], scale: Scale) -> None:
-    """Refuse a bound that is not clearly above the one before; the ends stand, so the fault is of one between them."""
+    """Refuse a limit that is not clearly above the one before; the ends are fixed, so the fault is of one between
+    them.
+    """
     last = len(edges) - 2
     for n, (below, above) in enumerate(itertools.pairwise(edges), start=1):
         if last == 0 or above - below >= MIN_WIDTH * max(abs(above), abs(below)):
             continue
-        tier, low_or_high, beyond = (n, "low", f"above {told(below, scale)}")
+        tier, low_or_high, beyond = (n, "low", f"above {format_bound(below, scale)}")
         if n > last:
-            tier, low_or_high, beyond = (last, "high", f"below {told(above, scale)}")
+            tier, low_or_high, beyond = (last, "high", f"below {format_bound(above, scale)}")
         raise WrongBound(
-            f"{told(edges[tier], scale)} is too {low_or_high}: "
+            f"{format_bound(edges[tier], scale)} is too {low_or_high}: "
             f"it must be at least {MIN_WIDTH:.1%} {beyond} {scale.unit}",
             tier=tier,
         )
@@ -112,7 +116,7 @@ def _bound(text: str, exact: Mapping[str, float], scale: Scale, *, tier: int) ->
     if text in exact:
         return exact[text]
     try:
-        number = exact_number("bounds", text, example="250")
+        number = parse_number("bounds", text, example="250")
     except InvalidValue as wrong:
         raise WrongBound(wrong.reason, tier=tier) from None
     if not 0 < number < Decimal("1e15"):

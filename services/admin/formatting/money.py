@@ -1,31 +1,31 @@
-"""Sums of money that add up as they are shown: each is rounded once, and its parts are rounded so that they make it."""
+"""Sums of money that add up as they are shown: each sum is rounded once, and its parts so that they make it."""
 
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import reduce
 
-TOLD_DIGITS = 4
-"""Of a sum that is small in its currency."""
+SIGNIFICANT_DIGITS = 4
+"""Significant digits of a sum that is small in its currency."""
 
 MOST_DECIMALS = 6
 _EXACT = Context(prec=80)
 
 
-def decimals_for(largest: Decimal, minor_digits: int) -> int:
-    """Decimals that show four digits of the largest of some sums, at least those of the currency's smallest unit."""
+def choose_decimals(largest: Decimal, minor_digits: int) -> int:
+    """Return the decimals that show four digits of the largest sum, at least those of the currency's smallest unit."""
     if largest == 0:
         return minor_digits
-    return max(minor_digits, min(MOST_DECIMALS, TOLD_DIGITS - 1 - largest.adjusted()))
+    return max(minor_digits, min(MOST_DECIMALS, SIGNIFICANT_DIGITS - 1 - largest.adjusted()))
 
 
-def rounded(amount: Decimal, decimals: int) -> Decimal:
+def round_amount(amount: Decimal, decimals: int) -> Decimal:
     return amount.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN, _EXACT)
 
 
-def rounded_parts(amounts: Sequence[Decimal], decimals: int) -> Sequence[Decimal]:
-    """Amounts rounded so that their sum is the rounded sum of all: those that lose most are rounded up.
+def round_parts(amounts: Sequence[Decimal], decimals: int) -> Sequence[Decimal]:
+    """Return amounts rounded so that they add up to the rounded sum: those that lose most are rounded up.
 
-    Each is less than one step away from what it is (method of the largest remainder).
+    Each differs from its exact value by less than one step (method of the largest remainder).
     """
     step = Decimal(1).scaleb(-decimals)
     exact = [_EXACT.divide(each, step) for each in amounts]

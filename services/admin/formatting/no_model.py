@@ -1,4 +1,4 @@
-"""Why a link has no model, for people: how many logs are there, how many are needed, and what to do."""
+"""Why a link has no model: how many logs there are, how many are needed, and what to do."""
 
 import re
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _BYTES = re.compile(r"\b(\d{4,}) bytes\b")
 
 
 class NoModel(NamedTuple):
-    """``there``, ``needed`` : logs of what is nearest to a model, ``None`` where something else is amiss."""
+    """``there``, ``needed`` : logs of the data set nearest to a model; ``None`` where the reason is another one."""
 
     reason: str
     there: int | None
@@ -22,12 +22,12 @@ class NoModel(NamedTuple):
         return (self.needed or 0) - (self.there or 0)
 
 
-def no_model(reason: str) -> NoModel:
-    """What a fit says of a link that it refused."""
-    told = _BYTES.sub(lambda found: format_bytes(float(found[1])), reason)
+def explain_no_model(reason: str) -> NoModel:
+    """Return what a fit says of a link that it refused."""
+    plain_reason = _BYTES.sub(lambda found: format_bytes(float(found[1])), reason)
     short = [
         (int(each["there"]), int(each["needed"])) for each in (*_TOO_FEW.finditer(reason), *_SURFACE.finditer(reason))
     ]
     if not short:
-        return NoModel(told, None, None)
-    return NoModel(told, *min(short, key=lambda pair: pair[1] - pair[0]))
+        return NoModel(plain_reason, None, None)
+    return NoModel(plain_reason, *min(short, key=lambda pair: pair[1] - pair[0]))

@@ -1,11 +1,11 @@
-"""Prices as people type them: four fields a tier, all empty where it is not priced; the margin in per cent."""
+"""Prices as users type them: four fields a tier, all empty where it has no price, the mark-up in per cent."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Context, Decimal
 from uuid import UUID
 
-from services.admin.formatting.form_numbers import LONGEST_NUMBER, exact_number
+from services.admin.formatting.form_numbers import LONGEST_NUMBER, parse_number
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import DECIMALS, HIGHEST_MARGIN, PriceModel
 from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
@@ -14,32 +14,32 @@ PARTS = ("base", "per_gb", "per_kwh", "margin")
 _EXACT = Context(prec=80)
 
 
-def decimal_in_words(number: Decimal) -> str:
-    """All digits that matter, without an exponent."""
+def format_decimal(number: Decimal) -> str:
+    """Return all significant digits, without an exponent."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def price_in_words(price: PriceModel | None, currency: str = "") -> str:
-    """A price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, margin 30 %``."""
+def format_price(price: PriceModel | None, currency: str = "") -> str:
+    """A price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, mark-up 30 %``."""
     if price is None:
         return "not priced"
-    base, per_gb, per_kwh = (decimal_in_words(each) for each in (price.base, price.per_gb, price.per_kwh))
+    base, per_gb, per_kwh = (format_decimal(each) for each in (price.base, price.per_gb, price.per_kwh))
     amounts = f"{base} + {per_gb}/GB + {per_kwh}/kWh {currency}".rstrip()
-    return f"{amounts}, margin {decimal_in_words(100 * price.margin)} %"
+    return f"{amounts}, mark-up {format_decimal(100 * price.margin)} %"
 
 
-def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
-    """The price in four fields, ``None`` if all of them are empty.
+def parse_price(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
+    """Return the price in four fields; ``None`` if all of them are empty.
 
     Parameters
     ----------
-    whose : the tier as a refusal calls it.
-    suffix : what follows a part in the names of its fields.
+    whose : the tier as a refusal names it.
+    suffix : end of the names of its fields.
 
     Raises
     ------
-    InvalidValue : a field is no price, or some are empty and some are not.
+    InvalidValue : a field is no price, or only some are empty.
     """
     texts = {part: sent.get(f"{part}{suffix}", "").strip() for part in PARTS}
     if not any(texts.values()):
@@ -54,12 +54,12 @@ def _decimal(part: str, text: str) -> Decimal:
     if not text:
         raise InvalidValue(part, "is empty; write 0 where nothing is charged")
     if part == "margin":
-        return _share(exact_number(part, text, example="25, which is 25 %"))
-    return exact_number(part, text, example="0.25")
+        return _share(parse_number(part, text, example="25, which is 25 %"))
+    return parse_number(part, text, example="0.25")
 
 
 def _share(percent: Decimal) -> Decimal:
-    """The margin that so many per cent are, refused in the words in which it was typed."""
+    """Return the mark-up as a share; a refusal uses per cent, as it was typed."""
     highest = 100 * HIGHEST_MARGIN
     if percent < 0:
         raise InvalidValue("margin", f"is {percent} %; it must not be negative")
@@ -71,8 +71,8 @@ def _share(percent: Decimal) -> Decimal:
     return share
 
 
-def priced_tiers(sent: Iterable[str]) -> set[UUID]:
-    """The tiers that a table of prices was sent for."""
+def list_priced_tiers(sent: Iterable[str]) -> set[UUID]:
+    """Return the tiers that a table of prices was sent for."""
     found: set[UUID] = set()
     for name in sent:
         part, _, tier = name.partition(".")
@@ -84,12 +84,12 @@ def priced_tiers(sent: Iterable[str]) -> set[UUID]:
     return found
 
 
-def instant_of(text: str) -> datetime | None:
-    """A date and time as browsers send it, in UTC; ``None`` if it is empty, which means now.
+def parse_instant(text: str) -> datetime | None:
+    """Return a date and time as browsers send it, in UTC; ``None`` if it is empty, which means now.
 
     Raises
     ------
-    InvalidValue : it is none, or none that the API would take.
+    InvalidValue : it is no time, or none that the API takes.
     """
     if not text.strip():
         return None

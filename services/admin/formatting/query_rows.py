@@ -1,4 +1,4 @@
-"""Rows of a query for a page: columns with what they hold, and cells as text."""
+"""Rows of a query for a page: columns with the kind of their values, and cells as text."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ DIGITS = 8
 
 
 class Held(StrEnum):
-    """What the values of a column are."""
+    """The kind of a column's values."""
 
     NUMBERS = "numbers"
     TIMES = "times"
@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """An answer that fits a page. ``cut`` : there are more rows."""
+    """An answer that fits a page; ``cut`` : there are more rows."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
@@ -38,31 +38,31 @@ class QueryRows:
 
     @classmethod
     def of_json(cls, body: bytes) -> "QueryRows":
-        """The rows of an answer as ``POST /v1/warehouse/query`` gives it, lists and objects in them as text.
+        """Return the rows of an answer of ``POST /v1/warehouse/query``, with lists and objects as text.
 
         Raises
         ------
-        QueryRefused : there are lists in lists, deeper than Python reads or writes them.
+        QueryRefused : lists are nested deeper than Python reads or writes them.
         """
         try:
-            told = json.loads(body, parse_int=parse_integer, parse_float=parse_number)
-            rows = [[_flat(value) for value in row.values()] for row in told["rows"]]
+            answer = json.loads(body, parse_int=parse_integer, parse_float=parse_number)
+            rows = [[_flat(value) for value in row.values()] for row in answer["rows"]]
         except RecursionError as wrong:
             raise QueryRefused("the answer holds JSON that is too deep for a page; download it") from wrong
-        names = list(told["rows"][0]) if rows else []
+        names = list(answer["rows"][0]) if rows else []
         columns = [Column(name, _held([row[place] for row in rows])) for place, name in enumerate(names)]
-        return cls(columns, rows, bool(told["cut"]))
+        return cls(columns, rows, bool(answer["cut"]))
 
     def values(self, place: int) -> Sequence[Any]:
         return [row[place] for row in self.rows]
 
     def of(self, held: Held) -> Sequence[int]:
-        """Places of the columns of that kind."""
+        """Return the places of the columns of that kind."""
         return [place for place, column in enumerate(self.columns) if column.held is held]
 
 
 def cell(value: Any) -> str:
-    """A value as a page tells it."""
+    """Return a value as a page writes it."""
     match value:
         case None:
             return "–"
@@ -71,7 +71,7 @@ def cell(value: Any) -> str:
         case float():
             return f"{value:.{DIGITS}g}"
         case str():
-            text = value.encode(errors="backslashreplace").decode()  # half a character, which JSON can name alone
+            text = value.encode(errors="backslashreplace").decode()  # half a surrogate pair, which JSON can name alone
         case _:
             text = str(value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

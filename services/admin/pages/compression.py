@@ -1,4 +1,4 @@
-"""*Compression*: what transfers have taught of each codec, and what is expected of it on paths of four rates."""
+"""*Compression*: what transfers show of each codec, and what is expected of it on paths of four rates."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ Machine = Annotated[str, Query(max_length=100)]
 def compression_page(
     request: Request, visit: Signed, parts: Parts, kind: Kind = Kind.TEXT, machine: Machine = ""
 ) -> Response:
-    """The tenant's history by codec and level, and the answers that a large file would get."""
+    """Show the tenant's history by codec and level, and the advice for a large file."""
     tenant_id = visit.visitor.tenant_id
     history, _ = parts.histories.held(tenant_id) or parts.histories.load(tenant_id)
     with parts.store.unit_of_work(tenant_id) as uow:

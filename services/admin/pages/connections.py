@@ -1,4 +1,4 @@
-"""*Web connections*: how the pages in browsers' logs used their connections, and what to change at their servers."""
+"""*Web connections*: how pages in browsers' logs used their connections, and what to change at their servers."""
 
 from uuid import UUID
 
@@ -16,17 +16,17 @@ router = page_router("/connections")
 
 PAGE = 25
 NEWEST = 1_000
-"""Loads that the charts are of."""
+"""Loads that the charts cover."""
 
 MOST_OBJECTS = 250_000
-"""Of those loads in all: a page is not to wait for seconds."""
+"""Objects of those loads in all, so that a page does not take seconds."""
 
 SHOWN_CONNECTIONS = 60
 
 
 @router.get("")
 def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID | None = None) -> Response:
-    """Distributions over the newest loads, as the paper's figures have them, and the loads."""
+    """Show distributions over the newest loads, as the paper's figures do, and the loads."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         loads = uow.page_loads.page(limit=PAGE + 1, before=before)
         found = uow.page_loads.distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
@@ -49,15 +49,15 @@ def _charts(found: Distributions) -> dict[str, str]:
 
 @router.get("/{page_load_id}")
 def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts) -> Response:
-    """One load: its figures, what to change, and its connections over time."""
+    """Show one load: its measures, what to change, and its connections over time."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         stored = uow.page_loads.find(page_load_id)
     if stored is None:
         raise NotFound("no such page load; it may have been removed")
-    told = stored.page
+    load = stored.page
     return page(
-        request, "page_load.html", visit, stored=stored, load=told, threshold=FLD_THRESHOLD_BYTES,
+        request, "page_load.html", visit, stored=stored, load=load, threshold=FLD_THRESHOLD_BYTES,
         most_origins=MAX_ORIGINS, most_servers=MAX_SERVERS,
-        flows={each.connection: each for each in told.lengths.short_flows},
-        lines=chart(lines(told, most=SHOWN_CONNECTIONS)) if told.connections else "", shown=SHOWN_CONNECTIONS,
+        flows={each.connection: each for each in load.lengths.short_flows},
+        lines=chart(lines(load, most=SHOWN_CONNECTIONS)) if load.connections else "", shown=SHOWN_CONNECTIONS,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""*Devices*: what phones and radios draw and who says so, where a transfer's energy goes, when to send queued jobs."""
+"""*Devices*: what phones and radios draw and the sources, where a transfer's energy goes, when to send queued jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,11 +70,11 @@ async def devices_page(
     patience_s: Annotated[float, Query(ge=0, le=864_000)] = 600.0,
     price_w: Annotated[float, Query(ge=0, le=1000)] = 0.05,
 ) -> Response:
-    """All profiles, the energy of one device, and the bursts that are advised for a queue.
+    """Show all profiles, the energy of one device, and the bursts advised for a queue.
 
     Raises
     ------
-    NotFound : no such device, or it has no such radio.
+    NotFound : there is no such device, or it has no such radio.
     """
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
@@ -106,7 +106,7 @@ async def devices_page(
 async def _planned(
     parts: Container, tenant_id: UUID, queue: Sequence[QueuedJob], terms: BatchTerms
 ) -> BatchPlan | None:
-    """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
+    """Return the plan; ``None`` while other queues are planned, so that the rest of the page does not wait."""
     try:
         async with parts.planning_slots.hold(tenant_id):
             return await run_in_threadpool(plan_batches, queue, terms)
@@ -120,7 +120,7 @@ def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
-    """The device asked for; by default the first of those with the most radios to show.
+    """Return the requested device; by default the first of those with the most radios.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
 
 
 def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:
-    """100 MB received at several rates by each radio, screen on, with a whole tail."""
+    """Return the energy of receiving 100 MB at several rates by each radio, screen on, with a complete tail."""
     bars = []
     for radio in radios:
         for rate_mbps in SHOWN_RATES_MBPS:

@@ -1,10 +1,10 @@
-"""*Logs → Exports*: what is written as Parquet, how far it is, and having it written now."""
+"""*Logs → Exports*: which days are written as Parquet, the progress, and a button to export now."""
 
 from datetime import date
 
 from fastapi import Request, Response
 
-from services.admin.events import following
+from services.admin.events import stream_changes
 from services.admin.rendering import done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.export import View, folder_of, request_export
@@ -20,7 +20,7 @@ PAGE = 50
 def exports_page(
     request: Request, visit: Operator, parts: Parts, view: View = View.TRANSFERS, before: date | None = None
 ) -> Response:
-    """Files of a view, the newest day first."""
+    """List the files of a view, the newest day first."""
     tenant_id = visit.visitor.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
         found = uow.log_days.page(view, limit=PAGE + 1, before=before)
@@ -39,17 +39,19 @@ def exports_page(
 
 @router.get("/live")
 def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """How far the export is, again whenever it has got further."""
-    return following(request, visit, sign_ins, lambda: fragment("work.html", work=[_work(visit, parts)]))
+    """Stream the progress of the export whenever it changes."""
+    return stream_changes(request, visit, sign_ins, lambda: fragment("work.html", work=[_work(visit, parts)]))
 
 
 @router.post("")
 def start(request: Request, visit: Operator, parts: Parts) -> Response:
-    """Have the days that have changed written now."""
+    """Export the changed days now."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         to_export = request_export(parts.options.export_place, uow=uow, clock=parts.clock)
-    said = f"The export has begun: {to_export} to write." if to_export else "Every day that is over is written already."
-    return done(request, HERE, said)
+    notice_text = (
+        f"The export has started: {to_export} to write." if to_export else "Every day that is over is written already."
+    )
+    return done(request, HERE, notice_text)
 
 
 def _work(visit: Visit, parts: Parts) -> LongJob:

@@ -13,19 +13,22 @@ from services.application.limits.caps import Limit, LimitScope, limit_from_wire,
 from services.application.limits.live_shares import ScopeUsage
 from services.application.transfers.sessions import SessionsUnreachable
 from services.bootstrap import Container
+from tradewind.errors import InvalidValue
 from tradewind.wire.base import MAX_NAME_LENGTH, describe_validation_error
 from tradewind.wire.limits import WireLimit
 
 router = page_router("/limits")
 
 HERE = "/admin/limits"
+LARGEST_CAP = 32_767
+PLACES = {"scope": "Of", "endpoint": "Endpoint, or from", "source": "Endpoint, or from", "destination": "To"}
 Name = Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
 Cap = Annotated[str, Form(max_length=10)]
 
 
 @router.get("")
 async def limits_page(request: Request, visit: Provider, parts: Parts) -> Response:
-    """All limits, with what live transfers hold of them."""
+    """List all limits with what live transfers use of them."""
     limits = await run_in_threadpool(_stored, parts, visit)
     held: Sequence[ScopeUsage | None]
     try:
@@ -47,19 +50,26 @@ def put(
     concurrency: Cap = "",
     streams: Cap = "",
 ) -> Response:
-    """Set, replace or, with no cap at all, remove a limit."""
+    """Set, replace or, without any cap, remove a limit."""
     ends = {"endpoint": source} if scope is LimitScope.ENDPOINT else {"source": source}
     fields = {"destination": destination, "concurrency": concurrency.strip(), "streams": streams.strip(), **ends}
     try:
-        asked = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
+        limit_form = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
     except ValidationError as error:
-        raise describe_validation_error(error.errors()[0]) from None
-    limit = limit_from_wire(asked)
+        raise _explain(describe_validation_error(error.errors()[0])) from None
+    limit = limit_from_wire(limit_form)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         put_limit(limit, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    said = "is removed" if limit.concurrency is limit.streams is None else "is set"
-    return done(request, HERE, f"The limit {said}; live transfers obey at their next heartbeat.")
+    notice_text = "is removed" if limit.concurrency is limit.streams is None else "is set"
+    return done(request, HERE, f"The limit {notice_text}; live transfers obey at their next heartbeat.")
+
+
+def _explain(wrong: InvalidValue) -> InvalidValue:
+    """Return the refusal with the labels of the form, and with both bounds of a cap."""
+    if wrong.field in ("concurrency", "streams"):
+        return InvalidValue(wrong.field, f"must be 1–{LARGEST_CAP:,}")
+    return InvalidValue(PLACES.get(wrong.field, wrong.field), wrong.reason)
 
 
 def _stored(parts: Container, visit: Visit) -> Sequence[Limit]:

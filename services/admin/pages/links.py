@@ -23,7 +23,7 @@ router = page_router()
 
 @router.get("/links")
 def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """All links, with how much is known of each."""
+    """List all links, with how much is known of each."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release = uow.releases.current()
         known: Mapping[UUID, Any] = uow.models.overviews(release) if release is not None else {}
@@ -37,7 +37,7 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 @router.get("/links/{link_id}")
 def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
-    """One link: what it has moved, and its clusters."""
+    """Show one link: what it has moved, and its clusters."""
     now = parts.clock.now()
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
@@ -72,7 +72,7 @@ def cluster_page(
     basis: EnergyBasis = EnergyBasis.TOTAL,
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
 ) -> Response:
-    """A cluster's surface, its slices with the data points, the trade-off and the tiers on it."""
+    """Show a cluster's surface, slices with the observed means, the trade-off and its tiers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
@@ -113,7 +113,7 @@ def cluster_page(
 
 
 def _numbers(request: Request) -> dict[str, float]:
-    """Values of axes that the address asks for."""
+    """Return the values of axes in the address."""
     found = {}
     for name in AXIS_NAMES:
         try:
@@ -124,5 +124,5 @@ def _numbers(request: Request) -> dict[str, float]:
 
 
 def _bounds(partition: Partition) -> str:
-    """The tier's range in words."""
+    """Return the tier's range in words."""
     return tier_name(partition).rpartition(" at ")[0]

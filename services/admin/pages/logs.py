@@ -1,4 +1,4 @@
-"""*Logs*: what was uploaded, and the rows that were refused: mend one and try it again, or dismiss it."""
+"""*Logs*: what was uploaded, and the refused rows: correct one and try it again, or dismiss it."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import Form, Path, Query, Request, Response
 
-from services.admin.events import following
+from services.admin.events import stream_changes
 from services.admin.rendering import STORABLE, done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.correct_rows import MAX_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
@@ -30,8 +30,8 @@ RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 
 @router.get("")
 def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | None = None) -> Response:
-    """Batches, the newest first, and what rows were refused for."""
-    now, kept = parts.clock.now(), parts.options.log_months
+    """List batches, the newest first, and the reasons of refused rows."""
+    now, log_months = parts.clock.now(), parts.options.log_months
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         months = uow.month_seals.page() if before is None else []
         batches = uow.batches.page(limit=PAGE + 1, before=before)
@@ -49,18 +49,22 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
         reasons=reasons,
         work=work,
         months=[
-            (each, find_next_step(each, now=now, months=kept), kept and find_due_month(each.month, kept))
+            (
+                each,
+                find_next_step(each, now=now, months=log_months),
+                log_months and find_due_month(each.month, log_months),
+            )
             for each in months
         ],
-        kept=kept,
+        log_months=log_months,
         export_place=parts.options.export_place,
     )
 
 
 @router.get("/work/live")
 def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """How far long work is, again whenever it has got further."""
-    return following(request, visit, sign_ins, lambda: fragment("work.html", work=_work(visit, parts)))
+    """Stream the progress of long work whenever it changes."""
+    return stream_changes(request, visit, sign_ins, lambda: fragment("work.html", work=_work(visit, parts)))
 
 
 def _work(visit: Visit, parts: Parts) -> Sequence[LongJob]:
@@ -80,7 +84,7 @@ def quarantine_page(
     field: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
     reason: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
 ) -> Response:
-    """Refused rows with the reason and what they said; those of one batch or reason where that is asked for."""
+    """List refused rows with their reason and text; of one batch or reason where requested."""
     refused_for = RejectionReason(field, reason) if field else None
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         rows = uow.quarantine.page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
@@ -116,9 +120,11 @@ def retry_all_of(
     """Try the rows of one reason again as they are."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         retried = retry_rows(RejectionReason(field, reason), uow=uow, clock=parts.clock)
-    said = f"{format_count(retried.stored, 'row')} left the quarantine, {retried.refused} refused again"
+    notice_text = f"{format_count(retried.stored, 'row')} left the quarantine, {retried.refused} refused again"
     here = f"{QUARANTINE}?{urlencode({'field': field, 'reason': reason})}" if retried.left else QUARANTINE
-    return done(request, here, f"{said}; {retried.left} more of this reason." if retried.left else f"{said}.")
+    return done(
+        request, here, f"{notice_text}; {retried.left} more of this reason." if retried.left else f"{notice_text}."
+    )
 
 
 @router.post("/quarantine/{row_id}/retry")
@@ -132,13 +138,13 @@ def retry(
     """Store a corrected row."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         receipt = retry_row(row_id, raw, uow=uow, clock=parts.clock)
-    said = "The row is stored." if receipt.accepted else "The row was stored before; it has left the quarantine."
-    return done(request, QUARANTINE, said)
+    notice_text = "The row is stored." if receipt.accepted else "The row was stored before; it has left the quarantine."
+    return done(request, QUARANTINE, notice_text)
 
 
 @router.post("/quarantine/{row_id}/dismiss")
 def dismiss(request: Request, row_id: RowId, visit: Operator, parts: Parts) -> Response:
-    """Give a row up."""
+    """Dismiss a row."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         dismiss_row(row_id, uow=uow)
     return done(request, QUARANTINE, "The row is dismissed.")

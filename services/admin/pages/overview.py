@@ -1,4 +1,4 @@
-"""*Overview*: what goes on, how agreements were kept, and what tuning has gained."""
+"""*Overview*: live transfers, how many SLAs were met, and what tuning has gained."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from services.admin.charts.days import moved
-from services.admin.events import following
+from services.admin.events import stream_changes
 from services.admin.pages.releases import tier_bounds
 from services.admin.rendering import chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf, Visit
@@ -26,7 +26,7 @@ LIVE_SHOWN = 10
 
 @router.get("")
 def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """The tenant at a glance."""
+    """Show the tenant at a glance."""
     now = parts.clock.now()
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
@@ -54,13 +54,13 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 @router.get("/live")
 def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """How many transfers are live and the newest of them, again whenever that has changed."""
+    """Stream the number of live transfers and the newest of them whenever they change."""
 
     def told() -> str:
         now = parts.clock.now()
         return fragment("live_transfers.html", **_live(parts, visit, now), now=now)
 
-    return following(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, told)
 
 
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:

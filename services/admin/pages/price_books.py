@@ -1,4 +1,4 @@
-"""*Price books*: drafted, edited in a table, compared with the one in force, published."""
+"""*Price books*: draft, edit in a table, compare with the current one, publish."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -8,9 +8,9 @@ from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
 
-from services.admin.formatting.form_numbers import exact_number
-from services.admin.formatting.price_forms import PARTS, instant_of, price_of, priced_tiers
-from services.admin.pages.tiers import LinkAsked, shown_link
+from services.admin.formatting.form_numbers import parse_number
+from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
+from services.admin.pages.tiers import LinkId, shown_link
 from services.admin.pages.what_ifs import shown as what_if_shown
 from services.admin.rendering import done, page, page_router
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
@@ -41,7 +41,7 @@ HISTORY = 20
 """Changes of a book that its page lists at once."""
 
 USUAL_CURRENCY = "EUR"
-"""Of a new draft where no book is in force."""
+"""Currency of a new draft where there is no current book."""
 
 Version = Annotated[int, Form(ge=1)]
 
@@ -56,10 +56,10 @@ Sent = Annotated[Mapping[str, str], Depends(_sent)]
 
 @router.get("")
 def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """All books with their states and dates."""
+    """List all books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         books = uow.price_books.all()
-    beside = next((book for book in books if book.is_current(parts.clock.now())), None)
+    current_book = next((book for book in books if book.is_current(parts.clock.now())), None)
     return page(
         request,
         "price_books.html",
@@ -67,9 +67,9 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
         books=books,
         may_change=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         currencies=sorted(list_currencies()),
-        currency=USUAL_CURRENCY if beside is None else beside.currency,
+        currency=USUAL_CURRENCY if current_book is None else current_book.currency,
         bases=tuple(EnergyBasis),
-        basis=EnergyBasis.TOTAL if beside is None else beside.energy_basis,
+        basis=EnergyBasis.TOTAL if current_book is None else current_book.energy_basis,
     )
 
 
@@ -84,7 +84,7 @@ def draft(
     energy_basis: Annotated[EnergyBasis | None, Form()] = None,
     copy_of: Annotated[UUID | None, Form()] = None,
 ) -> Response:
-    """A new draft, empty or a copy of another book."""
+    """Make a new draft, empty or a copy of another book."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         book = draft_book(
             name, currency=currency or None, energy_basis=energy_basis, copy_of=copy_of, uow=uow, clock=parts.clock
@@ -99,30 +99,32 @@ def book_page(
     visit: Signed,
     parts: Parts,
     *,
-    link: LinkAsked = "",
+    link: LinkId = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
     basis: EnergyBasis = EnergyBasis.TOTAL,
     older: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
 ) -> Response:
-    """One book: its prices by link and cluster, and what it changes."""
+    """Show one book: its prices by link and cluster, and what it changes."""
     now = parts.clock.now()
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
-        beside = find_current_book(uow.price_books, now)
+        current_book = find_current_book(uow.price_books, now)
         links = uow.links.all()
         release = uow.releases.current()
         learned = set() if release is None else set(uow.models.overviews(release))
         shown = shown_link(links, link, learned)
         tiers = [] if shown is None else list_link_tiers(shown.id, uow)
-        changed = list_price_changes(book, beside, uow)
+        changed = list_price_changes(book, current_book, uow)
         history = uow.audit.of_book(
             book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
         )
-        # What energy costs and what is left are the provider's own matter, as in the API.
+        # Energy costs and margins concern the provider only, as in the API.
         is_tried = may_change and book.state(now) is BookState.DRAFT
-        tried = replay_demand(book, beside, now=now, uow=uow) if is_tried else None
-    asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
+        tried = replay_demand(book, current_book, now=now, uow=uow) if is_tried else None
+    shown_tiers = [
+        each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
+    ]
     return page(
         request,
         "price_book.html",
@@ -131,17 +133,17 @@ def book_page(
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
         waiting=may_change and book.starts_after(now),
-        in_force=beside,
+        in_force=current_book,
         links=links,
         learned=learned,
         shown=shown,
-        clusters=group_by_cluster(asked),
+        clusters=group_by_cluster(shown_tiers),
         tiers_of_link=len(tiers),
         changes=changed,
         history=history[:HISTORY],
         older=older,
         earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
-        tried=None if tried is None else what_if_shown(tried, book, beside),
+        tried=None if tried is None else what_if_shown(tried, book, current_book),
         tried_days=REPLAYED_PERIOD.days,
         confidence=confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
@@ -156,12 +158,12 @@ def book_page(
 def price_tiers(
     request: Request, book_id: UUID, visit: Provider, parts: Parts, sent: Sent, *, version: Version
 ) -> Response:
-    """Set the prices of a table; a row that is empty is not priced."""
+    """Set the prices of a table; an empty row has no price."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        names = list_tier_names(priced_tiers(sent), uow)
+        names = list_tier_names(list_priced_tiers(sent), uow)
         prices = {
-            tier_id: price_of(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
-            for tier_id in priced_tiers(sent)
+            tier_id: parse_price(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
+            for tier_id in list_priced_tiers(sent)
         }
         set_prices(book_id, prices, version=version, uow=uow)
     return done(request, _book_as_shown(book_id, sent), "The prices are set.")
@@ -180,9 +182,9 @@ def price_together(
     kind: Annotated[SlaKind | None, Form()] = None,
 ) -> Response:
     """Set one price for all tiers of a link, or those of one kind."""
-    price = price_of(sent, "the price")
+    price = parse_price(sent, "the price")
     if price is None:
-        raise InvalidValue("the price", "is empty; tiers lose theirs in the table of their cluster, one by one")
+        raise InvalidValue("the price", "is empty; remove prices one by one in the table of a cluster")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         chosen = {each.tier.id: price for each in list_link_tiers(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
@@ -200,19 +202,19 @@ def cost_energy(
     version: Version,
     energy_cost_per_kwh: Annotated[str, Form()] = "",
 ) -> Response:
-    """Keep what a kilowatt-hour costs the provider; nothing typed means that it is not known."""
+    """Store what a kilowatt-hour costs the provider; an empty field means that it is not known."""
     typed = energy_cost_per_kwh.strip()
-    per_kwh: Decimal | None = exact_number("energy_cost_per_kwh", typed, example="0.25") if typed else None
+    per_kwh: Decimal | None = parse_number("energy_cost_per_kwh", typed, example="0.25") if typed else None
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
-    # The version makes the address another one: to a place on the page that is shown a browser only scrolls.
+    # The version makes the address a new one: for a place on the present page a browser only scrolls.
     return done(request, f"{_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
 
 
 def _book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
-    """The book's page with the link, the probability and the energy that were chosen on it."""
-    asked = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
-    query = "&".join(each for each in asked if each)
+    """Return the address of the book's page with the link, the confidence and the energy chosen on it."""
+    shown_tiers = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
+    query = "&".join(each for each in shown_tiers if each)
     return f"{HERE}/{book_id}" + (f"?{query}" if query else "")
 
 
@@ -227,7 +229,7 @@ def publish(
     effective_from: Annotated[str, Form()] = "",
 ) -> Response:
     """Publish a draft from a date on, or from now."""
-    begins_at = instant_of(effective_from)
+    begins_at = parse_instant(effective_from)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
@@ -236,7 +238,7 @@ def publish(
 
 @router.post("/{book_id}/withdraw")
 def withdraw(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
-    """Make a draft again of a book whose date has not come."""
+    """Turn a book whose date has not come back into a draft."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         withdraw_book(book_id, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)

@@ -1,4 +1,4 @@
-"""*Releases*: what each brought, how the gate judged it, and the way back."""
+"""*Releases*: what each changed, how the gate judged it, and how to go back."""
 
 from typing import Annotated
 from uuid import UUID
@@ -27,7 +27,7 @@ ReleaseId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 def releases_page(
     request: Request, visit: Signed, parts: Parts, before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None
 ) -> Response:
-    """Releases, the newest first."""
+    """List releases, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         found = uow.releases.page(before=before, limit=PAGE + 1)
         undecided = list_undecided(uow)
@@ -47,7 +47,7 @@ def releases_page(
 
 @router.get("/{release_id}")
 def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: Parts) -> Response:
-    """A release, link by link, beside the one in force."""
+    """Show a release, link by link, compared with the current one."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release = uow.releases.get(release_id)
         current = uow.releases.current()
@@ -57,14 +57,14 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         undecided = list_undecided(uow) if release.current else ()
         verdicts = uow.models.verdicts(release_id)
         reasons = uow.models.reasons(release_id)
-    told = known.keys() | verdicts.keys() | reasons.keys()
+    release_links = known.keys() | verdicts.keys() | reasons.keys()
     return page(
         request,
         "release.html",
         visit,
         release=release,
         current=current,
-        links=[link for link in links if link.id in told],  # not those that came after it
+        links=[link for link in links if link.id in release_links],  # not those that came after it
         known=known,
         comparison=comparison,
         link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
@@ -82,14 +82,12 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
 def decide(
     request: Request, decision_id: UUID, accept: Annotated[bool, Form()], visit: Provider, parts: Parts
 ) -> Response:
-    """Put a model in force that takes away or moves priced tiers, or keep the one before."""
+    """Accept a model that removes or moves priced tiers, or keep the model before."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         release = decide_tiers(decision_id, accept=accept, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     if accept:
-        return done(
-            request, HOME, f"Release {release} is in force with the new model; look at the prices of its tiers."
-        )
+        return done(request, HOME, f"Release {release} is current, with the new model; check the prices of its tiers.")
     return done(request, HOME, "The link keeps its model, and its tiers their prices.")
 
 
@@ -97,18 +95,18 @@ def decide(
 def publish_release(
     request: Request, release_id: ReleaseId, reason: Annotated[Reason, Form()], visit: Operator, parts: Parts
 ) -> Response:
-    """Put a release in force that was rejected or rolled back."""
+    """Make a release current that was rejected or rolled back."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         publish_anyway(release_id, reason=reason, uow=uow, clock=parts.clock)
-    return done(request, HERE, f"Release {release_id} is in force; every process answers from it within a second.")
+    return done(request, HERE, f"Release {release_id} is current; every process answers from it within a second.")
 
 
 @router.post("/{release_id}/rollback")
 def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, parts: Parts) -> Response:
-    """Put an earlier release in force."""
+    """Make an earlier release current."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         current = roll_back(release_id, uow=uow)
-    return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")
+    return done(request, HERE, f"Release {current} is current; every process answers from it within a second.")
 
 
 _LEVELS = {
@@ -120,7 +118,7 @@ _LEVELS = {
 
 
 def tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
-    """Return a range in words; of a kind without one, the level that is certified."""
+    """Return a range in words; of a kind without one, the certified level."""
     if bounds is None:
         return "–"
     scale = SCALES.get(tier.kind)

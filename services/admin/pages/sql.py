@@ -1,4 +1,4 @@
-"""*SQL*: analysts ask the warehouse, look at the answer as a table and a chart, and keep the question."""
+"""*SQL*: analysts query the warehouse, see the answer as a table and a chart, and save the query."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -9,8 +9,8 @@ from fastapi import Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BeforeValidator
 
-from services.admin.charts.query import Asked, ChartKind, query_chart
-from services.admin.formatting.field_labels import refusal_in_words
+from services.admin.charts.query import ChartKind, ChartRequest, query_chart
+from services.admin.formatting.field_labels import format_refusal
 from services.admin.formatting.query_rows import QueryRows, cell
 from services.admin.pages.sql_examples import EXAMPLES
 from services.admin.rendering import ONE_LINE, STORABLE, chart, done, page, page_router
@@ -37,7 +37,7 @@ ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 
 
 def _plain(sql: object) -> object:
-    """The text as the browser shows and counts it: forms send other ends of lines, by which positions would be off."""
+    """Return the text with the line ends that the browser counts: forms send others, which shift positions."""
     return sql.replace("\r\n", "\n") if isinstance(sql, str) else sql
 
 
@@ -48,7 +48,7 @@ Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a text something is wrong: its line, both from 1, and the column in it."""
+    """Where in a text something is wrong: its line and the column in it, both from 1."""
 
     line: int
     column: int
@@ -69,7 +69,7 @@ def sql_page(
     saved: UUID | None = None,
     sql: Annotated[str, Query(max_length=LONGEST_SQL)] = "",
 ) -> Response:
-    """The editor, with a saved query or a text in it; nothing is run yet."""
+    """Show the editor with a saved query or a text in it; nothing runs yet."""
     if saved is not None:
         sql = _saved(visit, parts, saved)
     return _page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
@@ -88,10 +88,10 @@ async def run(
     up: ColumnName = "",
     apart: ColumnName = "",
 ) -> Response:
-    """The rows of a query, as far as they are shown; it is stopped when its visitor leaves."""
+    """Run a query and show its rows up to the limit of the page; stop it when its visitor leaves."""
     asked = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
     query = parts.warehouse.query(visit.visitor.tenant_id, asked)
-    wanted = Asked(_kind(draw), across, up, apart)
+    wanted = ChartRequest(_kind(draw), across, up, apart)
     told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
     status = HTTPStatus.OK
     try:
@@ -111,7 +111,7 @@ async def run(
 async def download(
     request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
 ) -> Response:
-    """All rows of a query as a file, under the limits of the API; what is wrong with it beside the editor."""
+    """Return all rows of a query as a file, within the limits of the API; show an error next to the editor."""
     asked = SqlQuery(sql=sql, format=form)
     query = parts.warehouse.query(visit.visitor.tenant_id, asked)
     headers = {
@@ -125,8 +125,8 @@ async def download(
         status, _ = find_status(error)
         return _page(request, visit, parts, status=status, **told)
 
-    turns = request.app.state.query_slots
-    return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
+    slots = request.app.state.query_slots
+    return QueryStream(query, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
 
 
 @router.post("/save")
@@ -137,15 +137,15 @@ def save(
     sql: Sql,
     name: Annotated[str, Form(max_length=LONGEST_NAME, pattern=ONE_LINE)] = "",
 ) -> Response:
-    """Keep a query under a name; where that cannot be, its text stays in the editor."""
+    """Save a query under a name; where that is refused, its text stays in the editor."""
     try:
         with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-            kept = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
+            saved = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
     except (Conflict, InvalidValue) as refused:
         status, _ = find_status(refused)
         return _page(request, visit, parts, status=status, **_wrong(refused, sql))
-    said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
-    return done(request, f"{HERE}?saved={kept.id}", said)
+    notice_text = "The saved query of that name is replaced." if saved.replaced else "The query is saved."
+    return done(request, f"{HERE}?saved={saved.id}", notice_text)
 
 
 @router.post("/saved/{query_id}/remove")
@@ -184,7 +184,7 @@ def _page(
             "kinds": tuple(ChartKind),
             "rows_shown": ROWS_SHOWN,
             "longest_name": LONGEST_NAME,
-            "wanted": Asked(),
+            "wanted": ChartRequest(),
             **empty,
             **told,
         },
@@ -192,10 +192,10 @@ def _page(
 
 
 def _wrong(error: TradewindError, sql: str) -> dict[str, Any]:
-    """What the page tells of a query that was refused, beside its text."""
+    """Return what the page shows of a refused query."""
     position = error.position if isinstance(error, QueryRefused) else None
     place = Place.of(sql, position) if position else None
-    return {"sql": sql, "error": refusal_in_words(error), "place": place, "position": position}
+    return {"sql": sql, "error": format_refusal(error), "place": place, "position": position}
 
 
 def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:

@@ -1,4 +1,4 @@
-"""Questions to begin with, on the page of SQL."""
+"""Example queries on the page of SQL."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""*SLA tiers → cut otherwise*: merge, split and adjust tiers of a cluster, with the effect shown before it is kept."""
+"""*SLA tiers → change tier limits*: merge, split and adjust tiers of a cluster, and see the effect before saving."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 
-from services.admin.formatting.bounds_forms import SCALES, cuts_between, told, typed_tiers
+from services.admin.formatting.bounds_forms import SCALES, format_bound, parse_boundaries, typed_tiers
 from services.admin.pages.tiers import HERE
 from services.admin.rendering import done, page, page_router
 from services.admin.visitors import Parts, Provider
@@ -38,7 +38,7 @@ SentBounds = Annotated[list[str], Form(max_length=2 * MAX_TIERS)]
 
 
 class Row(NamedTuple):
-    """A tier as the tables show it; ``merged``, ``split`` : addresses that show what doing so would change."""
+    """A tier as the tables show it; ``merged``, ``split`` : addresses that show the effect of doing so."""
 
     each: BoundedTier
     name: str
@@ -63,7 +63,7 @@ def cuts_page(
     lower: Annotated[Bounds, Query(alias="from")] = [],  # noqa: B006 - the framework's own way
     upper: Annotated[Bounds, Query(alias="to")] = [],  # noqa: B006
 ) -> Response:
-    """The tiers as they are, and as the bounds in the address would make them."""
+    """Show the tiers as they are, and as the limits in the address would make them."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         _, model, leaf = find_current_cluster(cluster_id, uow)
@@ -85,7 +85,7 @@ def cuts_page(
         return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
 
     try:
-        cuts = cuts_between(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
+        cuts = parse_boundaries(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
         effect = preview_boundaries(leaf, key, cuts)
     except InvalidValue as wrong:
         typed = typed_tiers(upper, wrong, known=known, scale=scale)
@@ -124,15 +124,15 @@ def keep(
     lower: Annotated[SentBounds, Form(alias="from")] = [],  # noqa: B006
     upper: Annotated[SentBounds, Form(alias="to")] = [],  # noqa: B006
 ) -> Response:
-    """Keep other bounds."""
+    """Save other limits."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         leaf = find_current_cluster(cluster_id, uow).leaf
-        cuts = cuts_between(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
+        cuts = parse_boundaries(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
         now = set_boundaries(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return done(
-        request, _address(now, key), "These tiers hold from now on, also when the model of the link is made anew."
+        request, _address(now, key), "These tiers hold from now on, also when the model of the link is fitted again."
     )
 
 
@@ -147,12 +147,12 @@ def give_up(
     confidence: Annotated[float, Form(ge=0, le=1)],
     basis: Annotated[EnergyBasis, Form()],
 ) -> Response:
-    """Let the next fit cut as it proposes."""
+    """Let the next fit propose its own limits."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         reset_boundaries(cluster_id, key, uow=uow)
     return done(
-        request, _address(cluster_id, key), "When the model of this link is made anew, it proposes its bounds again."
+        request, _address(cluster_id, key), "When the model of this link is fitted again, it proposes its own limits."
     )
 
 
@@ -183,8 +183,8 @@ def _row(
     return Row(
         each,
         names.get(each.tier.id, tier_name(partition)),
-        told(partition.lower, scale),
-        told(partition.upper, scale),
+        format_bound(partition.lower, scale),
+        format_bound(partition.upper, scale),
         expected.throughput_bps.mean,
         None if expected.energy_j is None else expected.energy_j.mean,
         None if last else _address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
@@ -194,19 +194,25 @@ def _row(
 
 def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
     scale = SCALES[key.kind]
-    asked: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
-    asked += [("to", told(edge, scale)) for edge in edges[1:]]
-    return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(asked)}"
+    parameters: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
+    parameters += [("to", format_bound(edge, scale)) for edge in edges[1:]]
+    return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(parameters)}"
 
 
 def _gone(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
-    """Tiers that nothing continues: their prices are quoted no more."""
-    kept = {each.tier.id for each in effect.after}
-    return [names.get(each.tier.id, tier_name(each.partition)) for each in effect.before if each.tier.id not in kept]
+    """Return the tiers that nothing continues: their prices are no longer quoted."""
+    remaining_ids = {each.tier.id for each in effect.after}
+    return [
+        names.get(each.tier.id, tier_name(each.partition))
+        for each in effect.before
+        if each.tier.id not in remaining_ids
+    ]
 
 
 def _summary(effect: BoundaryPreview) -> Sequence[tuple[str, float, float]]:
-    """Loss against a setting for each target (regret) before and after, over all tiers alike, as shares."""
+    """Return the loss against a setting of its own for each target (regret), before and after, over all tiers equally,
+    as shares.
+    """
     before, after = ([each.partition.regret for each in side] for side in (effect.before, effect.after))
     return [
         ("Loss, mean of the tiers", sum(before) / len(before), sum(after) / len(after)),

@@ -1,4 +1,4 @@
-"""*SLA tiers*: what can be promised on a link, what it is called, and at which price."""
+"""*SLA tiers*: what can be promised on a link, its name and its price."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated
@@ -25,8 +25,8 @@ Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
 """The query by which the list was looked at."""
 
 
-LinkAsked = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
-"""The id of a link, perhaps empty."""
+LinkId = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
+"""The id of a link, or empty."""
 
 
 @router.get("")
@@ -35,11 +35,11 @@ def tiers_page(
     visit: Signed,
     parts: Parts,
     *,
-    link: LinkAsked = "",
+    link: LinkId = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
     basis: EnergyBasis = EnergyBasis.TOTAL,
 ) -> Response:
-    """The tiers of one link, each with its setting, its probability and the price in force."""
+    """List the tiers of one link, each with its setting, its probability and the current price."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         links = uow.links.all()
         release = uow.releases.current()
@@ -82,7 +82,7 @@ def rename(
     name: Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)] = "",
     shown: Shown = "",
 ) -> Response:
-    """Call a tier otherwise; an empty name gives it that of its range."""
+    """Rename a tier; an empty name gives it that of its range."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         rename_tier(tier_id, name.strip() or None, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
@@ -91,26 +91,26 @@ def rename(
 
 @router.post("/{tier_id}/accept")
 def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown: Shown = "") -> Response:
-    """Let a tier stand whose bounds have moved."""
+    """Keep the price of a tier whose limits have moved."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         accept_tiers([tier_id], uow=uow)
-    return done(request, back_to(shown), "The tier stands as it is.")
+    return done(request, back_to(shown), "The tier keeps its price.")
 
 
 def back_to(shown: str) -> str:
-    """The list of tiers as it was looked at."""
+    """Return the address of the list of tiers as it was looked at."""
     return f"{HERE}?{quote(shown, safe='=&')}" if shown else HERE
 
 
-def shown_link(links: Sequence[StoredLink], asked: str, learned: Collection[UUID]) -> StoredLink | None:
-    """The link that was asked for, else the first that has tiers, else the first.
+def shown_link(links: Sequence[StoredLink], link_id: str, learned: Collection[UUID]) -> StoredLink | None:
+    """Return the requested link, else the first that has tiers, else the first.
 
     Raises
     ------
     NotFound : there is none of that id.
     """
-    if asked:
-        found = next((each for each in links if str(each.id) == asked.lower()), None)
+    if link_id:
+        found = next((each for each in links if str(each.id) == link_id.lower()), None)
         if found is None:
             raise NotFound("no such link; the page of links lists those that there are")
         return found

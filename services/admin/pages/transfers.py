@@ -1,4 +1,4 @@
-"""*Transfers*: live and past ones, and of each what was measured, what was decided, and why."""
+"""*Transfers*: live and past ones, with what was measured and decided, and why."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -10,8 +10,8 @@ from fastapi import Query, Request, Response
 from pydantic import BeforeValidator, Field, model_validator
 
 from services.admin.charts.timeline import Level, timeline
-from services.admin.events import following
-from services.admin.pages.sla_outcomes import agreed_bps, outcome_of
+from services.admin.events import stream_changes
+from services.admin.pages.sla_outcomes import describe_outcome, find_target_bps
 from services.admin.rendering import ONE_LINE, chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
 from services.application.transfers.journal import JournalledTransfer, TransferFilter
@@ -26,7 +26,7 @@ router = page_router("/transfers")
 
 PAGE = 50
 MOST_SAMPLES = 2_000
-"""Of the newest, on one page."""
+"""Newest samples on one page."""
 
 Line = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
 Day = Annotated[date, Field(ge=EARLIEST_INSTANT.date(), lt=END_OF_INSTANTS.date())]
@@ -35,7 +35,7 @@ Empty = BeforeValidator(lambda sent: sent or None)
 
 
 class Asked(Strict):
-    """What the list is narrowed by. Days are whole ones, of UTC."""
+    """The filters of the list. Days are full days of UTC."""
 
     state: Annotated[TransferState | None, Empty] = None
     source: Annotated[Line | None, Empty] = None
@@ -53,7 +53,7 @@ class Asked(Strict):
         return self
 
     def wanted(self, keys: Sequence[Key]) -> TransferFilter:
-        """The same for the store.
+        """Return the same filters for the store.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Asked(Strict):
         )
 
     def address(self, **changed: object) -> str:
-        """Of the list with the same question, and what is changed of it."""
+        """Return the address of the list with the same filters and these changes."""
         asked = {name: value for name, value in {**dict(self), **changed}.items() if value}
         return f"?{urlencode(asked)}"
 
@@ -94,7 +94,7 @@ def transfers_page(
     *,
     asked: Annotated[Asked, Query()],
 ) -> Response:
-    """Transfers, the newest first; without a question the list follows what goes on."""
+    """List transfers, the newest first; without filters the list follows live transfers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
         found = uow.journal.page(now=parts.clock.now(), limit=PAGE + 1, before=asked.before, wanted=asked.wanted(keys))
@@ -115,7 +115,7 @@ def transfers_page(
 
 @router.get("/live")
 def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """Rows of the newest transfers, again whenever they have changed."""
+    """Stream the rows of the newest transfers whenever they change."""
 
     def newest() -> Sequence[TransferSummary]:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
@@ -124,22 +124,22 @@ def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> 
     def told() -> str:
         return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
 
-    return following(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, told)
 
 
 @router.get("/{transfer_id}/live")
 def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """A transfer's figures and timeline, again with every tick."""
+    """Stream a transfer's measures and timeline with every tick."""
 
     def told() -> str:
         return fragment("timeline.html", **_shown(parts, visit, transfer_id), now=parts.clock.now())
 
-    return following(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, told)
 
 
 @router.get("/{transfer_id}")
 def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Parts) -> Response:
-    """What was expected of a transfer, what it reached, and its timeline."""
+    """Show what was expected of a transfer, what it reached, and its timeline."""
     return page(request, "transfer.html", visit, **_shown(parts, visit, transfer_id))
 
 
@@ -152,7 +152,7 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
         "transfer": known.summary,
         "enquiry": known.enquiry,
         "expected": known.expected,
-        "outcome": outcome_of(known),
+        "outcome": describe_outcome(known),
         "samples": samples,
         "timeline": chart(timeline(samples, _levels(known))),
         "has_power": any(each.power_w is not None for each in samples),
@@ -160,12 +160,12 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
 
 
 def _levels(known: JournalledTransfer) -> Sequence[Level]:
-    """Of throughput: what was expected, then what was agreed."""
-    found, target = [], agreed_bps(known)
+    """Return the levels of throughput: what was expected, then what was promised."""
+    found, target = [], find_target_bps(known)
     if known.expected is not None:
         rate = known.expected.predicted.throughput_bps
         band = (rate.low / MBIT, rate.high / MBIT)
         found.append(Level(name="expected", value=rate.mean / MBIT, band=band))
     if target is not None:
-        found.append(Level(name="agreed", value=target / MBIT, is_target=True))
+        found.append(Level(name="promised", value=target / MBIT, is_target=True))
     return found

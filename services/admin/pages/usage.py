@@ -13,14 +13,14 @@ from services.streaming.usage_stream import stream_usage
 
 router = page_router("/usage")
 
-Asked = Annotated[str, Query(alias="month", max_length=7)]
+MonthText = Annotated[str, Query(alias="month", max_length=7)]
 
 
 @router.get("")
-def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "") -> Response:
-    """The statements of one month, the current one unless another is asked for."""
+def usage_page(request: Request, visit: Provider, parts: Parts, month_text: MonthText = "") -> Response:
+    """Show the statements of one month, by default the current one."""
     current = Month.of(parts.clock.now())
-    month = Month.parse(asked) if asked else current
+    month = Month.parse(month_text) if month_text else current
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         shown = build_statements(uow.usage.sums(month))
     billed = [line for each in shown for line in each.billed]
@@ -47,9 +47,9 @@ def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "
 
 
 @router.get("/transfers.csv")
-def usage_file(request: Request, visit: Provider, parts: Parts, asked: Asked) -> Response:
-    """The transfers of a month one by one."""
-    month = Month.parse(asked)
+def usage_file(request: Request, visit: Provider, parts: Parts, month_text: MonthText) -> Response:
+    """Return the transfers of a month one by one, as a file."""
+    month = Month.parse(month_text)
     tenant_id = visit.visitor.tenant_id
-    uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
-    return stream_usage(tenant_id, month, uow, turns, refused=partial(refused, request), headers=HEADERS)
+    uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
+    return stream_usage(tenant_id, month, uow, slots, refused=partial(refused, request), headers=HEADERS)

@@ -1,11 +1,11 @@
-"""A draft tried on what was asked for lately, as its page shows it: sums rounded once, and parts that make them."""
+"""A draft tried on recent requests, as its page shows it: sums rounded once, and parts that make them."""
 
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from services.admin.charts.prices import revenues
-from services.admin.formatting.money import decimals_for, rounded, rounded_parts
+from services.admin.formatting.money import choose_decimals, round_amount, round_parts
 from services.admin.rendering import chart
 from services.application.billing.currencies import minor_digits
 from services.application.billing.price_books import PriceBook
@@ -18,7 +18,7 @@ OF_EARLIER = PlacedTier("a tier of an earlier release", "")
 class Sum(NamedTuple):
     """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show.
 
-    ``exact_in_force``, ``exact_draft`` : what was rounded, by which a small sum is told from none.
+    ``exact_in_force``, ``exact_draft`` : the values before rounding, which tell a small sum from none.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Sum(NamedTuple):
 
 
 class Money(NamedTuple):
-    """What a book earns of a tier, as it is shown; ``exact`` : what was rounded."""
+    """What a book earns from a tier, as it is shown; ``exact`` : the values before rounding."""
 
     revenue: Decimal
     energy_cost: Decimal | None
@@ -46,7 +46,7 @@ class Money(NamedTuple):
 
 
 class TierRow(NamedTuple):
-    """Demand of a tier and what is earned of it."""
+    """Demand of a tier and what it earns."""
 
     tier: PlacedTier
     demand: TierWhatIf
@@ -55,7 +55,7 @@ class TierRow(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """``digits``, ``in_force_digits`` : decimals that are shown. ``chart`` : ``None`` where nothing is earned."""
+    """``digits``, ``in_force_digits`` : decimals shown. ``chart`` : ``None`` where nothing is earned."""
 
     what_if: WhatIf
     sums: Sequence[Sum]
@@ -67,30 +67,30 @@ class Shown(NamedTuple):
 
 
 def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
-    """The draft beside the book in force, on the requests of the last days."""
-    told = tried.what_if
+    """Compare the draft with the current book on the requests of the last days."""
+    what_if = tried.what_if
     same_currency = in_force is not None and in_force.currency == draft.currency
-    digits = decimals_for(
-        max(_largest(told.draft), _largest(told.in_force) if same_currency else Decimal(0)),
+    digits = choose_decimals(
+        max(_largest(what_if.draft), _largest(what_if.in_force) if same_currency else Decimal(0)),
         minor_digits(draft.currency),
     )
     in_force_digits = digits
     if in_force is not None and not same_currency:
-        in_force_digits = decimals_for(_largest(told.in_force), minor_digits(in_force.currency))
-    named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in told.tiers]
-    after = _of_tiers([each.draft for each in told.tiers], digits)
+        in_force_digits = choose_decimals(_largest(what_if.in_force), minor_digits(in_force.currency))
+    named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in what_if.tiers]
+    after = _of_tiers([each.draft for each in what_if.tiers], digits)
     before: Sequence[Money | None] = [None] * len(after)
     if in_force is not None:
-        before = _of_tiers([each.in_force for each in told.tiers], in_force_digits)
-    beside = in_force.name if in_force is not None and same_currency else None
-    is_earned = bool(told.draft.revenue or (same_currency and told.in_force.revenue))
+        before = _of_tiers([each.in_force for each in what_if.tiers], in_force_digits)
+    compared_name = in_force.name if in_force is not None and same_currency else None
+    is_earned = bool(what_if.draft.revenue or (same_currency and what_if.in_force.revenue))
     return Shown(
-        told,
-        _sums(told, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
-        list(map(TierRow, named, told.tiers, before, after)),
+        what_if,
+        _sums(what_if, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
+        list(map(TierRow, named, what_if.tiers, before, after)),
         digits,
         in_force_digits,
-        chart(revenues(told, named, currency=draft.currency, in_force=beside)) if is_earned else None,
+        chart(revenues(what_if, named, currency=draft.currency, in_force=compared_name)) if is_earned else None,
         same_currency,
     )
 
@@ -102,16 +102,16 @@ def _largest(earned: Earnings) -> Decimal:
 _LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
 
 
-def _sums(told: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
-    after = _lines(told.draft, digits)
+def _sums(what_if: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
+    after = _lines(what_if.draft, digits)
     before: Sequence[Decimal | None] = [None] * len(_LINES)
     if in_force_digits is not None:
-        before = _lines(told.in_force, in_force_digits)
+        before = _lines(what_if.in_force, in_force_digits)
     changes = [
         now - was if same_currency and was is not None and now is not None else None
         for was, now in zip(before, after, strict=True)
     ]
-    exact = (_exact_lines(told.in_force), _exact_lines(told.draft))
+    exact = (_exact_lines(what_if.in_force), _exact_lines(what_if.draft))
     return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
 
 
@@ -128,21 +128,19 @@ def _exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
 
 
 def _lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
-    """The parts of the revenue and it, the cost of the energy, and what that leaves; each as it adds up."""
-    parts = rounded_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
-    whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits), earned)
-    return [*parts, whole.revenue, whole.energy_cost, whole.margin]
+    """Return the parts of the revenue, the revenue, the cost of energy and the margin, so that they add up."""
+    parts = round_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
+    total = Money(round_amount(earned.revenue, digits), _rounded_cost(earned, digits), earned)
+    return [*parts, total.revenue, total.energy_cost, total.margin]
 
 
 def _rounded_cost(earned: Earnings, digits: int) -> Decimal | None:
-    return None if earned.energy_cost is None else rounded(earned.energy_cost, digits)
+    return None if earned.energy_cost is None else round_amount(earned.energy_cost, digits)
 
 
 def _of_tiers(earned: Sequence[Earnings], digits: int) -> Sequence[Money]:
-    """Revenue and cost of each tier, rounded so that they make those of all."""
+    """Return revenue and cost of each tier, rounded so that they add up to those of all."""
     known = [each.energy_cost for each in earned if each.energy_cost is not None]
-    costs: Sequence[Decimal | None] = (
-        rounded_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
-    )
-    revenue = rounded_parts([each.revenue for each in earned], digits)
+    costs: Sequence[Decimal | None] = round_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
+    revenue = round_parts([each.revenue for each in earned], digits)
     return [Money(*each) for each in zip(revenue, costs, earned, strict=True)]

@@ -1,4 +1,4 @@
-"""``POST /v1/transfers/{id}/complete``: the end of a transfer. Its body may be large, and is read beside the loop."""
+"""``POST /v1/transfers/{id}/complete``: the end of a transfer. Its body may be large, and is parsed in a thread."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -41,7 +41,7 @@ class _UnreadRequest(Request):
 
 
 class UnreadRoute(StrictRoute):
-    """Hands its endpoint the body as it came: parsing one of megabytes would answer nobody else meanwhile."""
+    """A route that hands its endpoint the unparsed body: parsing megabytes in the event loop would block all others."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -52,14 +52,14 @@ class UnreadRoute(StrictRoute):
         return handle_unread
 
 
-def _as_it_came(sent: object, refuse: ValidatorFunctionWrapHandler) -> object:
+def _pass_unread(sent: object, refuse: ValidatorFunctionWrapHandler) -> object:
     return sent.body if isinstance(sent, _Unread) else refuse(sent)
 
 
 if TYPE_CHECKING:
     UnreadCompletion = bytes
 else:
-    UnreadCompletion = Annotated[Completion, WrapValidator(_as_it_came)]
+    UnreadCompletion = Annotated[Completion, WrapValidator(_pass_unread)]
     """Described as a completion, and not yet read as one."""
 
 router = create_v1_router("/transfers", "transfers", UnreadRoute)
@@ -71,9 +71,9 @@ async def complete(
 ) -> CompletionReceipt:
     """End a transfer: store its records as an upload of logs does, and the heartbeats that are not stored yet.
 
-    What is acknowledged is durable. The same completion twice stores nothing twice; how the transfer went is what its
-    first record told that was stored. 409 for a transfer that another key began, unless this one replaces it: a new
-    key of the same name, or one that is no customer's, after that key was revoked.
+    What is acknowledged is durable. Sending the same completion twice stores nothing twice; the first stored record
+    decides how the transfer went. 409 for a transfer that another key started, unless this one replaces it: a new key
+    of the same name, or one that is no customer's, after that key was revoked.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     async with parts.completion_slots.hold():
@@ -96,40 +96,40 @@ def _complete(
     )
     if done.first:
         parts.metrics.ended(done.status, done.agreement_kept)
-        told = {"status": done.status, "agreement_kept": done.agreement_kept}
-        parts.log.info(Event.TRANSFER_ENDED, transfer_id=str(transfer_id), **told)
+        content = {"status": done.status, "agreement_kept": done.agreement_kept}
+        parts.log.info(Event.TRANSFER_ENDED, transfer_id=str(transfer_id), **content)
     return done.receipt
 
 
 def read_completion(body: bytes) -> Completion:
-    """The completion of a body, its heartbeats one by one, so that other threads have their turn between two of them.
+    """Parse a completion with its heartbeats one by one, so that other threads run between two of them.
 
     Raises
     ------
-    RequestValidationError : as the framework tells of a body that is no completion, of each heartbeat that is wrong.
+    RequestValidationError : the framework's errors of a body that is no completion, and of each wrong heartbeat.
     """
     try:
-        told = orjson.loads(body)
+        content = orjson.loads(body)
     except orjson.JSONDecodeError as unreadable:
         unread = {"type": "json_invalid", "loc": ("body", unreadable.pos), "ctx": {"error": unreadable.msg}}
         raise RequestValidationError([unread | {"msg": unreadable.msg}]) from unreadable
     wrong: list[Any] = []
-    if isinstance(told, dict) and isinstance(told.get("heartbeats"), list):
-        beats = told["heartbeats"]
+    if isinstance(content, dict) and isinstance(content.get("heartbeats"), list):
+        beats = content["heartbeats"]
         if len(beats) > MAX_LATE_HEARTBEATS:
             raise RequestValidationError([_TOO_MANY])
         read = [_read(SpooledHeartbeat, each, wrong, "heartbeats", number) for number, each in enumerate(beats)]
-        told["heartbeats"] = [each for each in read if each is not None]
-    completion = _read(Completion, told, wrong)
+        content["heartbeats"] = [each for each in read if each is not None]
+    completion = _read(Completion, content, wrong)
     if wrong or completion is None:
         raise RequestValidationError(wrong)
     return completion
 
 
-def _read(model: type[Model], told: Any, wrong: list[Any], *place: str | int) -> Model | None:
-    """The model; ``None`` where it is none, and what is wrong with it is added to ``wrong``."""
+def _read(model: type[Model], content: Any, wrong: list[Any], *place: str | int) -> Model | None:
+    """Return the model; ``None`` where it is not valid, with the errors added to ``wrong``."""
     try:
-        return model.model_validate(told)
+        return model.model_validate(content)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False)
         wrong += [each | {"loc": ("body", *place, *each["loc"])} for each in errors]

@@ -1,4 +1,4 @@
-"""``/v1/compression``: advice on codecs, and what transfers have seen of them."""
+"""``/v1/compression``: advice on codecs, and what transfers observed of them."""
 
 from asyncio import to_thread
 from functools import partial
@@ -15,23 +15,23 @@ router = create_v1_router("/compression", "compression")
 
 
 @router.post("/advise")
-async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
-    """Codec, level and mode for a file on a path; the raw transfer where that is better."""
-    return await get_advice(to_query(asked), parts, principal.tenant_id)
+async def advise_compression(advice_request: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
+    """Advise codec, level and mode for a file on a path, or the raw transfer where that is better."""
+    return await get_advice(to_query(advice_request), parts, principal.tenant_id)
 
 
 @router.post("/observations", status_code=201)
-def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -> ObservationsReceipt:
-    """What codecs made of files that were transferred; the same one sent again is stored once."""
+def add_observations(new: NewObservations, parts: Parts, principal: AgentKey) -> ObservationsReceipt:
+    """Store what codecs did with transferred files; an observation that is sent again is stored once."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        kept = store_observations(told.observations, uow=uow, clock=parts.clock)
-    if kept:
+        added = store_observations(new.observations, uow=uow, clock=parts.clock)
+    if added:
         parts.histories.forget(principal.tenant_id)
-    return ObservationsReceipt(kept=kept)
+    return ObservationsReceipt(kept=added)
 
 
 async def get_advice(question: CompressionQuery, parts: Container, tenant_id: UUID) -> AdviceAnswer:
-    """The advice, after the tenant's history was read where it is not at hand."""
+    """Return the advice, after reading the tenant's history where it is not in memory."""
     held = parts.histories.held(tenant_id)
     if held is None:
         key = ("compression", tenant_id, parts.histories.changes(tenant_id))

@@ -1,4 +1,4 @@
-"""``/v1/connections``: logs of browsers, analysed and kept."""
+"""``/v1/connections``: logs of browsers, analysed and stored."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ Bandwidth = Annotated[
 ]
 Proxy = Annotated[
     str | None,
-    Query(min_length=1, max_length=MAX_NAME_LENGTH, description="Name of your own cache, as its X-Cache tells it."),
+    Query(min_length=1, max_length=MAX_NAME_LENGTH, description="Name of your own cache, as in its X-Cache."),
 ]
 
 
@@ -43,10 +43,10 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     bandwidth_bps: Bandwidth = None,
     proxy: Proxy = None,
 ) -> ConnectionAnalysis:
-    """Idle time, effective concurrency and all connections of each page in a HAR log, and what to change.
+    """Analyse each page of a HAR log: idle time, effective concurrency, all connections, and what to change.
 
-    The same log again replaces what was kept of it. ``rtt_s`` stands in for handshakes that the log does not tell, and
-    is what advice is worked out with.
+    The same log again replaces what is stored of it. ``rtt_s`` stands in for handshakes that the log lacks, and the
+    advice uses it.
     """
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
     async with parts.analysis_slots.hold(principal.tenant_id):

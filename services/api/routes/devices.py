@@ -1,4 +1,4 @@
-"""``/v1/devices``: device and radio profiles, the package's and the tenant's own."""
+"""``/v1/devices``: device and radio profiles, those of the package and the tenant's own."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ DeviceName = Annotated[ProfileName, Path()]
 
 @router.get("")
 def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
-    """All profiles that may be named: the tenant's own first; every figure with its source.
+    """List all profiles that may be used, the tenant's own first; every value has its source.
 
     A customer's key sees its own profiles and those of the provider, not other customers'.
     """
@@ -33,16 +33,17 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
 
 @router.get("/{name}")
 def read_device(name: DeviceName, parts: Parts, principal: AnyKey) -> WireDeviceProfile:
-    """One profile."""
+    """Return one profile."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         return _wire(find_device(name, load_shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
 
 
 @router.put("/{name}")
 def upload_device(name: DeviceName, profile: NewDeviceProfile, parts: Parts, principal: AgentKey) -> WireDeviceProfile:
-    """Store a profile of one's own, or replace it; it stands in for the service's of the same name.
+    """Store or replace a profile of the tenant; it takes precedence over the service's of the same name.
 
-    A customer's is for its own key; one of another key's is for all of the tenant. 409 where another key has the name.
+    A customer's profile is for its own key; one of another key is for all of the tenant. 409 where another key has the
+    name.
     """
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         stored = put_device(
@@ -59,7 +60,7 @@ def upload_device(name: DeviceName, profile: NewDeviceProfile, parts: Parts, pri
 
 @router.delete("/{name}", status_code=204)
 def delete_device(name: DeviceName, parts: Parts, principal: AgentKey) -> None:
-    """Remove a profile of one's own."""
+    """Remove a profile of the tenant."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         remove_device(name, uow=uow, keys=own_keys(principal, uow.owners))
 

@@ -13,7 +13,7 @@ router = create_v1_router("/endpoints", "endpoints", OnceRoute)
 
 @router.get("")
 def list_endpoints(parts: Parts, principal: AnyKey) -> Sequence[Endpoint]:
-    """All endpoints, by name."""
+    """List all endpoints, by name."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return uow.endpoints.all()
 
@@ -26,7 +26,7 @@ def read_endpoint(endpoint_id: UUID, parts: Parts, principal: AnyKey) -> Endpoin
 
 @router.post("", status_code=201)
 def add_endpoint(new: NewEndpoint, parts: Parts, principal: ProviderKey) -> Endpoint:
-    """An endpoint with its aliases and what is known of the paths from it."""
+    """Create an endpoint with its aliases and what is known of the paths from it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         endpoint = create_endpoint(new, uow=uow)
     parts.snapshots.forget(principal.tenant_id)
@@ -35,7 +35,7 @@ def add_endpoint(new: NewEndpoint, parts: Parts, principal: ProviderKey) -> Endp
 
 @router.patch("/{endpoint_id}")
 def change_endpoint(endpoint_id: UUID, change: EndpointChange, parts: Parts, principal: ProviderKey) -> Endpoint:
-    """Change what is named; a former name stays as an alias. Logs stored before keep what they were stored with."""
+    """Change what is given; a former name stays as an alias. Logs that are stored already stay unchanged."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         endpoint = update_endpoint(endpoint_id, change, uow=uow)
     parts.snapshots.forget(principal.tenant_id)

@@ -14,21 +14,21 @@ router = create_v1_router("/keys", "keys", OnceRoute)
 
 @router.get("")
 def list_keys(parts: Parts, principal: OperatorKey) -> Sequence[Key]:
-    """All keys, revoked ones too; secrets are not kept."""
+    """List all keys, also revoked ones; secrets are not stored."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return uow.keys.all()
 
 
 @router.post("", status_code=201)
 def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
-    """A new key. Its secret is in this answer and never again."""
+    """Create a key. Its secret is in this answer only."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         return create_key(new, new_secret(), uow=uow, clock=parts.clock)
 
 
 @router.patch("/{key_id}")
 def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: OperatorKey) -> Key:
-    """Weigh a key's transfers otherwise where several share a cap, or have it call more or less often."""
+    """Change the weight of a key's transfers where several share a cap, or how often it may call."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         key = adjust_key(key_id, change, uow=uow)
     parts.keyring.forget(key_id)
@@ -37,7 +37,7 @@ def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: Operato
 
 @router.delete("/{key_id}", status_code=204)
 def delete_key(key_id: UUID, parts: Parts, principal: OperatorKey) -> None:
-    """Revoke a key, at once."""
+    """Revoke a key at once."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         revoke_key(key_id, uow=uow, clock=parts.clock)
     parts.keyring.forget(key_id)

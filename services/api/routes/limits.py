@@ -1,4 +1,4 @@
-"""``/v1/limits``: caps that hold over all live transfers together."""
+"""``/v1/limits``: caps over all live transfers together."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ router = create_v1_router("/limits", "limits")
 
 @router.get("")
 def list_limits(parts: Parts, principal: AnyKey) -> Sequence[WireLimit]:
-    """All limits: the tenant's, then those of endpoints, then those of links."""
+    """List all limits: the tenant's, then those of endpoints, then those of links."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return [limit_to_wire(limit) for limit in uow.limits.all()]
 
 
 @router.put("")
 def set_limit(limit: WireLimit, parts: Parts, principal: ProviderKey) -> Sequence[WireLimit]:
-    """Set or replace one limit, or remove it by naming no cap; live transfers obey at their next heartbeat."""
+    """Set or replace one limit, or remove it by giving no cap; live transfers follow at their next heartbeat."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         limits = put_limit(limit_from_wire(limit), uow=uow)
     parts.snapshots.forget(principal.tenant_id)

@@ -1,4 +1,4 @@
-"""``/v1/links`` and ``/v1/clusters``: what was learned of each link, in the release that is current."""
+"""``/v1/links`` and ``/v1/clusters``: what was learned of each link, in the current release."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ router = create_v1_router("", "links")
 
 @router.get("/links")
 def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
-    """All links, with how much is known of each."""
+    """List all links, with how much is known of each."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         release = uow.releases.current()
         overviews = uow.models.overviews(release) if release is not None else {}
@@ -33,7 +33,7 @@ def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
 
 @router.get("/links/{link_id}/clusters")
 def list_clusters(link_id: UUID, parts: Parts, principal: AnyKey) -> Sequence[Cluster]:
-    """Clusters of the link's transfers; none before its first release."""
+    """List the clusters of the link's transfers; none before its first release."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.current()
@@ -45,7 +45,7 @@ def list_clusters(link_id: UUID, parts: Parts, principal: AnyKey) -> Sequence[Cl
 
 @router.get("/clusters/{cluster_id}/surface")
 def read_surface(cluster_id: UUID, parts: Parts, principal: AnyKey) -> Surface:
-    """The lattice of a cluster of the current release, what was observed, and its SLA partitions."""
+    """Return the lattice of a cluster of the current release, the observed means, and its SLA partitions."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         found = find_current_cluster(cluster_id, uow)
     return _surface(found.leaf, found.release)
@@ -112,7 +112,7 @@ def _surface(leaf: StoredLeaf, release: int) -> Surface:
 
 
 def _power_w(model: LeafModel) -> list[tuple[float, float]]:
-    """Mean and sd of the log-normal power, W; empty where no power was metered."""
+    """Return mean and sd of the log-normal power, W; empty where no power was metered."""
     moments = []
     for each in model.table.settings:
         if each.log_power_mean is None:

@@ -26,7 +26,7 @@ from tradewind.wire.logs import BatchReceipt
 router = create_v1_router("/logs", "logs")
 
 ATTEMPTS = 3
-"""Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
+"""Two batches with the same new links in opposite orders may deadlock; the one that is rolled back is tried again."""
 
 _BODY = {
     "requestBody": {
@@ -55,9 +55,9 @@ async def upload_logs(
     idempotency_key: IdempotencyKey = None,
     content_encoding: ContentEncoding = None,
 ) -> Response:
-    """Store transfer records. What is acknowledged is durable; rows that are refused are named with the reason.
+    """Store transfer records. What is acknowledged is durable; refused rows are listed with the reason.
 
-    The body is put aside first, so that a slow or broken connection holds no transaction and leaves nothing behind.
+    The body is first written aside, so that a slow or broken connection holds no transaction and leaves nothing behind.
     """
     encoding = _encoding(content_encoding)
     with parts.spools.one() as spool:
@@ -77,7 +77,7 @@ async def upload_logs(
 
 @router.get("/batches/{batch_id}")
 def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
-    """The receipt of an upload, later. A customer's key reads those of its own uploads."""
+    """Return the receipt of an upload. A customer's key reads those of its own uploads."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         receipt = uow.batches.find(batch_id, brought_by=own_keys(principal, uow.owners))
     if receipt is None:

@@ -1,4 +1,4 @@
-"""``/v1/price-books``: drafts, their prices, and what is published."""
+"""``/v1/price-books``: drafts, their prices, and publishing."""
 
 import re
 from collections.abc import Sequence
@@ -51,14 +51,14 @@ _TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIG
 
 @router.get("")
 def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
-    """All books, the newest first; to a key that is an agent's alone, those that were published."""
+    """List all books, the newest first; a key with only the scope agent sees published ones."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(book, parts, principal) for book in uow.price_books.all() if _is_told(book, principal)]
+        return [_wire(book, parts, principal) for book in uow.price_books.all() if _is_visible(book, principal)]
 
 
 @router.post("", status_code=201)
 def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: Response) -> WirePriceBook:
-    """A new draft, empty or with the prices of another book."""
+    """Create a draft, empty or with the prices of another book."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = draft_book(
             new.name,
@@ -73,10 +73,10 @@ def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: 
 
 @router.get("/{book_id}")
 def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response) -> WirePriceBook:
-    """One book with all its prices; drafts are not there for a key that is an agent's alone."""
+    """Return one book with all its prices; a key with only the scope agent sees no drafts."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         book = uow.price_books.get(book_id)
-    if not _is_told(book, principal):
+    if not _is_visible(book, principal):
         raise NotFound("no such price book")
     return _tagged(book, parts, principal, response)
 
@@ -91,7 +91,7 @@ def change_book(
     response: Response,
     if_match: IfMatch = None,
 ) -> WirePriceBook:
-    """Keep with a draft what energy costs the provider; no price changes by it."""
+    """Store with a draft what energy costs the provider; no price changes by it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_version(if_match), uow=uow)
     return _tagged(book, parts, principal, response)
@@ -106,24 +106,25 @@ def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match
 
 @router.get("/{book_id}/what-if")
 def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
-    """What a book would have earned of the requests of the last thirty days, beside the book in force."""
+    """Compute what a book would have earned from the requests of the last thirty days, next to the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         now = parts.clock.now()
-        book, beside = uow.price_books.get(book_id), find_current_book(uow.price_books, now)
-        tried = replay_demand(book, beside, now=now, uow=uow)
+        book, current_book = uow.price_books.get(book_id), find_current_book(uow.price_books, now)
+        tried = replay_demand(book, current_book, now=now, uow=uow)
     return WireWhatIf(
         book_id=book.id,
         currency=book.currency,
         energy_basis=book.energy_basis,
         energy_cost_per_kwh=book.energy_cost_per_kwh,
-        in_force_book_id=None if beside is None else beside.id,
-        in_force_currency=None if beside is None else beside.currency,
+        in_force_book_id=None if current_book is None else current_book.id,
+        in_force_currency=None if current_book is None else current_book.currency,
         since=tried.since,
         requests=tried.what_if.requests,
         book=_earnings(tried.what_if.draft),
-        in_force=None if beside is None else _earnings(tried.what_if.in_force),
+        in_force=None if current_book is None else _earnings(tried.what_if.in_force),
         tiers=tuple(
-            _of_tier(each, tried.tiers.get(each.tier_id), has_book=beside is not None) for each in tried.what_if.tiers
+            _of_tier(each, tried.tiers.get(each.tier_id), has_book=current_book is not None)
+            for each in tried.what_if.tiers
         ),
     )
 
@@ -155,7 +156,7 @@ def remove_price(
     response: Response,
     if_match: IfMatch = None,
 ) -> WirePriceBook:
-    """Take the price of a tier out of a draft; a tier that is not priced is not quoted."""
+    """Remove the price of a tier from a draft; a tier without a price is not quoted."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_prices(book_id, {tier_id: None}, version=_version(if_match), uow=uow)
     return _tagged(book, parts, principal, response)
@@ -168,12 +169,12 @@ def publish(
     principal: ProviderKey,
     *,
     response: Response,
-    asked: Publication | None = None,
+    publication: Publication | None = None,
     if_match: IfMatch = None,
 ) -> WirePriceBook:
-    """Publish a draft from a date on, or from now; the book before it ends there. It never changes any more."""
+    """Publish a draft from a date on, or from now; the book before it ends there. It then never changes."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        effective_from = None if asked is None else asked.effective_from
+        effective_from = None if publication is None else publication.effective_from
         book = publish_book(
             book_id, effective_from=effective_from, version=_version(if_match), uow=uow, clock=parts.clock
         )
@@ -185,19 +186,19 @@ def publish(
 def withdraw(
     book_id: UUID, parts: Parts, principal: ProviderKey, *, response: Response, if_match: IfMatch = None
 ) -> WirePriceBook:
-    """Make a draft again of a published book whose date has not come; until a minute before it."""
+    """Turn a published book whose date has not come back into a draft, until a minute before the date."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = withdraw_book(book_id, version=_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
     return _tagged(book, parts, principal, response)
 
 
-def _is_told(book: PriceBook, principal: Principal) -> bool:
+def _is_visible(book: PriceBook, principal: Principal) -> bool:
     return book.published_at is not None or not principal.is_customer
 
 
 def _version(if_match: str | None) -> int | None:
-    """The version that a change was made on; ``None`` where the caller does not mind."""
+    """Return the version that a change was made on; ``None`` where the caller accepts any."""
     if if_match is None or if_match == "*":
         return None
     match = _TAG.fullmatch(if_match)
@@ -212,7 +213,7 @@ def _tagged(book: PriceBook, parts: Container, principal: Principal, response: R
 
 
 def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceBook:
-    """The book; what energy costs the provider is told to neither customers nor analysts."""
+    """Return the book; only the provider sees what energy costs it."""
     now = parts.clock.now()
     is_of_provider = bool(principal.scopes & {Scope.PROVIDER, Scope.OPERATOR})
     return WirePriceBook(

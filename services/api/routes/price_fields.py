@@ -8,7 +8,7 @@ from tradewind.sla.pricing import PriceModel
 
 
 class VisiblePrice(NamedTuple):
-    """Parts of a price; without a ``margin`` they include it."""
+    """Parts of a price; without a ``margin`` the other parts include it."""
 
     base: Decimal
     per_gb: Decimal
@@ -17,7 +17,7 @@ class VisiblePrice(NamedTuple):
 
 
 def to_visible_price(price: PriceModel, principal: Principal) -> VisiblePrice:
-    """All parts, or to a customer those that an amount is computed from: what the provider earns by it is not told."""
+    """Return all parts, or for a customer those that an amount is computed from, which hide the provider's margin."""
     if principal.is_customer:
         return VisiblePrice(*price.with_margin(), margin=None)
     return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin)

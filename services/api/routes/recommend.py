@@ -1,4 +1,4 @@
-"""``POST /v1/recommend``: answered from memory; a database is asked only for a model that is not there yet."""
+"""``POST /v1/recommend``: answered from memory; only a missing model is read from the database."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,37 +32,41 @@ router = create_v1_router("", "recommend", DirectRoute)
 
 
 @router.post("/recommend", response_model=FullRecommendResponse)
-async def recommend_parameters(asked: FullRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
-    """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    enquiry = to_transfer_request(asked, weight=principal.weight)
-    offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
-    asked_for = StoredQuote.of(offer, enquiry, key_id=principal.key_id, at=parts.clock.now())
-    if asked_for is not None:
-        parts.quotes.note(principal.tenant_id, asked_for)
-    parts.metrics.recommended[offer.recommendation.source].inc()
-    body = encode_answer(offer)
-    if asked.compression is not None:
-        advice = await get_advice(to_query(asked.compression), parts, principal.tenant_id)
+async def recommend_parameters(recommend_request: FullRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+    """Recommend parameters for each chunk of a data set, with predictions and a table for tuning without the
+    service.
+    """
+    transfer_request = to_transfer_request(recommend_request, weight=principal.weight)
+    priced = await compute_recommendation(transfer_request, parts, principal.tenant_id)
+    quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
+    if quote is not None:
+        parts.quotes.note(principal.tenant_id, quote)
+    parts.metrics.recommended[priced.recommendation.source].inc()
+    body = encode_answer(priced)
+    if recommend_request.compression is not None:
+        advice = await get_advice(to_query(recommend_request.compression), parts, principal.tenant_id)
         body = append_field(body, b"compression", advice.model_dump_json().encode())
-    if asked.file_classes:
-        made, path = offer.recommendation, enquiry.path
+    if recommend_request.file_classes:
+        made, path = priced.recommendation, transfer_request.path
         advices = [
             await get_advice(to_class_query(each, made, path), parts, principal.tenant_id)
-            for each in asked.file_classes
+            for each in recommend_request.file_classes
         ]
         body = append_field(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")
 
 
-def append_field(body: bytes, name: bytes, told: bytes) -> bytes:
-    """The answer with advice on codecs, behind what is there already: nobody else pays for it."""
-    return b'%b,"%b":%b}' % (body[:-1], name, told)
+def append_field(body: bytes, name: bytes, value: bytes) -> bytes:
+    """Append a field to the answer; answers without it cost nothing extra."""
+    return b'%b,"%b":%b}' % (body[:-1], name, value)
 
 
-async def compute_recommendation(enquiry: TransferRequest, parts: Container, tenant_id: UUID) -> PricedRecommendation:
-    """The answer, after the look-ups that it needs."""
+async def compute_recommendation(
+    transfer_request: TransferRequest, parts: Container, tenant_id: UUID
+) -> PricedRecommendation:
+    """Return the priced recommendation, after the look-ups that it needs."""
     return await answer_request(
-        enquiry,
+        transfer_request,
         tenant_id,
         snapshots=parts.snapshots,
         lookups=parts.lookups,
@@ -72,36 +76,38 @@ async def compute_recommendation(enquiry: TransferRequest, parts: Container, ten
 
 
 async def load_snapshot(parts: Container, tenant_id: UUID) -> Snapshot:
-    """The tenant's snapshot, read anew where none is fresh."""
+    """Return the tenant's snapshot, read again where none is fresh."""
     return await get_snapshot(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
-def to_transfer_request(asked: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
-    """The request in the words of the domain.
+def to_transfer_request(recommend_request: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
+    """Return the request in the types of the domain.
 
     Raises
     ------
-    InvalidValue : a device is named, which recommendations do not look at yet.
+    InvalidValue : a device is given, which recommendations do not use yet.
     """
-    if asked.device is not None:
+    if recommend_request.device is not None:
         raise InvalidValue("device", "no recommendation depends on a device yet; leave it out")
     return TransferRequest(
-        link=LinkKey(asked.source, asked.destination, asked.network, asked.mover),
-        dataset=asked.dataset.to_dataset(),
-        bins=asked.dataset.bins(),
-        sla=asked.sla.to_sla(),
-        path=asked.to_path(),
-        load=asked.load,
-        caps=asked.limits.to_caps() if asked.limits else NO_CAPS,
+        link=LinkKey(
+            recommend_request.source, recommend_request.destination, recommend_request.network, recommend_request.mover
+        ),
+        dataset=recommend_request.dataset.to_dataset(),
+        bins=recommend_request.dataset.bins(),
+        sla=recommend_request.sla.to_sla(),
+        path=recommend_request.to_path(),
+        load=recommend_request.load,
+        caps=recommend_request.limits.to_caps() if recommend_request.limits else NO_CAPS,
         weight=weight,
-        rate_limit_bps=asked.rate_limit_bps,
+        rate_limit_bps=recommend_request.rate_limit_bps,
     )
 
 
-def encode_answer(offer: PricedRecommendation) -> bytes:
-    """The answer as JSON, in the form of ``RecommendResponse``; tables are put in as they are."""
-    made = offer.recommendation
-    settings = _written(tuple([each.parameters for each in made.plan]))
+def encode_answer(priced: PricedRecommendation) -> bytes:
+    """Return the answer as JSON in the form of ``RecommendResponse``; tables are inserted as they are."""
+    made = priced.recommendation
+    settings = _encode_settings(tuple([each.parameters for each in made.plan]))
     body = {
         "transfer_id": made.transfer_id,
         "parameters": settings.whole,
@@ -109,9 +115,9 @@ def encode_answer(offer: PricedRecommendation) -> bytes:
             {"chunk": each.chunk, "max_file_bytes": each.max_file_bytes, "parameters": parameters}
             for each, parameters in zip(made.plan, settings.of_chunks, strict=True)
         ],
-        "predicted": _prediction(made.predicted),
-        "sla": _agreement(made.sla),
-        "table": {str(chunk): orjson.Fragment(table) for chunk, table in offer.table_json.items()},
+        "predicted": _encode_prediction(made.predicted),
+        "sla": _encode_sla(made.sla),
+        "table": {str(chunk): orjson.Fragment(table) for chunk, table in priced.table_json.items()},
         "rationale": made.rationale,
         "release": made.release,
         "source": made.source,
@@ -123,8 +129,8 @@ def encode_answer(offer: PricedRecommendation) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """The settings of a plan as JSON: each of the chunks', all in one, and that one as flags of tools."""
+class _EncodedSettings:
+    """The settings of a plan as JSON: one for each chunk, one for all, and that one as flags of tools."""
 
     of_chunks: tuple[orjson.Fragment, ...]
     whole: orjson.Fragment
@@ -133,11 +139,11 @@ class _Written:
 
 
 @lru_cache(maxsize=4096)
-def _written(settings: tuple[Parameters, ...]) -> _Written:
-    """Kept, because settings are few and come again and again."""
+def _encode_settings(settings: tuple[Parameters, ...]) -> _EncodedSettings:
+    """Encode the settings; cached, because settings are few and repeat."""
     whole = combine_settings(settings)
     flags, not_expressible = flags_by_tool(whole)
-    return _Written(
+    return _EncodedSettings(
         of_chunks=tuple(_json(each.known()) for each in settings),
         whole=_json(whole.known()),
         flags=_json(flags),
@@ -149,20 +155,20 @@ def _json(value: Any) -> orjson.Fragment:
     return orjson.Fragment(orjson.dumps(value))
 
 
-def _prediction(predicted: Prediction) -> dict[str, Any]:
-    """Mappings of its intervals: orjson takes three times as long over data classes with slots."""
+def _encode_prediction(predicted: Prediction) -> dict[str, Any]:
+    """Return the intervals as mappings: orjson takes three times as long over data classes with slots."""
     return {
-        "throughput_bps": _interval(predicted.throughput_bps),
-        "energy_j": None if predicted.energy_j is None else _interval(predicted.energy_j),
-        "power_w": None if predicted.power_w is None else _interval(predicted.power_w),
+        "throughput_bps": _encode_interval(predicted.throughput_bps),
+        "energy_j": None if predicted.energy_j is None else _encode_interval(predicted.energy_j),
+        "power_w": None if predicted.power_w is None else _encode_interval(predicted.power_w),
     }
 
 
-def _interval(interval: Interval) -> dict[str, float]:
+def _encode_interval(interval: Interval) -> dict[str, float]:
     return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
-def _agreement(sla: SlaAnswer) -> dict[str, Any]:
+def _encode_sla(sla: SlaAnswer) -> dict[str, Any]:
     agreement = sla.agreement
     return {
         "kind": agreement.kind,
@@ -174,12 +180,12 @@ def _agreement(sla: SlaAnswer) -> dict[str, Any]:
         "feasible": sla.feasible,
         "tier_id": sla.tier_id,
         "tier": sla.tier,
-        "price": None if sla.price is None else _price(sla.price),
+        "price": None if sla.price is None else _encode_price(sla.price),
     }
 
 
-def _price(price: Price) -> dict[str, Any]:
-    """The amount is text: a JSON number would be read as a float."""
+def _encode_price(price: Price) -> dict[str, Any]:
+    """Return the price; its amount is text, because a JSON number would be read as a float."""
     return {
         "amount": f"{price.amount:f}",
         "currency": price.currency,

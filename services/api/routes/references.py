@@ -1,4 +1,4 @@
-"""Identifiers in paths that need more than their type says."""
+"""Identifiers in paths that need more validation than their type."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``/v1/releases``: what was published, and the way back."""
+"""``/v1/releases``: what was published, and how to go back."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -28,7 +28,7 @@ router = create_v1_router("/releases", "releases", OnceRoute)
 def list_releases(
     parts: Parts, principal: AnyKey, before: Before = None, limit: Limit = USUAL_PAGE
 ) -> Sequence[Release]:
-    """Releases, the newest first; those before the last of an answer are the next page."""
+    """List releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         undecided = list_undecided(uow)
         return [to_wire_release(each, undecided) for each in uow.releases.page(before=before, limit=limit)]
@@ -41,23 +41,23 @@ def read_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> Rele
 
 
 @router.post("/decisions/{decision_id}")
-def decide_on_tiers(decision_id: UUID, asked: DecideTiers, parts: Parts, principal: ProviderKey) -> Release:
-    """Decide on a model that would take away or move tiers with a price; the answer is the release in force.
+def decide_on_tiers(decision_id: UUID, decision: DecideTiers, parts: Parts, principal: ProviderKey) -> Release:
+    """Decide on a model that would remove or move priced tiers, and return the current release.
 
-    `undecided` of the release in force lists what waits. With `accept` the new model serves, in a release of its own;
-    otherwise the link keeps the model before, and what its next logs teach is decided on anew.
+    `undecided` of the current release lists the open decisions. With `accept` the new model serves, in a release of its
+    own; otherwise the link keeps the model before, and its next logs lead to a new decision.
     """
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        current = decide_tiers(decision_id, accept=asked.accept, uow=uow, clock=parts.clock)
+        current = decide_tiers(decision_id, accept=decision.accept, uow=uow, clock=parts.clock)
     if current is None:
-        raise NotFound("no release is in force")
+        raise NotFound("there is no current release")
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return to_wire_release(uow.releases.get(current), list_undecided(uow))
 
 
 @router.post("/{release_id}/rollback")
 def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKey) -> Release:
-    """Make an earlier release current again; the answer is that release.
+    """Make an earlier release current again and return it.
 
     Naming the current release returns to its parent; naming an earlier one returns to that one.
     """
@@ -69,15 +69,15 @@ def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKe
 
 @router.get("/{release_id}/comparison")
 def compare_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> ReleaseComparison:
-    """What putting a release in force would change: links, their accuracy and regret, and the tiers that move."""
+    """Compare a release with the current one: links, their accuracy and regret, and the tiers that move."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return compare_releases(release_id, uow=uow)
 
 
 @router.post("/{release_id}/publish")
-def publish_release(release_id: ReleaseId, asked: PublishRelease, parts: Parts, principal: OperatorKey) -> Release:
-    """Put a release in force that was rejected or rolled back; the reason goes into the log of changes."""
+def publish_release(release_id: ReleaseId, decision: PublishRelease, parts: Parts, principal: OperatorKey) -> Release:
+    """Make a release current that was rejected or rolled back; the reason goes into the audit log."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        publish_anyway(release_id, reason=asked.reason, uow=uow, clock=parts.clock)
+        publish_anyway(release_id, reason=decision.reason, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return to_wire_release(uow.releases.get(release_id), list_undecided(uow))

@@ -29,7 +29,7 @@ router = create_v1_router("/sla-tiers", "prices")
 def list_tiers(
     parts: Parts, principal: AnyKey, link_id: OfLink = None, limit: Limit = USUAL_PAGE, offset: Offset = 0
 ) -> Sequence[SlaTier]:
-    """Tiers of the release in force, link by link, each with its price in the book in force."""
+    """List tiers of the current release, link by link, each with its price in the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         release = uow.releases.current()
         if release is None:

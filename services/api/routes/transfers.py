@@ -1,4 +1,4 @@
-"""``/v1/transfers``: heartbeats of live transfers, and what they and their ends have told."""
+"""``/v1/transfers``: heartbeats of live transfers, and what they and their ends reported."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from tradewind.wire.recommendations import RecommendRequest, WireInterval, WireP
 from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary, TransferTimeline
 
 TABLES_CACHED = 512
-"""Of those that transfers began with last; about 50 kB each."""
+"""Tables of the transfers that started last; about 50 kB each."""
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
 USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
@@ -62,9 +62,9 @@ def list_transfers(
     before: Before = None,
     limit: PageSize = USUAL_PAGE,
 ) -> Sequence[TransferSummary]:
-    """Transfers live and past, the newest first; those before the last of an answer are the next page.
+    """List live and past transfers, the newest first; those before the last of an answer are the next page.
 
-    A customer's key reads those that it began.
+    A customer's key reads those that it started.
     """
     wanted = TransferFilter(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
@@ -77,10 +77,10 @@ def list_transfers(
 async def read_transfer(
     transfer_id: UUID, parts: Parts, principal: AnyKey, after: After = -1, limit: SampleCount = USUAL_SAMPLES
 ) -> TransferTimeline:
-    """A transfer with its samples and decisions; those after the last of an answer are the next page.
+    """Return a transfer with its samples and decisions; those after the last of an answer are the next page.
 
-    One that has just begun has no samples yet: they are stored together, some seconds after they came. A customer's key
-    reads those that it began.
+    A transfer that has just started has no samples yet: they are stored together, some seconds after they came. A
+    customer's key reads those that it started.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     try:
@@ -112,10 +112,11 @@ def _stored_timeline(
 
 @live_router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
 async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal: AgentKey) -> Response:
-    """What to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes nothing.
+    """Answer what to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes
+    nothing.
 
-    409 for a transfer that another key began, and for one that is over. 429 with Retry-After for a new transfer of a
-    key or tenant that has as many live ones as it may; the transfer may go on untuned meanwhile.
+    409 for a transfer that another key started, and for one that has finished. 429 with Retry-After for a new transfer
+    of a key or tenant that has as many live ones as it may; the transfer may go on untuned meanwhile.
     """
     snapshot = await load_snapshot(parts, principal.tenant_id)
     answer = await parts.tuner.answer(
@@ -129,9 +130,9 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
     return Response(_rendered(answer), media_type="application/json")
 
 
-async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> TransferOpening:
-    """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
-    enquiry = to_transfer_request(asked, weight=principal.weight)
+async def _opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
+    """Return what the transfer of a request is tuned on: the present recommendation."""
+    enquiry = to_transfer_request(start_request, weight=principal.weight)
     offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
     tables = {kind: _table(told) for kind, told in offer.table_json.items()}
     basis = prepare_basis(
@@ -146,7 +147,7 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
     return TransferOpening(
         basis=basis,
         link=enquiry.link,
-        enquiry=asked.model_dump_json(exclude_none=True).encode(),
+        enquiry=start_request.model_dump_json(exclude_none=True).encode(),
         begun=TransferStart(expected=to_expected(offer, basis), key_id=principal.key_id)
         .model_dump_json(exclude_none=True)
         .encode(),
@@ -155,12 +156,14 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
 
 @lru_cache(maxsize=TABLES_CACHED)
 def _table(told: bytes) -> CompactTable:
-    """The table of an offer. Transfers that begin alike share it, and with it what their ticks derive from it."""
+    """Return the table of a recommendation. Transfers that start in the same way share it, and what their ticks derive
+    from it.
+    """
     return WireTable.model_validate_json(told).to_table()
 
 
 def to_expected(offer: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
-    """What is kept of an offer beside the transfer that it begins."""
+    """Return what is stored of a recommendation with the transfer that it starts."""
     made = offer.recommendation
     predicted = made.predicted
     return ExpectedOutcome(
@@ -179,7 +182,7 @@ def to_expected(offer: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
 
 
 def _rendered(answer: Answer) -> bytes:
-    """The answer as JSON, in the form of ``HeartbeatAnswer``."""
+    """Return the answer as JSON in the form of ``HeartbeatAnswer``."""
     decision = answer.decision
     return orjson.dumps(
         {

@@ -33,14 +33,14 @@ _CSV: dict[int | str, dict[str, Any]] = {
 def list_statements(
     month: OfMonth, request: Request, parts: Parts, principal: ProviderKey, form: AsForm = Form.JSON
 ) -> Response | Sequence[UsageStatement]:
-    """Statements of a month, one a key. A month changes while transfers of it are still logged."""
-    asked = Month.parse(month)
+    """Return the statements of a month, one a key. A month changes while transfers of it are still logged."""
+    requested_month = Month.parse(month)
     if form is Form.CSV:
         tenant_id = principal.tenant_id
-        uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
-        return stream_usage(tenant_id, asked, uow, turns, refused=to_problem)
+        uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
+        return stream_usage(tenant_id, requested_month, uow, slots, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each, asked) for each in build_statements(uow.usage.sums(asked))]
+        return [_wire(each, requested_month) for each in build_statements(uow.usage.sums(requested_month))]
 
 
 def _wire(statement: Statement, month: Month) -> UsageStatement:

@@ -1,4 +1,4 @@
-"""``/v1/warehouse``: analysts' SQL, and the logins of their own tools."""
+"""``/v1/warehouse``: analysts' SQL, and the accounts of their own tools."""
 
 from datetime import date
 from typing import Annotated
@@ -33,7 +33,7 @@ router = create_v1_router("/warehouse", "warehouse")
 
 @router.get("/schema")
 def read_schema(parts: Parts, _: AnalystKey) -> WarehouseSchema:
-    """The views, their columns with type, meaning and unit, and the limits of a query."""
+    """Return the views, their columns with type, meaning and unit, and the limits of a query."""
     limits = parts.warehouse.limits
     views = tuple(
         WarehouseView(
@@ -53,30 +53,31 @@ def read_schema(parts: Parts, _: AnalystKey) -> WarehouseSchema:
         200: {"description": "The rows.", "content": {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}}
     },
 )
-async def query(asked: QueryRequest, request: Request, parts: Parts, principal: AnalystKey) -> Response:
+async def query(query_request: QueryRequest, request: Request, parts: Parts, principal: AnalystKey) -> Response:
     """Run one read-only statement and stream its rows.
 
-    ``Tradewind-Row-Limit`` and ``Tradewind-Time-Limit-S`` tell the limits it ran under. An answer that breaks off,
-    because a limit is met after it began, ends without the end of its transfer encoding.
+    ``Tradewind-Row-Limit`` and ``Tradewind-Time-Limit-S`` give the limits it ran under. An answer that reaches a limit
+    after it began breaks off without the end of its transfer encoding.
     """
     warehouse = parts.warehouse
-    form = Format(asked.format)
+    form = Format(query_request.format)
     run = warehouse.query(
-        principal.tenant_id, Query(sql=asked.sql, parameters=asked.parameters, format=form, limit=asked.limit)
+        principal.tenant_id,
+        Query(sql=query_request.sql, parameters=query_request.parameters, format=form, limit=query_request.limit),
     )
-    rows = min(asked.limit or warehouse.limits.rows, warehouse.limits.rows)
+    rows = min(query_request.limit or warehouse.limits.rows, warehouse.limits.rows)
     headers = {
         ROW_LIMIT_HEADER: str(rows),
         TIME_LIMIT_HEADER: f"{warehouse.limits.seconds:g}",
         "Cache-Control": "no-store",
     }
-    turns = request.app.state.query_slots
-    return QueryStream(run, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=to_problem)
+    slots = request.app.state.query_slots
+    return QueryStream(run, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=to_problem)
 
 
 @router.get("/credentials")
 def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredentials:
-    """A read-only login for psql, notebooks and dashboards; made when it is first asked for, then the same."""
+    """Return a read-only login for psql, notebooks and dashboards, created by the first request."""
     units = parts.store.unit_of_work
     login = issue_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
     return WarehouseCredentials(
@@ -86,7 +87,7 @@ def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredential
 
 @router.delete("/credentials", status_code=204)
 def revoke_credentials(parts: Parts, principal: OperatorKey) -> None:
-    """Take the login away and end its sessions; whoever asks next gets one with a new password."""
+    """Revoke the login and end its sessions; the next request creates one with a new password."""
     units = parts.store.unit_of_work
     if not revoke_login(LoginKind.READER, principal.tenant_id, actor=principal.actor, units=units):
         raise NotFound("the warehouse has no login to revoke")
@@ -100,11 +101,11 @@ def read_exports(
     limit: Annotated[int, Parameter(ge=1, le=MAX_DAYS)] = 100,
     before: date | None = None,
 ) -> WarehouseExports:
-    """Days of a view that are Parquet files, the newest first; older ones by ``before``."""
+    """List days of a view that are Parquet files, the newest first; older ones by ``before``."""
     today = parts.clock.now().date()
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         found, to_export = uow.log_days.page(view, limit=limit, before=before), uow.log_days.to_export(today)
-        failure = _told(uow.log_days.failure())
+        failure = _to_wire_failure(uow.log_days.failure())
     exports = tuple(
         WarehouseExport(
             day=each.day,
@@ -122,13 +123,13 @@ def read_exports(
 
 @router.post("/exports", status_code=202)
 def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
-    """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
+    """Export the changed days now, as each night does; ``to_export`` of GET gives the progress."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         to_export = request_export(parts.options.export_place, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        failure = _told(uow.log_days.failure())
+        failure = _to_wire_failure(uow.log_days.failure())
     return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=())
 
 
-def _told(failure: ExportFailure | None) -> WarehouseExportFailure | None:
+def _to_wire_failure(failure: ExportFailure | None) -> WarehouseExportFailure | None:
     return None if failure is None else WarehouseExportFailure(at=failure.at, reason=failure.reason)

@@ -103,7 +103,7 @@ class Refresh:
             if release_id is not None:
                 due = now - work.release_work.last_activity(release_id) >= self.stale_after
             else:
-                newest = work.release_work.newest_began_at()
+                newest = work.release_work.find_newest_start()
                 due = newest is None or now - newest >= self.interval
                 release_id = work.release_work.begin(now) if due else None
             if release_id is None or not due:

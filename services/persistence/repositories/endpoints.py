@@ -24,7 +24,7 @@ class Endpoints:
         self._tenant_id = tenant_id
 
     def resolve(self, names: Collection[str]) -> Mapping[str, UUID]:
-        """Endpoint ids by name or alias; unknown names become endpoints."""
+        """Return endpoint ids by name or alias; create endpoints for unknown names."""
         known = self.find(names)
         unknown = sorted(set(names) - known.keys())
         if not unknown:
@@ -37,7 +37,7 @@ class Endpoints:
         return self.find(names)
 
     def find(self, names: Collection[str]) -> Mapping[str, UUID]:
-        """Endpoint ids of those ``names`` that are a name or an alias."""
+        """Return the endpoint ids of those ``names`` that are a name or an alias."""
         rows = self._connection.execute(_FIND, {"names": list(names)})
         return {row.name: row.endpoint_id for row in rows}
 
@@ -46,7 +46,7 @@ class Endpoints:
 
         Raises
         ------
-        Conflict : the name or an alias is taken, or one is there twice.
+        Conflict : the name or an alias is taken, or given twice.
         """
         self._lock_names()
         self._require_free([new.name, *new.aliases], owner=None)
@@ -65,7 +65,7 @@ class Endpoints:
         Raises
         ------
         NotFound : the tenant has no such endpoint.
-        Conflict : the name or an alias is taken, or one is there twice.
+        Conflict : the name or an alias is taken, or given twice.
         """
         self._lock_names()
         before = self.get(endpoint_id)
@@ -87,7 +87,7 @@ class Endpoints:
         return self.get(endpoint_id)
 
     def get(self, endpoint_id: UUID) -> Endpoint:
-        """The endpoint.
+        """Return the endpoint.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Endpoints:
         return found[0]
 
     def all(self) -> Sequence[Endpoint]:
-        """Every endpoint, by name."""
+        """Return every endpoint, by name."""
         return self._read(None)
 
     def _read(self, only: UUID | None) -> Sequence[Endpoint]:
@@ -146,7 +146,7 @@ class Endpoints:
         return pairs
 
     def _lock_names(self) -> None:
-        """Wait for whoever else gives names for the tenant: no constraint spans names and aliases."""
+        """Wait for others who give names for the tenant: no constraint spans names and aliases."""
         self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"endpoint names {self._tenant_id}"))))
 
     def _require_free(self, names: Sequence[str], *, owner: UUID | None) -> None:
@@ -189,10 +189,10 @@ class Endpoints:
 
 
 def _names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tuple[str, ...]]:
-    """The name and the aliases that ``change`` leads to, the former name among them once."""
+    """Return the name and the aliases after ``change``, with the former name among them once."""
     name = before.name if change.name is None else change.name
-    kept = tuple(alias for alias in before.aliases if alias != name)
-    aliases = kept if change.aliases is None else change.aliases
+    remaining = tuple(alias for alias in before.aliases if alias != name)
+    aliases = remaining if change.aliases is None else change.aliases
     is_renamed = name != before.name and before.name not in aliases
     return name, (*aliases, before.name) if is_renamed else aliases
 

@@ -19,7 +19,7 @@ class LimitsOfTenant:
         self._tenant_id = tenant_id
 
     def all(self) -> Sequence[Limit]:
-        """Every limit: the tenant's, then those of endpoints, then of links, by name."""
+        """Return every limit: the tenant's, then those of endpoints, then of links, by name."""
         source, destination = endpoints.alias("source"), endpoints.alias("destination")
         rows = self._connection.execute(
             select(limits, source.c.name.label("source"), destination.c.name.label("destination"))

@@ -15,7 +15,7 @@ from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 
-# Statements are made once: to build one anew for each batch takes longer than the database takes for it.
+# Statements are built once: building one for each batch takes longer than the database takes for it.
 _BETWEEN = text(
     """
     SELECT l.id, l.source_id, l.destination_id, l.network, l.mover, p.bandwidth_bps, p.rtt_s, p.buffer_bytes
@@ -53,7 +53,7 @@ class Links:
         self._resolved: dict[LinkKey, KnownLink] = {}
 
     def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Links by names or aliases of their ends; unknown endpoints and links are created. Each is looked up once."""
+        """Return links by names or aliases of their ends, each looked up once; create unknown endpoints and links."""
         if unknown := set(keys) - self._resolved.keys():
             names = {name for key in unknown for name in (key.source, key.destination)}
             ids = Endpoints(self._connection, self._tenant_id).resolve(names)
@@ -66,23 +66,26 @@ class Links:
         return {key: self._resolved[key] for key in keys}
 
     def _between(self, ends: Collection["_Ends"]) -> Mapping["_Ends", KnownLink]:
-        """At least those of these links that there are."""
+        """Return at least those of these links that exist."""
         pairs = sorted({end[:2] for end in ends})
-        asked = {"sources": [source for source, _ in pairs], "destinations": [destination for _, destination in pairs]}
+        parameters = {
+            "sources": [source for source, _ in pairs],
+            "destinations": [destination for _, destination in pairs],
+        }
         return {
             _Ends(row.source_id, row.destination_id, row.network, row.mover): KnownLink(
                 row.id, _path(row.bandwidth_bps, row.rtt_s, row.buffer_bytes)
             )
-            for row in self._connection.execute(_BETWEEN, asked)
+            for row in self._connection.execute(_BETWEEN, parameters)
         }
 
     def _create(self, ends: Collection["_Ends"]) -> None:
-        # In one order, so that two batches that bring the same new links do not wait for each other in a circle.
+        # In one order, so that two batches with the same new links do not wait for each other in a circle.
         ordered = sorted(ends, key=lambda end: (end.source_id, end.destination_id, end.network or "", end.mover))
         self._connection.execute(_CREATE, [{"tenant_id": self._tenant_id, **end._asdict()} for end in ordered])
 
     def count(self, new_rows: Mapping[UUID, NewRows]) -> None:
-        """Add what a batch brought; the links then have newer logs than models."""
+        """Add the rows of a batch; the links then have newer logs than models."""
         if not new_rows:
             return
         ordered = sorted(new_rows)
@@ -97,11 +100,11 @@ class Links:
         )
 
     def all(self) -> Sequence[StoredLink]:
-        """Every link, the oldest first."""
+        """Return every link, the oldest first."""
         return self._stored()
 
     def get(self, link_id: UUID) -> StoredLink:
-        """The link.
+        """Return the link.
 
         Raises
         ------
@@ -113,7 +116,9 @@ class Links:
         return found[0]
 
     def span(self, link_id: UUID) -> Span | None:
-        """From the start of its first transfer to the end of its last; ``None`` of a link without logs."""
+        """Return the time from the start of its first transfer to the end of its last; ``None`` of a link without
+        logs.
+        """
         first = select(func.min(transfer_logs.c.started_at)).where(transfer_logs.c.link_id == link_id).scalar_subquery()
         row = self._connection.execute(
             select(first.label("begins_at"), links.c.last_log_at).where(links.c.id == link_id)

@@ -1,4 +1,4 @@
-"""Queries that analysts keep under a name."""
+"""Queries that analysts save under a name."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ class SavedQueries:
         self._tenant_id = tenant_id
 
     def all(self) -> Sequence[SavedQuery]:
-        """By name."""
+        """Return all queries, by name."""
         rows = self._connection.execute(
             select(saved_queries, users.c.login)
             .join(users, users.c.id == saved_queries.c.author_id)
@@ -38,7 +38,7 @@ class SavedQueries:
         ]
 
     def put(self, name: str, sql: str, *, author_id: UUID, at: datetime) -> UUID | None:
-        """Add it, or replace its author's own of that name; None where the name is somebody else's."""
+        """Add a query, or replace its author's own of that name; return ``None`` where another author has the name."""
         values = {"sql": sql, "saved_at": at}
         found: UUID | None = self._connection.execute(
             insert(saved_queries)

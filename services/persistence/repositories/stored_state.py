@@ -1,4 +1,4 @@
-"""What an operator watches of all tenants' rows together, by a function of the owner; and of the database's log."""
+"""The state of all tenants' rows that operators monitor, by a function of the owner, and of the database's log."""
 
 import psycopg
 from sqlalchemy import Connection, Engine, text
@@ -8,12 +8,12 @@ from services.application.monitoring.watch_service import FollowedLog, StoredSta
 from services.persistence.failures import translate_failures
 
 PATIENCE_MS = 2_000
-"""Whoever watches asks again soon; a database that is busy has better to do."""
+"""Monitoring asks again soon; a busy database has more urgent work."""
 
 BACKUP_SLOT = "tradewind_backup"
-"""Under this name the server keeps its log for whoever backs it up."""
+"""Name of the slot for which the server retains its log for the backup."""
 
-# A slot whose log the server had to drop has no place in it any more.
+# A slot whose log the server had to drop has no position in it any more.
 LOG = text(
     "SELECT active AS followed, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS behind_bytes"
     " FROM pg_replication_slots WHERE slot_name = :slot"
@@ -24,33 +24,34 @@ COPIED = text("SELECT max(ended_at) FROM database_copies WHERE ended_at <= now()
 
 
 class StoredStates:
-    """
+    """Reads the state that operators monitor.
+
     Parameters
     ----------
-    engine : without a pool, so that watching goes on when requests have taken all connections.
+    engine : without a pool, so that monitoring goes on when requests have taken all connections.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def read(self) -> StoredState | None:
-        """``None`` where the database answers, and takes longer than ``PATIENCE_MS`` to tell.
+        """Return the state; ``None`` where the database answers, but takes longer than ``PATIENCE_MS``.
 
         Raises
         ------
-        Unavailable : the database is away.
+        Unavailable : the database is unreachable.
         """
         with translate_failures():
             try:
                 with self._engine.begin() as connection:
-                    return _told(connection)
+                    return _read_state(connection)
             except OperationalError as error:
                 if isinstance(error.orig, psycopg.errors.QueryCanceled):
                     return None
                 raise
 
 
-def _told(connection: Connection) -> StoredState:
+def _read_state(connection: Connection) -> StoredState:
     connection.execute(text(f"SET LOCAL statement_timeout = {PATIENCE_MS}"))
     row = connection.execute(text("SELECT * FROM service_state()")).one()
     log = connection.execute(LOG, {"slot": BACKUP_SLOT}).one_or_none()

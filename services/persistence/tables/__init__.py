@@ -1,4 +1,4 @@
-"""Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
+"""Tables as SQLAlchemy Core; migrations create them, and a test compares the two."""
 
 from services.persistence.tables.backups import database_copies
 from services.persistence.tables.compression import compression_observations

@@ -1,4 +1,4 @@
-"""Copies of the whole database, as it is told of them; it belongs to no tenant."""
+"""Recorded copies of the whole database, which belong to no tenant."""
 
 from sqlalchemy import BigInteger, Column, DateTime, Table
 

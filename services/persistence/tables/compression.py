@@ -1,4 +1,4 @@
-"""What transfers have seen of codecs."""
+"""What transfers have observed of codecs."""
 
 from sqlalchemy import BigInteger, Column, Index, SmallInteger, Table, Uuid
 

@@ -1,4 +1,4 @@
-"""Days of logs and what was exported of them."""
+"""Days of logs and their exports."""
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Text, Uuid, text
 

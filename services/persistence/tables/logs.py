@@ -1,4 +1,4 @@
-"""Uploaded batches, the transfer records they brought, and the rows that were refused."""
+"""Uploaded batches, their transfer records, and the rows that were refused."""
 
 from sqlalchemy import (
     BigInteger,
@@ -68,8 +68,8 @@ def _energy_of(host: str) -> tuple[Column[object], ...]:
     )
 
 
-# Partitioned by month of started_at. No foreign keys: link and batch are written by the same transaction, and a
-# trigger a row would halve the rate of ingest. The order of columns is that of services.persistence.bulk_copy.
+# Partitioned by month of started_at. No foreign keys: link and batch are written by the same transaction, and a trigger
+# for each row would halve the rate of ingest. The order of columns is that of services.persistence.bulk_copy.
 transfer_logs = Table(
     "transfer_logs",
     METADATA,

@@ -1,4 +1,4 @@
-"""The one metadata that migrations are compared with, and the column kinds that recur."""
+"""The one metadata that migrations are compared with, and column kinds that recur."""
 
 from sqlalchemy import Column, DateTime, ForeignKey, MetaData, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
@@ -16,19 +16,19 @@ UUID_V7 = text("uuidv7()")
 
 
 def own_id() -> Column[object]:
-    """Identity in the order of creation, made by the database."""
+    """Return an identity in the order of creation, made by the database."""
     return Column("id", Uuid, primary_key=True, server_default=UUID_V7)
 
 
 def tenant_column(*, primary_key: bool = False) -> Column[object]:
-    """Whose row it is: what row-level security compares."""
+    """Return the column of a row's tenant, which row-level security compares."""
     return Column(
         "tenant_id", Uuid, ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False, primary_key=primary_key
     )
 
 
 def reference(name: str, target: str, *, nullable: bool = False, primary_key: bool = False) -> Column[object]:
-    """Foreign key that goes with what it refers to."""
+    """Return a foreign key whose row is deleted with the row that it refers to."""
     return Column(
         name, Uuid, ForeignKey(f"{target}.id", ondelete="CASCADE"), nullable=nullable, primary_key=primary_key
     )
@@ -39,7 +39,7 @@ def instant(name: str, *, nullable: bool = False) -> Column[object]:
 
 
 def quantity(name: str, *, nullable: bool = True) -> Column[object]:
-    """Real number in the unit that the name says; absent means unknown."""
+    """Return a real number in the unit of its name; absent means unknown."""
     return Column(name, DOUBLE_PRECISION, nullable=nullable)
 
 

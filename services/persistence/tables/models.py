@@ -23,7 +23,7 @@ from services.persistence.tables.metadata import METADATA, instant, label, own_i
 
 
 def _lattice(name: str, *, nullable: bool = False) -> Column[object]:
-    """One number a lattice point, in C order of the surface's axes."""
+    """Return an array with a number for each lattice point, in C order of the surface's axes."""
     return Column(name, ARRAY(DOUBLE_PRECISION), nullable=nullable)
 
 
@@ -161,8 +161,8 @@ release_endpoints = Table(
     reference("endpoint_id", "endpoints", primary_key=True),
 )
 
-# Known bytes of one month of an endpoint: breakpoints, POSIX s, and the step of the aggregate rate there, bytes/s.
-# Each is an array of doubles as it lies in memory, little-endian: arrays of SQL would be parsed number by number.
+# Known load of one month of an endpoint: breakpoints, POSIX s, and the step of the aggregate rate there, bytes/s. Each
+# is an array of doubles as it lies in memory, little-endian: arrays of SQL would be parsed number by number.
 endpoint_curves = Table(
     "endpoint_curves",
     METADATA,

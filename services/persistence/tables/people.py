@@ -1,4 +1,4 @@
-"""People who sign in, their sessions, and the log of every change."""
+"""Users who sign in, their sessions, and the audit log."""
 
 from sqlalchemy import (
     ARRAY,

@@ -1,4 +1,4 @@
-"""What providers say of tiers (names, cuts, price books), and what was quoted."""
+"""What providers define for tiers (names, limits, price books), and what was quoted."""
 
 from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, UniqueConstraint, Uuid, text
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
@@ -7,11 +7,11 @@ from services.persistence.tables.metadata import METADATA, instant, label, own_i
 
 
 def _price(name: str, *, nullable: bool = False) -> Column[object]:
-    """Main units of the book's currency, exact."""
+    """Return an exact amount in main units of the book's currency."""
     return Column(name, Numeric(16, 6), nullable=nullable)
 
 
-# A draft until published_at is set; from then on no row of a book changes. One ends where the next one begins.
+# A draft until published_at is set; from then on no row of a book changes. A book ends where the next one begins.
 price_books = Table(
     "price_books",
     METADATA,
@@ -41,8 +41,8 @@ prices = Table(
     Column("inherited_from", Uuid),
 )
 
-# Partitioned by month of at. Without a book: asked for while none was in force.
-# No foreign keys: quotes outlive the releases that they were made of.
+# Partitioned by month of at. Without a book: requested while there was no current one. No foreign keys: quotes outlive
+# the releases that they were made of.
 quotes = Table(
     "quotes",
     METADATA,
@@ -61,7 +61,7 @@ quotes = Table(
     postgresql_partition_by="RANGE (at)",
 )
 
-# A link's newest model would take away or move priced tiers: it waits until a provider has decided, at most one a link.
+# A link's newest model would remove or move priced tiers: it waits until a provider has decided, at most one a link.
 tier_decisions = Table(
     "tier_decisions",
     METADATA,
@@ -84,7 +84,7 @@ tier_names = Table(
     label("name"),
 )
 
-# Tier n lies between the cuts n - 1 and n. Bounds are in bit/s, joules a byte or watts by kind.
+# Tier n lies between the boundaries n - 1 and n. Bounds are in bit/s, joules a byte or watts by kind.
 own_cuts = Table(
     "own_cuts",
     METADATA,

@@ -1,4 +1,4 @@
-"""Months of logs that take no more rows, and what outlives the rows of those that were dropped."""
+"""Months of logs that accept no more rows, and what outlives the rows of dropped ones."""
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid
 

@@ -1,4 +1,4 @@
-"""Daily rollups of logs and of transfers' ends, and the marks of days whose rows have changed since."""
+"""Daily rollups of logs and of finished transfers, and the marks of days whose rows have changed since."""
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
 

@@ -4,7 +4,7 @@ from sqlalchemy import Column, Index, LargeBinary, Table
 
 from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
 
-# The answer is sealed with a key that only who sent the request can derive; absent while it is worked out.
+# Only the sender of the request can derive the key that seals the answer; absent while it is worked out.
 submissions = Table(
     "submissions",
     METADATA,

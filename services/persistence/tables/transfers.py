@@ -1,4 +1,4 @@
-"""Transfers, live and past, and their samples with what was decided on each."""
+"""Transfers, live and past, and their samples with the decision on each."""
 
 from uuid import UUID
 
@@ -17,10 +17,10 @@ def _json(name: str, *, nullable: bool = False) -> Column[object]:
 
 
 NO_LINK = UUID(int=0)
-"""Of transfers that logged nothing, and of those that go on: they have no link."""
+"""Link of transfers that logged nothing, and of live ones."""
 
-# started_at is when the service first heard of the transfer, or its record's start if that was its end. It is never
-# changed: samples are filed by it, so that a sequence number is there once, whatever the clock of the agent says.
+# started_at is when the service first heard of the transfer, or its record's start if that was its end. It never
+# changes: samples are filed by it, so that each sequence number appears once, whatever the clock of the agent says.
 transfers = Table(
     "transfers",
     METADATA,

@@ -1,4 +1,6 @@
-"""Logins of the warehouse, which the database makes: a tenant's have passwords that are shown again; saved queries."""
+"""Database accounts of the warehouse, which the database creates, and saved queries. A tenant's accounts have passwords
+that are shown again.
+"""
 
 from sqlalchemy import Column, Index, Table, Text, UniqueConstraint
 

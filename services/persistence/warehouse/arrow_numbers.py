@@ -1,4 +1,6 @@
-"""PostgreSQL's ``numeric`` as numbers of Arrow: the columnar driver passes them as text of a type of its own."""
+"""Convert PostgreSQL's ``numeric`` to numbers of Arrow: the columnar driver passes them as text of a type of its
+own.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from services.persistence.warehouse.row_sizes import Column
 
 NUMERIC = 1700
 MOST_DIGITS = 38
-"""Of a decimal that libraries of Arrow and readers of Parquet have in common."""
+"""Most digits of a decimal that libraries of Arrow and readers of Parquet have in common."""
 
 _HEADER = 4
 _SCALE_BITS, _SCALE_SIGN = 0x7FF, 0x400
@@ -18,10 +20,10 @@ _SCALE_BITS, _SCALE_SIGN = 0x7FF, 0x400
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What becomes of the ``numeric`` columns of an answer, by their position.
+    """The types of the ``numeric`` columns of an answer, by their position.
 
-    One that says how many digits it has is a decimal of so many. One that does not, as sums and averages do not, is a
-    double: as text it would be of no use, and no decimal has room for all that it may be.
+    A column with a declared number of digits becomes a decimal of so many. One without, such as a sum or an average,
+    becomes a double: text would be of no use, and no decimal has room for every value.
     """
 
     schema: pa.Schema
@@ -29,7 +31,7 @@ class Numbers:
 
     @classmethod
     def of(cls, columns: Sequence[Column], schema: pa.Schema) -> Self:
-        """``schema`` : as the driver has it."""
+        """Return the types for these columns; ``schema`` : the driver's."""
         kinds = {place: _kind(column.modifier) for place, column in enumerate(columns) if column.type == NUMERIC}
         for place, kind in kinds.items():
             field = schema.field(place)
@@ -37,7 +39,7 @@ class Numbers:
         return cls(schema, kinds)
 
     def in_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with numbers in place of their texts.
+        """Return the batch with numbers in place of their texts.
 
         Raises
         ------
@@ -50,7 +52,7 @@ class Numbers:
 
 
 def _kind(modifier: int) -> pa.DataType:
-    """By a column's type modifier, which holds precision and scale, or neither (-1)."""
+    """Return the type for a column's type modifier, which holds precision and scale, or neither (-1)."""
     precision, scale = modifier - _HEADER >> 16, (modifier - _HEADER & _SCALE_BITS ^ _SCALE_SIGN) - _SCALE_SIGN
     if modifier < _HEADER or not 0 <= scale <= precision <= MOST_DIGITS:
         return pa.float64()

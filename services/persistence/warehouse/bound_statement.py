@@ -1,9 +1,9 @@
-"""An analyst's statement with its values as literals, as COPY needs it, which takes no parameters.
+"""An analyst's statement with its values as literals, as COPY, which takes no parameters, needs it.
 
-Where the parameters are, PostgreSQL itself confirms: each place gets a parameter of its own first, and a statement that
-does not have all of them as parameters is refused. So a value only ever takes the place of a parameter, and cannot be
-read as anything but a literal. What is sent at last is prepared alone too, so that it is one whole statement: it cannot
-end what is put around it, by which its rows are sized and counted.
+PostgreSQL itself confirms where the parameters are: each place first gets a parameter of its own, and a statement that
+does not have all of them as parameters is refused. So a value only ever replaces a parameter, and can be read only as a
+literal. The final statement is prepared alone too, so that it is one complete statement: it cannot end the statement
+around it, which limits and counts its rows.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _HINTS = {
     "42P01": "; GET /v1/warehouse/schema lists what there is",
     "25006": "; the warehouse is read-only",
 }
-_UNCLEAR = "parameters, or the end, cannot be told from the rest of the statement; write it more plainly"
+_UNCLEAR = "parameters, or the end, cannot be distinguished from the rest of the statement; write it more simply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class _Described:
 def bind_parameters(
     connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]
 ) -> tuple[str, Sequence[Column]]:
-    """The statement with its parameters as literals and without a semicolon at its end, and its columns by
-    names of their own.
+    """Return the statement with literals for its parameters and without its last semicolon, and its uniquely named
+    columns.
 
     Raises
     ------
@@ -49,9 +49,9 @@ def bind_parameters(
     """
     if "\0" in sql:
         raise QueryRefused("SQL cannot hold a zero byte", position=sql.index("\0") + 1)
-    asked = _described(connection, sql)
-    types = asked.parameter_types
-    if not asked.columns:
+    described = _described(connection, sql)
+    types = described.parameter_types
+    if not described.columns:
         raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE or WITH")
     if len(types) != len(parameters):
         raise QueryRefused(f"the statement has {len(types)} parameters ($1, …), but {len(parameters)} were given")
@@ -64,17 +64,17 @@ def bind_parameters(
     literals = {number: _literal(connection, value) for number, value in enumerate(parameters, start=1)}
     filled = text.filled(lambda _, number: f"CAST({literals[number]} AS {names[number - 1]})")
     if filled != sql:
-        told = _described(connection, filled)
-        if told.parameter_types or told.column_types != asked.column_types:
+        probed = _described(connection, filled)
+        if probed.parameter_types or probed.column_types != described.column_types:
             raise QueryRefused(_UNCLEAR)
-    return filled, make_names_unique(asked.columns)
+    return filled, make_names_unique(described.columns)
 
 
 def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequence[int], names: Sequence[str]) -> None:
     """Have PostgreSQL see a parameter in each place where the text has one.
 
-    Each is numbered behind those of the statement, so that one that was missed does not stand for it, and typed by its
-    own cast alone: PostgreSQL prepares nothing with a number that it does not meet.
+    Each is numbered behind those of the statement, so that a missed one cannot take its place, and typed by its own
+    cast only: PostgreSQL prepares nothing with a number that it does not meet.
     """
     probe = text.filled(lambda place, number: f"CAST(${len(types) + place} AS {names[number - 1]})")
     try:
@@ -109,12 +109,12 @@ def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequen
 
 
 def to_query_refused(error: psycopg.Error, position: int | None = None) -> QueryRefused:
-    """What PostgreSQL says of a statement, and where."""
-    told = error.diag.message_primary or str(error).partition("\n")[0]
+    """Return PostgreSQL's message about a statement, with its position."""
+    message = error.diag.message_primary or str(error).partition("\n")[0]
     hint = f" ({error.diag.message_hint})" if error.diag.message_hint else ""
     at = f" at character {position}" if position else ""
     return QueryRefused(
-        f"{told}{at}{hint}{_HINTS.get(error.sqlstate or '', '')}", sqlstate=error.sqlstate, position=position
+        f"{message}{at}{hint}{_HINTS.get(error.sqlstate or '', '')}", sqlstate=error.sqlstate, position=position
     )
 
 

@@ -1,11 +1,11 @@
-"""Analysts' SQL, run by logins of their tenant and streamed in flat memory.
+"""Run analysts' SQL by database accounts of their tenant and stream it in constant memory.
 
-A query has a connection of its own on which the tenant's login was authenticated, so that nothing in its text can put
-on another role: not the application's, of which it would be a member, had it come by SET ROLE.
+A query has a connection of its own that was authenticated as the tenant's account, so that no text in it can switch to
+another role: not even to the application's, of which it would be a member after SET ROLE.
 
-It is prepared as it was written first, which tells errors at their place, that it is one statement, that it has rows,
-and the types of its parameters. Then COPY sends the rows, which takes no parameters: `bound_statement` makes them
-literals.
+PostgreSQL prepares it first as it was written, which reports errors at their place, that it is one statement, that it
+has rows, and the types of its parameters. Then COPY sends the rows; it takes no parameters, so `bound_statement` makes
+them literals.
 """
 
 import re
@@ -31,10 +31,10 @@ CONNECT_PATIENCE_S = 5
 CANCEL_PATIENCE_S = 5.0
 
 _LOGIN_REFUSED = re.compile(r'password authentication failed|role ".*" (does not exist|is not permitted to log in)')
-"""By its words: libpq keeps PostgreSQL's code of what ended a connection that was never made to itself."""
+"""By its words: libpq hides PostgreSQL's code of an error that ended a connection before it was made."""
 
 GetLogin = Callable[[bool], StoredLogin]
-"""The login to connect as; made anew if asked to."""
+"""Returns the account to connect as; with ``True``, a renewed one."""
 
 
 class WarehouseQuery:
@@ -64,11 +64,11 @@ class WarehouseQuery:
     def chunks(self) -> Iterator[bytes]:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
-        with self._failures_told(), self._connected() as connection:
+        with self._translate_failures(), self._connected() as connection:
             self._cancellable_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
-            asked = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
-            stream: RowStream = ROW_STREAMS[query.format](connection, asked)
+            rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
+            stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
             self._cancellable_by(stream.cancel)
             try:
                 yield from self._within(stream.chunks())
@@ -78,7 +78,7 @@ class WarehouseQuery:
             raise TooLarge(f"the query has more than {rows} rows, the limit; aggregate, or ask for fewer with limit")
 
     def _within(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The answer as far as it may go."""
+        """Yield the answer up to its limit of bytes."""
         sent = 0
         for chunk in chunks:
             sent += len(chunk)
@@ -99,7 +99,7 @@ class WarehouseQuery:
             connection = self._connect(self._login(False))
         except psycopg.OperationalError as refused:
             if not _LOGIN_REFUSED.search(str(refused)):
-                raise  # another password would not help, and take the login from the queries that run
+                raise  # another password would not help, and would take the account from running queries
             connection = self._connect(self._login(True))
         try:
             yield connection
@@ -121,7 +121,7 @@ class WarehouseQuery:
         )
 
     @contextmanager
-    def _failures_told(self) -> Iterator[None]:
+    def _translate_failures(self) -> Iterator[None]:
         try:
             yield
         except psycopg.errors.QueryCanceled as stopped:
@@ -134,7 +134,7 @@ class WarehouseQuery:
                 "filter or aggregate earlier, or ask in parts",
                 sqlstate=large.sqlstate,
             ) from large
-        except psycopg.errors.SyntaxError as wrong:  # what was asked is well-formed, and cannot be part of a query
+        except psycopg.errors.SyntaxError as wrong:  # the statement is well-formed, and cannot be part of a query
             raise QueryRefused(
                 "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
                 sqlstate=wrong.sqlstate,

@@ -1,7 +1,7 @@
 """Statements that refuse a row of too many bytes in the database, before it is sent.
 
-A client cannot: libpq takes a row whole before anybody sees how long it is, three times over, and one value may have
-1 GB. The database knows the length of a text without reading it. Values of other kinds are written out once more where
+A client cannot: libpq reads a complete row before anybody sees its length, three times over, and one value may have 1
+GB. The database knows the length of a text without reading it. Values of other types are written out once more where
 they might be long: a numeric of eight bytes may have 150,000 digits.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from psycopg import sql
 
 TEXTS = frozenset({25, 1042, 1043})
-"""text, char(n), varchar: their octet_length is in their head. By number, as in pg_type."""
+"""text, char(n), varchar, whose octet_length is in their header; numbers of pg_type."""
 
 BYTES = 17
 """bytea: two digits a byte where it is written out."""
@@ -20,10 +20,10 @@ BOUNDED = frozenset(
     {16, 18, 19, 20, 21, 23, 26, 28, 29, 650, 700, 701, 774, 790, 829, 869}
     | {1082, 1083, 1114, 1184, 1186, 1266, 2278, 2950, 3220}
 )
-"""Numbers, times, names, addresses, ids: of a few bytes."""
+"""Numbers, times, names, addresses, ids: a few bytes."""
 
 LONGEST_NAME_BYTES = 63
-"""Beyond these PostgreSQL cuts a name off."""
+"""PostgreSQL cuts longer names."""
 
 LONGEST_PER_BYTE = 18_750
 """Characters that a byte of a value may stand for: of a numeric with an exponent at its limit, alone or in an array."""
@@ -31,7 +31,7 @@ LONGEST_PER_BYTE = 18_750
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One of a statement's answer; ``type`` : its number in pg_type; ``modifier`` : its length or digits, else -1."""
+    """A column of an answer; ``type`` : its number in pg_type; ``modifier`` : its length or digits, else -1."""
 
     name: str
     type: int
@@ -39,7 +39,7 @@ class Column:
 
 
 def make_names_unique(columns: Sequence[Column]) -> Sequence[Column]:
-    """Each column under a name of its own: JSON would lose one of two, a Parquet file with both cannot be read."""
+    """Return the columns with unique names: JSON would lose one of two, and a Parquet file with both cannot be read."""
     named: list[Column] = []
     taken: set[str] = set()
     for column in columns:
@@ -54,17 +54,18 @@ def make_names_unique(columns: Sequence[Column]) -> Sequence[Column]:
 
 
 def format_names(columns: Sequence[Column]) -> str:
-    """As an alias tells them."""
+    """Return the column names as an alias lists them."""
     return ", ".join(sql.Identifier(column.name).as_string(None) for column in columns)
 
 
 def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
-    """The statement with the same columns, which fails at a row of more than ``most_bytes``."""
+    """Return the statement with the same columns, which fails at a row of more than ``most_bytes``."""
     names = [f"c{number}" for number in range(1, len(columns) + 1)]
     long = [(name, column.type) for name, column in zip(names, columns, strict=True) if column.type not in BOUNDED]
     if not long:
         return statement
-    # Where none has more than its share, all together have no more than all: the sum is seldom needed, and costs more.
+    # Where no value has more than its share, all together have no more than the limit: the sum is seldom needed,
+    # and costs more.
     share = most_bytes // len(long)
     suspect = " OR ".join(_beyond(name, kind, share) for name, kind in long)
     size = " + ".join(["0::bigint", *(f"coalesce({_length(name, kind)}, 0)" for name, kind in long)])
@@ -78,18 +79,18 @@ def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) 
 
 
 def limit_line_sizes(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
-    """The statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
+    """Return the statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
     fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement, format_names(columns))
     return f"SELECT {_checked('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
 
 
 def _fenced(selected: str, statement: str, names: str) -> str:
-    """Without OFFSET the planner would put the statement's own expressions in each place where they are looked at."""
+    """Return a subquery with OFFSET; without it, the planner would evaluate the expressions wherever they are used."""
     return f"SELECT {selected} FROM (\n{statement}\n) AS tradewind_row ({names}) OFFSET 0"  # noqa: S608
 
 
 def _checked(size: str, value: str, most_bytes: int) -> str:
-    # Among what is selected, not in a condition: below one, LIMIT no longer shortens a sort.
+    # In the selected columns, not in a condition: with a condition, LIMIT would no longer shorten a sort.
     return (
         f"CASE WHEN {size} <= {most_bytes} THEN {value} ELSE warehouse.row_too_large({size}, {most_bytes}, {value}) END"
     )

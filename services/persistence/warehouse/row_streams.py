@@ -1,7 +1,7 @@
-"""The rows of a statement as bytes of a format, one at a time through PostgreSQL's COPY: memory stays flat, since rows
-that are too large are refused in the database.
+"""Stream the rows of a statement as bytes of a format through PostgreSQL's COPY: memory stays constant, since the
+database refuses rows that are too large.
 
-Each asks for one row more than it may send, and so knows whether there were more: ``cut``.
+Each stream requests one row more than it may send, and so knows whether there were more: ``cut``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,10 @@ ROW_TOO_LARGE = "bytes, more than the"
 
 
 class RowStream(Protocol):
-    """``chunks`` is run by one thread, ``cancel`` may be called by another."""
+    """A stream of rows in one format: one class each for CSV, JSON and Arrow.
+
+    One thread runs ``chunks``; another may call ``cancel``.
+    """
 
     cut: bool
 
@@ -37,7 +40,7 @@ class RowStream(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What is sent: rows of ``statement``, whose ``columns`` are these, up to so many and of so many bytes each."""
+    """The rows to send: those of ``statement`` with these ``columns``, up to a number and a size of each."""
 
     statement: str
     columns: Sequence[Column]
@@ -45,7 +48,7 @@ class Rows:
     most_bytes: int
 
     def first_of(self, sized: str, names: str) -> str:
-        """As many rows of ``sized`` as are sent, and one more, their columns under these names."""
+        """Return as many rows of ``sized`` as are sent, and one more, with their columns under these names."""
         return f"SELECT * FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
 
 
@@ -62,7 +65,7 @@ class _Copied:
         self._connection.cancel_safe(timeout=CANCEL_PATIENCE_S)
 
     def close(self) -> None:
-        """The connection is its owner's to close."""
+        """Do nothing: the connection belongs to its owner."""
 
     def _copy(self, sized: str, names: str, options: str) -> psycopg.sql.Composed:
         query = sql.SQL(self._rows.first_of(sized, names))
@@ -70,7 +73,7 @@ class _Copied:
 
 
 class CsvRows(_Copied):
-    """A line of names, then rows as PostgreSQL writes them."""
+    """A header line, then rows as PostgreSQL writes them."""
 
     def chunks(self) -> Iterator[bytes]:
         held, size = [], 0
@@ -116,12 +119,12 @@ class ArrowRows:
     """An Arrow IPC stream. The columnar driver has a connection of its own, by the same login, instead of this one."""
 
     def __init__(self, connection: psycopg.Connection, rows: Rows) -> None:
-        # Here and not above: a process that never answers in Arrow does without 90 MB of libraries.
+        # Imported here: a process that never answers in Arrow saves 90 MB of libraries.
         import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415
 
         self._errors: Any = adbc
         self._url = _url_of(connection)
-        connection.close()  # a login has few
+        connection.close()  # a login has few connections
         self._rows = rows
         self._limit = rows.limit
         self.cut = False
@@ -153,10 +156,10 @@ class ArrowRows:
             with pa.ipc.new_stream(sink, numbers.schema) as writer:
                 count = 0
                 for batch in reader:
-                    kept = batch.slice(0, self._limit - count)
-                    self.cut |= kept.num_rows < batch.num_rows
-                    count += kept.num_rows
-                    writer.write_batch(numbers.in_batch(kept))
+                    sliced = batch.slice(0, self._limit - count)
+                    self.cut |= sliced.num_rows < batch.num_rows
+                    count += sliced.num_rows
+                    writer.write_batch(numbers.in_batch(sliced))
                     yield from sink.taken()
                 if self.cut:
                     nothing = pa.RecordBatch.from_pylist([], schema=numbers.schema)
@@ -167,7 +170,7 @@ class ArrowRows:
 
 
 class _Sink:
-    """A file that keeps what is written until it is taken."""
+    """A file that buffers what is written until it is taken."""
 
     closed = False
 
@@ -179,7 +182,7 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing is pending."""
 
     def writable(self) -> bool:
         return True
@@ -191,12 +194,12 @@ class _Sink:
 
 
 def _url_of(connection: psycopg.Connection) -> str:
-    """The address of a connection, with its password, as a connection string of libpq."""
+    """Return a connection's address, with its password, as a connection string of libpq."""
     return psycopg.conninfo.make_conninfo(connection.info.dsn, password=connection.info.password or None)
 
 
 def _as_psycopg(error: Exception) -> Exception:
-    """An error of the columnar driver as the other driver has it, by PostgreSQL's code for it."""
+    """Return an error of the columnar driver as the other driver's error, by PostgreSQL's code."""
     sqlstate = getattr(error, "sqlstate", None)
     message = _server_message(str(error))
     if "canceling statement" in message:
@@ -213,7 +216,7 @@ def _as_psycopg(error: Exception) -> Exception:
 
 
 def _server_message(text: str) -> str:
-    """PostgreSQL's own words among those of the driver."""
+    """Return PostgreSQL's own message from that of the driver."""
     return text.rpartition("ERROR: ")[2].strip().partition("\n")[0] or text
 
 

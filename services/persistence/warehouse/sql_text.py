@@ -1,14 +1,14 @@
 """The text of one statement of an analyst: where its parameters are, and where it ends.
 
-Only as much of PostgreSQL's lexical structure (its scan.l) as tells these apart from strings, names and comments. The
-server has parsed the statement before, and is asked afterwards whether it reads it likewise: see `bound_statement`.
+Only as much of PostgreSQL's lexical structure (its scan.l) as separates these from strings, names and comments. The
+server has parsed the statement before, and afterwards confirms that it reads it the same way: see `bound_statement`.
 """
 
 import re
 from collections.abc import Callable
 
-# Alternatives in the order in which they must be tried. A string with escapes goes on after a line break, before and
-# after which comments to the end of a line may stand. Bytes above 127 are letters of a name, whatever they mean.
+# Alternatives in the order in which they must be tried. A string with escapes continues after a line break, with
+# comments to the end of a line before and after it. Bytes above 127 are letters of a name, whatever they mean.
 _TOKENS = re.compile(
     r"""
       --[^\n\r]*
@@ -28,7 +28,7 @@ _COMMENT_MARKS = re.compile(r"/\*|\*/")
 
 
 class SqlText:
-    """A statement, taken apart.
+    """A statement, split at its parameters.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class SqlText:
         self.places = len(numbers)
 
     def filled(self, value: Callable[[int, int], str]) -> str:
-        """The statement with ``value(place, number)`` instead of each parameter, and without the semicolon at its end.
+        """Return the statement with ``value(place, number)`` for each parameter, and without its last semicolon.
 
         Places are counted from 1.
         """
@@ -72,7 +72,7 @@ class SqlText:
 
 
 def _end_of_comment(sql: str, at: int) -> int:
-    """Where the comment whose beginning ends at ``at`` is over; comments may hold others."""
+    """Return where the comment ends whose beginning ends at ``at``; comments may be nested."""
     depth = 1
     while depth:
         mark = _COMMENT_MARKS.search(sql, at)

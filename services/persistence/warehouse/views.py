@@ -19,8 +19,8 @@ class Warehouse:
     Parameters
     ----------
     database_url : of the application's role.
-    login : the login of a tenant for queries of the service; made anew if asked to.
-    reader_address : host and port under which analysts reach the database; None: those that the service uses.
+    login : returns the account of a tenant for the service's queries; with ``True``, a renewed one.
+    reader_address : host and port at which analysts reach the database; None: those that the service uses.
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class Warehouse:
         self.limits = limits
 
     def query(self, tenant_id: UUID, query: Query) -> WarehouseQuery:
-        """The query, not begun yet."""
+        """Return the query, not started yet."""
 
-        def login(anew: bool) -> StoredLogin:
-            return self._login(tenant_id, anew)
+        def login(renew: bool) -> StoredLogin:
+            return self._login(tenant_id, renew)
 
         return WarehouseQuery(
             query, tenant_id=tenant_id, database_url=self._database_url, login=login, limits=self.limits
         )
 
     def schema(self) -> Sequence[SchemaView]:
-        """The views by name; columns in their own order."""
+        """Return the views by name; columns in their own order."""
         views: dict[tuple[str, str], list[SchemaColumn]] = {}
         with translate_failures(), psycopg.connect(self._database_url) as connection:
             for view, view_comment, name, kind, comment in connection.execute(_SCHEMA):
@@ -56,14 +56,14 @@ class Warehouse:
         return [SchemaView(name=name, comment=comment, columns=columns) for (name, comment), columns in views.items()]
 
     def address_for(self, login: StoredLogin) -> str:
-        """The URL by which a person's tool reaches the database as ``login``."""
+        """Return the URL by which a user's tool reaches the database as ``login``."""
         url = build_login_url(self._database_url, login.name, password=login.password)
         if self._reader_address is not None:
             return replace_address(url, self._reader_address)
         with translate_failures(), psycopg.connect(self._database_url) as connection:
             host, port = connection.info.host, connection.info.port
             listens = connection.execute("SHOW listen_addresses").fetchone()
-        # A socket lets in who owns it; others come over TCP, where the login has a password.
+        # A socket admits its owner only; others come over TCP, where the login has a password.
         if host.startswith("/") and listens != ("",):
             return replace_address(url, f"{LOOPBACK}:{port}")
         return url

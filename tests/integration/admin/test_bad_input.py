@@ -5,6 +5,7 @@ import re
 import pytest
 
 from services.admin.formatting.field_labels import LABELS
+from services.admin.pages.limits import PLACES
 from tests.integration.admin.visitors import Visitor, person, signed_in
 
 
@@ -33,7 +34,8 @@ def test_a_form_is_refused_by_its_field_and_nothing_is_changed(parts, tenant, op
     before = everything(parts, tenant)
     answer = operator.submit(address, **fields)
     assert answer.status_code == 422
-    assert re.search(rf'role="alert">{LABELS.get(field, field)}(\.\d+)?: ', answer.text), answer.text
+    label = PLACES.get(field) or LABELS.get(field, field.capitalize())
+    assert re.search(rf'role="alert">({label}|{field.capitalize()}) (must|is|does) ', answer.text), answer.text
     assert everything(parts, tenant) == before
 
 

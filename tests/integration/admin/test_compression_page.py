@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from services.admin.formatting.field_labels import LABELS
 from services.application.access.authenticate import Scope
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.api.test_compression_api import seen
@@ -40,4 +41,5 @@ def test_what_agents_have_seen_is_told_by_codec_and_changes_what_is_expected(api
 def test_content_and_machines_that_cannot_be_are_refused_by_their_name(visitor, query):
     refused = visitor.get(f"/admin/compression?{query}")
     assert refused.status_code == 422
-    assert query.partition("=")[0] in refused.text
+    field = query.partition("=")[0]
+    assert LABELS.get(field, field.capitalize()) in refused.text

@@ -27,7 +27,7 @@ def test_of_a_page_without_times_no_idle_time_is_shown_or_counted(parts, api, su
     assert row == {"idle_s": None, "net_transfer_s": None, "load_s": 2.0}
     assert (page["idle_s"], page["idle_share"], page["net_transfer_s"]) == (None, None, None)
     shown = visitor.get(f"/admin/connections/{page['id']}").text
-    assert "the log tells no times of receiving" in shown
+    assert "the log has no times of receiving" in shown
     assert "nothing was received" not in shown
     assert visitor.get("/admin/connections").status_code == 200
     with parts.store.unit_of_work(surfer.id) as uow:

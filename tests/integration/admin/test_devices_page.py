@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from services.admin.formatting.field_labels import LABELS
 from services.application.access.authenticate import Scope
 from services.application.shared.slots import Slots
 from services.bootstrap import build_container
@@ -67,8 +68,8 @@ def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_ur
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("device=removed", "no device 'removed'; the page of devices lists"),
-        ("device=nexus-s&radio=lte", "nexus-s has no radio 'lte'; it has"),
+        ("device=removed", "No device 'removed'; the page of devices lists"),
+        ("device=nexus-s&radio=lte", "Nexus-s has no radio 'lte'; it has"),
     ],
 )
 def test_a_device_or_a_radio_that_there_is_not_stands_in_for_no_other(visitor, query, told):
@@ -92,4 +93,5 @@ def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
 def test_what_no_queue_can_be_is_refused_by_its_name(visitor, query):
     refused = visitor.get(f"/admin/devices?{query}")
     assert refused.status_code == 422
-    assert query.partition("=")[0] in refused.text
+    field = query.partition("=")[0]
+    assert LABELS.get(field, field.capitalize()) in refused.text

@@ -4,7 +4,7 @@ from asyncio import Semaphore, run
 from itertools import islice
 from uuid import uuid4
 
-from services.admin.events import FULL, _seated
+from services.admin.events import FULL, _stream_in_slot
 from services.application.access.authenticate import Scope
 from services.application.access.users import change_roles
 from tests.integration.admin.visitors import person, signed_in
@@ -47,10 +47,10 @@ def test_there_are_so_many_seats_and_no_more_at_once():
 
     async def told():
         seats = Semaphore(1)
-        first = _seated(one_change(), seats)
+        first = _stream_in_slot(one_change(), seats)
         seated = [await anext(first)]
-        refused = [each async for each in _seated(one_change(), seats)]
+        refused = [each async for each in _stream_in_slot(one_change(), seats)]
         seated += [each async for each in first]
-        return seated, refused, [each async for each in _seated(one_change(), seats)]
+        return seated, refused, [each async for each in _stream_in_slot(one_change(), seats)]
 
     assert run(told()) == (["data: a\n\n"], [FULL], ["data: a\n\n"])

@@ -41,9 +41,9 @@ SHOWN = {
     "Logs": "65 432 the last 5 d ago",
     "Moved": "5 TB by 1 transfer in 30 days",
     "Energy": "9 GJ 6 GJ measured, 3 GJ by a model; for 5 TB",
-    "Agreements kept": "0 % 0 kept, 1 missed in 30 days; 1 without a target or not metered",
+    "SLAs met": "0 % 0 met, 1 missed in 30 days; 1 without a target or not metered",
     "Faster than untuned": (
-        "2.5 × 1 Gbit/s against 400 Mbit/s that the release expects; energy saved 50 %, of both ends"
+        "2.5 × 1 Gbit/s against 400 Mbit/s expected by the release; energy saved 50 %, of both ends"
     ),
     "Path": "777 Mbit/s 77.7 ms round trip",
     "External load": "37 % median share of the path that others take",

@@ -74,7 +74,7 @@ def test_a_row_is_mended_and_stored(parts, api, tenant, operator):
     (row,) = quarantined(parts, tenant)
     still_wrong = operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=json.dumps(refused))
     assert still_wrong.status_code == 422
-    assert "source" in still_wrong.text
+    assert "source" in still_wrong.text.lower()
     assert len(quarantined(parts, tenant)) == 1
     mended = json.dumps(refused | {"source": "site A"}, indent=1).replace("\n", " ")
     assert operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended).status_code == 303
@@ -144,7 +144,7 @@ def test_a_line_is_tried_again_as_it_came_or_not_at_all(parts, api, tenant, oper
         agent.post("/v1/logs", content=b"\n".join(lines)).raise_for_status()
     kept = {each.row: each for each in quarantined(parts, tenant)}
     assert {row: each.raw is not None for row, each in kept.items()} == {1: True, 2: False, 3: False, 4: False}
-    assert operator.get("/admin/logs/quarantine").text.count("The line was not kept") == 3
+    assert operator.get("/admin/logs/quarantine").text.count("The line was not stored") == 3
     mended = kept[1].raw.replace('"destination": ""', '"destination": "omega"')
     assert operator.submit(f"/admin/logs/quarantine/{kept[1].id}/retry", raw=mended).status_code == 303
     with parts.store.unit_of_work(tenant.id) as uow:
@@ -198,6 +198,15 @@ def test_a_limit_is_set_shown_with_what_is_held_and_removed(parts, api, learned,
         assert "Nothing is limited" in provider.get("/admin/limits").text
 
 
+WORDS_OF_THE_FORM = {
+    "streams": "Streams must be 1–32,767",
+    "source": "Endpoint, or from",
+    "destination": "To is needed",
+    "endpoint": "Endpoint, or from",
+    "scope": "Scope must be",
+}
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
@@ -214,7 +223,7 @@ def test_a_limit_is_set_shown_with_what_is_held_and_removed(parts, api, learned,
 def test_a_limit_that_makes_no_sense_is_refused_by_its_field(parts, operator, tenant, fields, field):
     answer = operator.submit("/admin/limits", **fields)
     assert answer.status_code == 422
-    assert f"{field}:" in answer.text
+    assert WORDS_OF_THE_FORM[field] in answer.text
     with parts.store.unit_of_work(tenant.id) as uow:
         assert uow.limits.all() == []
 

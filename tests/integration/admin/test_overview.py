@@ -66,18 +66,18 @@ def numbers(page):
 def test_the_overview_adds_up_what_ended(parts, api, learned, client):
     with signed_in(api, person(parts, learned, "analyst")) as visitor:
         before = numbers(visitor.get("/admin").text)
-        counted = [int(number) for number in re.findall(r"(\d+) (?:kept|missed)", before["Agreements kept"])]
+        counted = [int(number) for number in re.findall(r"(\d+) (?:met|missed)", before["SLAs met"])]
         end(client, {"kind": "deadline", "target": 41}, energy_j=300)
         end(client, {"kind": "deadline", "target": 39}, energy_j=300)
         page = visitor.get("/admin").text
         after = numbers(page)
-    assert [int(number) for number in re.findall(r"(\d+) (?:kept|missed)", after["Agreements kept"])] == [
+    assert [int(number) for number in re.findall(r"(\d+) (?:met|missed)", after["SLAs met"])] == [
         counted[0] + 1,
         counted[1] + 1,
     ]
     assert "Against untuned transfers" in page
     assert f"origin → {DESTINATION}" in page
-    assert "what the release in force expects of the lowest setting" in page
+    assert "what the current release expects of the lowest setting" in page
 
 
 def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, admin_database_url):
@@ -95,12 +95,12 @@ def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, a
     assert before["Energy"] != overview["Energy"] == link["Energy"]
     assert overview["Moved"].startswith("5")
     assert "9 GJ" in overview["Energy"]
-    assert before["Agreements kept"] != overview["Agreements kept"] == link["Agreements kept"]
+    assert before["SLAs met"] != overview["SLAs met"] == link["SLAs met"]
 
 
 def test_an_empty_tenant_is_told_what_to_do(parts, api, tenant):
     with signed_in(api, person(parts, tenant)) as visitor:
         page = visitor.get("/admin").text
-    assert numbers(page)["Release in force"].startswith("none")
+    assert numbers(page)["Current release"].startswith("none")
     assert "tradewind copy" in page
     assert "Against untuned" not in page

@@ -97,7 +97,7 @@ def test_the_effect_is_shown_and_nothing_kept(visitor: Visitor, client: httpx.Cl
     lower, upper = edges(visitor.get(address).text)
     shown = visitor.get(address, params={"from": [lower[0]], "to": [upper[-1]]}).text
     assert "Loss of the worst tier" in shown
-    assert "Keep these tiers" in shown
+    assert "Save these tiers" in shown
     assert tiers(client) == before
 
 
@@ -124,7 +124,7 @@ def test_merged_tiers_go_on_as_the_one_that_shares_most(visitor: Visitor, client
     ):  # in a bookmark, or behind Back
         led = visitor.get(kept)
         assert (led.status_code, led.headers["location"]) == (303, link)
-    assert "That cluster is of an earlier release" in visitor.get(link).text
+    assert "That cluster is no longer current" in visitor.get(link).text
 
 
 def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, client: httpx.Client) -> None:
@@ -184,8 +184,8 @@ def test_bounds_that_cannot_be_are_refused_and_nothing_changes(
             lower[1] = upper[0] = text
     refused = sent(visitor, address, lower, upper)
     assert refused.status_code == 422, refused.text
-    assert "bounds" in refused.text
-    assert {"gap": "leave a gap", "overlap": "overlap", "range": "must cover"}.get(wrong, "bounds") in refused.text
+    assert "Tier limits" in refused.text
+    assert {"gap": "leave a gap", "overlap": "overlap", "range": "must cover"}.get(wrong, "Tier limits") in refused.text
     assert "<script>alert" not in refused.text
     assert tiers(client) == before
 

@@ -56,8 +56,8 @@ def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, cl
     assert rows["Duration"][3] == "40 s"
     assert rows["Energy, total"][3] == "300 J (source and destination)"
     assert rows["Power, total"][3] == "7.5 W (source and destination)"
-    assert "Agreed on at least 100 Mbit/s; reached 200 Mbit/s." in text
-    assert re.search(r'class="badge good">kept<', text)
+    assert "Promised at least 100 Mbit/s; reached 200 Mbit/s." in text
+    assert re.search(r'class="badge good">met<', text)
     drawn = json.loads(re.search(r"data-chart=\"([^\"]+)\"", text)[1].replace("&#34;", '"'))
     levels = {each["name"]: each["yAxis"] for each in drawn["series"][0]["markLine"]["data"] if "yAxis" in each}
     assert levels == {"expected": predicted["mean"] / 1e6, "agreed": 100.0}
@@ -82,7 +82,7 @@ def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client,
     assert rows["Throughput"][3] == "3 Mbit/s"
     assert rows["Energy, total"][3] == "77 J (source)"
     assert "source: 77 J in all (measured, rapl)" in text
-    assert "Agreed on within 41 s; reached 50 s." in text
+    assert "Promised within 41 s; reached 50 s." in text
     assert re.search(r'class="badge bad">missed<', text)
 
 
@@ -107,9 +107,9 @@ def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, ad
     assert (after.missed, after.unpromised) == (before.missed - 1, before.unpromised + 1)
     text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
     assert "within 39 s; could not be promised (46%)" in text
-    assert "Asked for within 39 s, which could not be promised (46%); reached 40 s." in text
-    assert "Agreed on" not in text
-    assert "asked for, not promised" in analyst.get("/admin").text
+    assert "Requested within 39 s, which could not be promised (46%); reached 40 s." in text
+    assert "Promised within" not in text
+    assert "requested, not promised" in analyst.get("/admin").text
 
 
 def test_why_an_agreement_is_not_judged_is_told(analyst, client):
@@ -158,7 +158,7 @@ def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, jour
         answer = analyst.get(f"/admin/transfers?{question}")
         assert answer.status_code == 200, answer.text
         assert {ended["transfer_id"], begun.id} & set(listed(answer.text)) == there, question
-        assert there or "No transfer is like that" in answer.text
+        assert there or "No transfer matches" in answer.text
     for question, field in (
         ("state=planet", "state"),
         ("sla=planet", "sla"),

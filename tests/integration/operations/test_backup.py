@@ -196,7 +196,7 @@ def test_health_is_that_the_log_is_followed_now_and_to_this_folder(folder, admin
         assert main(["health", *map(str, arguments)]) == 1
         return capsys.readouterr().err
 
-    assert unwell(here) == "backup: nobody has begun to follow the log\n"
+    assert unwell(here) == "backup: nobody has started to follow the log\n"
     assert unwell(here, "--copied-within", 1) == "backup: there is no copy yet\n"
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         with following(here, admin):

@@ -139,10 +139,10 @@ def test_a_process_that_keeps_ending_is_started_after_longer_and_longer_pauses_u
     with run_processes({"one": [sys.executable, "-c", OBEDIENT]}, os.environ, IMPATIENT, monotonic=clock) as processes:
         for _ in range(9):
             ended(processes["one"])
-            began_s = clock.now_s
+            started_s = clock.now_s
             while not processes.revive():
                 clock.now_s += 0.5
-            waits.append(clock.now_s - began_s)
+            waits.append(clock.now_s - started_s)
         assert waits == [0, 0.5, 1, 2, 4, 8, 16, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
         clock.now_s += SETTLED_S
         ended(processes["one"])

@@ -30,8 +30,10 @@ def run(redis_url):
 def test_everybody_gets_the_own_answer(run):
     async def story(client, line):
         asked = [str(number) for number in range(50)]
-        await line.ask("SET", "test:many", b"\x00\r\n")
-        return await asyncio.gather(line.ask("GET", "test:many"), *(line.ask("ECHO", each) for each in asked)), asked
+        await line.execute("SET", "test:many", b"\x00\r\n")
+        return await asyncio.gather(
+            line.execute("GET", "test:many"), *(line.execute("ECHO", each) for each in asked)
+        ), asked
 
     (stored, *answers), asked = run(story)
     assert stored == b"\x00\r\n"
@@ -41,7 +43,7 @@ def test_everybody_gets_the_own_answer(run):
 def test_a_refused_command_is_told_to_who_gave_it_alone(run):
     async def story(client, line):
         return await asyncio.gather(
-            line.ask("ECHO", "one"), line.ask("NO-SUCH"), line.ask("ECHO", "other"), return_exceptions=True
+            line.execute("ECHO", "one"), line.execute("NO-SUCH"), line.execute("ECHO", "other"), return_exceptions=True
         )
 
     one, refused, other = run(story)
@@ -51,9 +53,9 @@ def test_a_refused_command_is_told_to_who_gave_it_alone(run):
 
 def test_a_connection_that_ended_while_nobody_asked_costs_no_answer(run):
     async def story(client, line):
-        own = await line.ask("CLIENT", "ID")
+        own = await line.execute("CLIENT", "ID")
         await client.client_kill_filter(_id=str(own))
-        return own, await asyncio.gather(*(line.ask("CLIENT", "ID") for _ in range(3)))
+        return own, await asyncio.gather(*(line.execute("CLIENT", "ID") for _ in range(3)))
 
     own, later = run(story)
     assert len(set(later)) == 1
@@ -62,7 +64,7 @@ def test_a_connection_that_ended_while_nobody_asked_costs_no_answer(run):
 
 def test_who_gives_up_waiting_does_not_take_the_answer_from_the_others(run):
     async def story(client, line):
-        waiting = [asyncio.create_task(line.ask("ECHO", str(number))) for number in range(3)]
+        waiting = [asyncio.create_task(line.execute("ECHO", str(number))) for number in range(3)]
         await asyncio.sleep(0)
         waiting[1].cancel()
         return await asyncio.gather(waiting[0], waiting[2])
@@ -75,10 +77,13 @@ def test_a_store_that_falls_silent_is_given_up_and_asked_again_later(redis_url, 
         hasty = redis.asyncio.Redis.from_url(redis_url, socket_timeout=0.2)
         try:
             line = SharedConnection(hasty)
-            await line.ask("ECHO", "first")
-            blocked = [asyncio.create_task(line.ask("BLPOP", "test:nothing", 0)), asyncio.create_task(line.ask("PING"))]
+            await line.execute("ECHO", "first")
+            blocked = [
+                asyncio.create_task(line.execute("BLPOP", "test:nothing", 0)),
+                asyncio.create_task(line.execute("PING")),
+            ]
             failed = await asyncio.gather(*blocked, return_exceptions=True)
-            return failed, await line.ask("ECHO", "again")
+            return failed, await line.execute("ECHO", "again")
         finally:
             await hasty.aclose()
 

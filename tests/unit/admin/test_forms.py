@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.admin.formatting.form_numbers import exact_number
-from services.admin.formatting.price_forms import instant_of, price_of
+from services.admin.formatting.form_numbers import parse_number
+from services.admin.formatting.price_forms import parse_instant, parse_price
 from tradewind.errors import InvalidValue
 
 
@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
     ("text", "number"), [("0.25", "0.25"), ("3", "3"), (".5", "0.5"), ("-1", "-1"), ("1e-3", "0.001")]
 )
 def test_a_number_is_as_exact_as_it_is_written(text: str, number: str):
-    assert exact_number("margin", text, example="0.25") == Decimal(number)
+    assert parse_number("margin", text, example="0.25") == Decimal(number)
 
 
 @pytest.mark.parametrize(
@@ -22,18 +22,18 @@ def test_a_number_is_as_exact_as_it_is_written(text: str, number: str):
 )
 def test_a_number_and_something_else_is_none(text: str):
     with pytest.raises(InvalidValue, match="is not a number"):
-        exact_number("margin", text, example="0.25")
+        parse_number("margin", text, example="0.25")
 
 
 def test_a_price_names_the_tier_and_the_part_that_is_wrong():
     with pytest.raises(InvalidValue) as wrong:
-        price_of({"base": "0", "per_gb": "1_0", "per_kwh": "0", "margin": "0"}, "fast")
+        parse_price({"base": "0", "per_gb": "1_0", "per_kwh": "0", "margin": "0"}, "fast")
     assert wrong.value.field == "fast, per_gb"
 
 
 def test_a_date_is_in_utc_whatever_offset_it_was_written_with():
-    assert instant_of("2026-12-01T00:00") == datetime(2026, 12, 1, tzinfo=UTC)
-    assert instant_of("2026-12-01T00:00+05:00") == datetime(2026, 11, 30, 19, tzinfo=UTC)
+    assert parse_instant("2026-12-01T00:00") == datetime(2026, 12, 1, tzinfo=UTC)
+    assert parse_instant("2026-12-01T00:00+05:00") == datetime(2026, 11, 30, 19, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_a_date_is_in_utc_whatever_offset_it_was_written_with():
 )
 def test_a_date_that_the_api_would_refuse_is_refused(text: str):
     with pytest.raises(InvalidValue, match="effective_from: must be in the years 1990 to 2099"):
-        instant_of(text)
+        parse_instant(text)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from services.admin.formatting.no_model import no_model
+from services.admin.formatting.no_model import explain_no_model
 from tests.unit.learning.made_leaves import noisy_leaf
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
@@ -19,15 +19,15 @@ def refusal(rows: int) -> str:
 
 @pytest.mark.parametrize(("rows", "needed"), [(5, 8), (12, 20)])
 def test_how_many_logs_are_there_and_needed_is_what_the_fit_counts(rows: int, needed: int) -> None:
-    told = no_model(f"data sets near 10 files of 1158563 bytes: {refusal(rows)}")
+    told = explain_no_model(f"data sets near 10 files of 1158563 bytes: {refusal(rows)}")
     assert (told.there, told.needed, told.missing) == (rows, needed, needed - rows)
     assert told.reason.startswith("data sets near 10 files of 1.16 MB: ")
 
 
 def test_of_several_data_sets_the_one_nearest_to_a_model_is_told() -> None:
-    told = no_model(f"a: {refusal(12)}; b: {refusal(18)}")
+    told = explain_no_model(f"a: {refusal(12)}; b: {refusal(18)}")
     assert (told.there, told.needed) == (18, 20)
 
 
 def test_any_other_reason_is_told_as_it_is() -> None:
-    assert no_model("all rows are alike") == ("all rows are alike", None, None)
+    assert explain_no_model("all rows are alike") == ("all rows are alike", None, None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.admin.charts.query import MOST_LINES, Asked, ChartKind, Drawn, query_chart
+from services.admin.charts.query import MOST_LINES, ChartKind, ChartRequest, QueryChart, query_chart
 from services.admin.formatting.query_rows import QueryRows
 
 BY_LINK = [
@@ -13,13 +13,13 @@ BY_LINK = [
 ]
 
 
-def drawn(rows: list[dict[str, Any]], **asked: Any) -> Drawn:
-    found = query_chart(QueryRows.of_json(json.dumps({"rows": rows, "cut": False}).encode()), Asked(**asked))
+def drawn(rows: list[dict[str, Any]], **asked: Any) -> QueryChart:
+    found = query_chart(QueryRows.of_json(json.dumps({"rows": rows, "cut": False}).encode()), ChartRequest(**asked))
     assert found is not None
     return found
 
 
-def lines(found: Drawn) -> dict[str, list[tuple[Any, Any]]]:
+def lines(found: QueryChart) -> dict[str, list[tuple[Any, Any]]]:
     return {each["name"]: each["data"] for each in found.options["series"]}
 
 

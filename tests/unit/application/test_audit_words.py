@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.admin.formatting.audit_entries import KINDS, detail_in_words
+from services.admin.formatting.audit_entries import KINDS, format_detail
 from services.application.shared.audit import ActorKind, AuditEntry
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,8 +36,8 @@ def entry(**detail: str) -> AuditEntry:
 
 @pytest.mark.parametrize("name", ["0001-01-01T00:00+10:00", "9999-12-31T23:00-10:00", "2026-13-01"])
 def test_name_like_an_impossible_time_is_shown_unchanged(name: str) -> None:
-    assert detail_in_words(entry(name=name)) == [("name", name)]
+    assert format_detail(entry(name=name)) == [("name", name)]
 
 
 def test_time_is_shown_in_utc() -> None:
-    assert detail_in_words(entry(until="2026-11-24T12:30:00+02:00")) == [("until", "2026-11-24 10:30 UTC")]
+    assert format_detail(entry(until="2026-11-24T12:30:00+02:00")) == [("until", "2026-11-24 10:30 UTC")]

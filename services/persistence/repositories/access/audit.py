@@ -1,4 +1,4 @@
-"""The log of changes: entries are added and read, never changed."""
+"""The audit log: entries are added and read, never changed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from services.persistence.tables import api_keys, audit_log, users
 
 
 class AuditLog:
-    """Changes of one tenant, by the actor of the transaction."""
+    """Audit entries of one tenant, by the actor of the transaction."""
 
     def __init__(self, connection: Connection, tenant_id: UUID, actor: Actor) -> None:
         self._connection, self._tenant_id, self._actor = connection, tenant_id, actor
@@ -31,14 +31,14 @@ class AuditLog:
     def of_book(
         self, book_id: UUID, *, limit: int, before: int | None = None, but: Sequence[str] = ()
     ) -> Sequence[AuditEntry]:
-        """Changes of one price book before an entry, the newest first; ``but`` : actions that are left out."""
-        told = audit_log.c.detail
-        is_of_it = or_(told["id"].astext == str(book_id), told["book"].astext == str(book_id))
+        """Return changes of one price book before an entry, the newest first; ``but`` : actions that are left out."""
+        detail = audit_log.c.detail
+        is_of_it = or_(detail["id"].astext == str(book_id), detail["book"].astext == str(book_id))
         action = audit_log.c.action
         return self._read(self._newest(limit, before).where(action.startswith("price"), action.not_in(but), is_of_it))
 
     def page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
-        """Entries before one, the newest first; ``about`` : the beginning of their action."""
+        """Return entries before one, the newest first; ``about`` : the beginning of their action."""
         query = self._newest(limit, before)
         if about is not None:
             query = query.where(audit_log.c.action.startswith(about, autoescape=True))

@@ -1,4 +1,4 @@
-"""Logins by which a tenant's rows are read: for its dashboards, for the service's queries, and one for each person."""
+"""Database accounts that read a tenant's rows: for its dashboards, for the service's queries, and one for each user."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,20 +14,20 @@ from services.persistence.tables import personal_logins, warehouse_logins
 
 
 class Reads:
-    """Of people's tools, of all tenants, by a function of the owner."""
+    """Transactions of users' own tools, of all tenants, ended by a function of the owner."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def end_long(self, longest: timedelta) -> int:
-        """End the sessions whose transaction goes on for longer; how many these were."""
+        """End the sessions whose transaction lasts longer; return how many."""
         query = select(func.end_long_reads(longest, type_=BigInteger))
         with translate_failures(), self._engine.begin() as connection:
             return connection.execute(query).scalar_one()
 
 
 class DatabaseAccounts:
-    """The logins of one tenant."""
+    """The database accounts of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
@@ -37,19 +37,19 @@ class DatabaseAccounts:
         return self._stored(kind, select(warehouse_logins))
 
     def take_slot(self, kind: LoginKind) -> None:
-        """Have others who would make the login wait for the end of this transaction.
+        """Make others who would create the account wait until this transaction ends.
 
-        A row that is not there yet cannot be held.
+        A row that does not exist yet cannot be locked.
         """
         turn = func.hashtext(f"warehouse login {self._name(kind)}")
         self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
 
     def hold(self, kind: LoginKind) -> StoredLogin | None:
-        """Find it, and have whoever takes it away wait."""
+        """Return the account, locked until the transaction ends."""
         return self._stored(kind, select(warehouse_logins).with_for_update())
 
     def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin:
-        """Make the login, or give it another password; a rival who does the same waits for this transaction."""
+        """Create the account, or give it another password; a rival who does the same waits for this transaction."""
         values = {"password": password, "created_at": at}
         self._connection.execute(
             insert(warehouse_logins)
@@ -60,22 +60,24 @@ class DatabaseAccounts:
         return StoredLogin(self._name(kind), password, at)
 
     def close(self, kind: LoginKind) -> bool:
-        """Remove the login and end its sessions; whether there was one."""
+        """Remove the account and end its sessions; return whether there was one."""
         removed = self._connection.execute(delete(warehouse_logins).where(warehouse_logins.c.kind == kind.value))
         self._connection.execute(select(func.close_warehouse_login(kind.value)))
         return bool(removed.rowcount)
 
     def personal(self, user_id: UUID) -> PersonalLogin | None:
-        """A person's own login, if they have one."""
+        """Return a user's own account, if there is one."""
         found = self._connection.execute(select(personal_logins).where(personal_logins.c.user_id == user_id)).first()
         return None if found is None else PersonalLogin(found.name, found.created_at, found.valid_until)
 
     def count_personal(self) -> int:
-        """Return how many people have a login of their own."""
+        """Return how many users have an account of their own."""
         return self._connection.execute(select(func.count()).select_from(personal_logins)).scalar_one()
 
     def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin:
-        """Make a person's own login; the password is kept by the database alone, as a hash, and opens nothing later."""
+        """Create a user's own account; only the database stores its password, as a hash, so it cannot be shown
+        again.
+        """
         name = self._connection.execute(select(func.open_personal_login(user_id, password, until))).scalar_one()
         self._connection.execute(
             insert(personal_logins).values(
@@ -85,7 +87,7 @@ class DatabaseAccounts:
         return StoredLogin(name, password, at)
 
     def extend_personal(self, user_id: UUID, *, until: datetime) -> None:
-        """Let a person's own login, if there is one, open sessions until another time."""
+        """Let a user's own account, if there is one, open sessions until another time."""
         changed = self._connection.execute(
             update(personal_logins).where(personal_logins.c.user_id == user_id).values(valid_until=until)
         )
@@ -93,7 +95,7 @@ class DatabaseAccounts:
             self._connection.execute(select(func.extend_personal_login(user_id, until)))
 
     def close_personal(self, user_id: UUID) -> bool:
-        """Remove a person's own login and end its sessions; whether there was one."""
+        """Remove a user's own account and end its sessions; return whether there was one."""
         removed = self._connection.execute(delete(personal_logins).where(personal_logins.c.user_id == user_id))
         if removed.rowcount:
             self._connection.execute(select(func.close_personal_login(user_id)))

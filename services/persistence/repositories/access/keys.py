@@ -1,4 +1,4 @@
-"""API keys: a hash of the secret is kept, never the secret."""
+"""API keys: the database stores a hash of the secret, never the secret."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Keys:
         return _key(row)
 
     def revoke(self, key_id: UUID, at: datetime) -> Key:
-        """Revoke the key; once revoked it stays so.
+        """Revoke the key; a revoked key stays revoked.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class Keys:
         return _key(revoked)
 
     def change(self, key_id: UUID, **values: float) -> Key:
-        """Give the key another ``weight`` or ``rate_factor``.
+        """Change the ``weight`` or ``rate_factor`` of the key.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Keys:
         return _key(row)
 
     def all(self) -> Sequence[Key]:
-        """Every key, revoked ones too, the oldest first."""
+        """Return every key, also revoked ones, the oldest first."""
         return [_key(row) for row in self._connection.execute(select(api_keys).order_by(api_keys.c.id))]
 
 
@@ -111,13 +111,13 @@ def _key(row: Row[tuple[object, ...]]) -> Key:
 
 
 class Registry:
-    """What is looked up before the tenant is known: keys, people, sessions, tenants."""
+    """Look-ups before the tenant is known: keys, users, sessions, tenants."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def find_key(self, secret_sha256: bytes) -> FoundKey | None:
-        """The key with this hash, unless it is unknown or revoked."""
+        """Return the key with this hash, unless it is unknown or revoked."""
         query = text("SELECT id, tenant_id, scopes, weight, rate_factor, secret_sha256 FROM find_api_key(:secret)")
         with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
@@ -131,46 +131,46 @@ class Registry:
         return found
 
     def find_user(self, login: str) -> FoundUser | None:
-        """The person with this login, whatever the tenant."""
+        """Return the user with this login, whatever the tenant."""
         query = text("SELECT id, tenant_id FROM find_user(:login)")
         with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"login": login}).one_or_none()
         return None if row is None else FoundUser(row.id, row.tenant_id)
 
     def find_identity(self, issuer: str, subject: str) -> FoundUser | None:
-        """The person known by this identity at a provider."""
+        """Return the user known by this identity at a provider."""
         query = text("SELECT id, tenant_id FROM find_user_identity(:issuer, :subject)")
         with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"issuer": issuer, "subject": subject}).one_or_none()
         return None if row is None else FoundUser(row.id, row.tenant_id)
 
     def find_session(self, secret_sha256: bytes) -> UUID | None:
-        """The tenant of the session with this hash, whether it goes on or not."""
+        """Return the tenant of the session with this hash, expired or not."""
         query = text("SELECT find_user_session(:secret)")
         with translate_failures(), self._engine.begin() as connection:
             found: UUID | None = connection.execute(query, {"secret": secret_sha256}).scalar_one()
         return found
 
     def tenants_with_work(self) -> Sequence[UUID]:
-        """Tenants with logs newer than their models, or with a release that is being built."""
+        """Return tenants with logs newer than their models, or with a release that is being built."""
         query = text("SELECT * FROM tenants_with_new_logs() UNION SELECT * FROM tenants_with_building_release()")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
     def tenants_with_changed_days(self) -> Sequence[UUID]:
-        """Tenants with days whose rollups are to be made anew, or whose files are."""
+        """Return tenants with days whose rollups or files are out of date."""
         query = text("SELECT * FROM tenants_with_rollup_marks() UNION SELECT * FROM tenants_with_export_marks()")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
     def tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
-        """Tenants with days before that one which have changed since they were exported."""
+        """Return tenants with days before that one that have changed since their export."""
         query = text("SELECT * FROM tenants_with_days_to_export(:before)")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"before": before}).scalars())
 
     def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
-        """Tenants with more releases than the newest ``kept``, or with some that are not removed to the end."""
+        """Return tenants with more releases than the newest ``kept``, or with some that are partly removed."""
         query = text("SELECT * FROM tenants_with_old_releases(:kept)")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"kept": kept}).scalars())

@@ -1,4 +1,4 @@
-"""From where people of a tenant sign in, and what failed from there."""
+"""Networks from which a tenant's users sign in, and the failures from each."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from services.persistence.tables import sign_in_networks
 
 
 class SignInNetworks:
-    """Networks of one tenant's people."""
+    """Networks of one tenant's users."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection, self._tenant_id = connection, tenant_id
@@ -26,14 +26,14 @@ class SignInNetworks:
         return Standing() if row is None else Standing(*row)
 
     def note_failure(self, user_id: UUID, network: str) -> int:
-        """Count a failed sign-in; how many there are in a row from this network."""
+        """Count a failed sign-in; return how many failed in a row from this network."""
         return self._put(user_id, network, {"failures": 1}, {"failures": sign_in_networks.c.failures + 1})
 
     def lock(self, user_id: UUID, network: str, until: datetime) -> None:
         self._put(user_id, network, {"locked_until": until}, {"locked_until": until})
 
     def note_sign_in(self, user_id: UUID, network: str, at: datetime) -> None:
-        """Know the network as the person's; networks that tell nothing any more are forgotten."""
+        """Mark the network as known for the user, and remove networks that no longer matter."""
         noted = {"failures": 0, "locked_until": None, "signed_in_at": at}
         self._put(user_id, network, noted, noted)
         known, locked = sign_in_networks.c.signed_in_at, sign_in_networks.c.locked_until

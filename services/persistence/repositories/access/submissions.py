@@ -1,4 +1,4 @@
-"""Requests that are done once: claimed before they are worked out, kept with their sealed answer for a day."""
+"""Requests that are done once: claimed before they are worked out, stored with their sealed answer for a day."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,19 +9,19 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from services.application.shared.submissions import Submission
 from services.persistence.tables import submissions
 
-KEPT = timedelta(days=1)
+LIFETIME = timedelta(days=1)
 
 
 class Submissions:
-    """Of one tenant."""
+    """Submissions of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def claim(self, digest: bytes, content_sha256: bytes, at: datetime) -> Submission | None:
-        """Claim a request; ``None`` if it is the caller's to work out, else what is known of the first one."""
-        self._connection.execute(delete(submissions).where(submissions.c.at < at - KEPT))
+        """Claim a request; return ``None`` if the caller has to work it out, else what is known of the first one."""
+        self._connection.execute(delete(submissions).where(submissions.c.at < at - LIFETIME))
         claimed = self._connection.execute(
             insert_or_skip(submissions)
             .values(tenant_id=self._tenant_id, digest=digest, content_sha256=content_sha256, at=at)
@@ -36,9 +36,9 @@ class Submissions:
         return None if row is None else Submission(row.content_sha256, row.at, row.answer)
 
     def settle(self, digest: bytes, answer: str) -> None:
-        """Keep the sealed answer for those who send the request again."""
+        """Store the sealed answer for clients that send the request again."""
         self._connection.execute(update(submissions).where(submissions.c.digest == digest).values(answer=answer))
 
     def give_up(self, digest: bytes) -> None:
-        """Let the request be worked out again: it was refused."""
+        """Let the request be worked out again, because it was refused."""
         self._connection.execute(delete(submissions).where(submissions.c.digest == digest))

@@ -1,4 +1,4 @@
-"""People of a tenant and their sessions."""
+"""Users of a tenant and their sessions."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,21 +13,21 @@ from services.persistence.tables import sign_in_networks, user_identities, user_
 from tradewind.errors import Conflict, NotFound
 
 SEEN_EVERY = timedelta(minutes=1)
-"""How often a visit is written down."""
+"""Shortest time between two updates of a session's last visit."""
 
 
 class Users:
-    """People of one tenant."""
+    """Users of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection, self._tenant_id = connection, tenant_id
 
     def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User:
-        """Add a person who has to change the password first.
+        """Add a user, who must change the password first.
 
         Raises
         ------
-        Conflict : somebody, of whichever tenant, has this login.
+        Conflict : a user of any tenant has this login.
         """
         row = self._connection.execute(
             insert(users)
@@ -47,7 +47,7 @@ class Users:
         return _user(row)
 
     def get(self, user_id: UUID) -> User:
-        """The person.
+        """Return the user.
 
         Raises
         ------
@@ -59,19 +59,19 @@ class Users:
         return _user(row)
 
     def all(self) -> Sequence[User]:
-        """Everybody, by login."""
+        """Return all users, by login."""
         return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
 
     def lock_all(self) -> None:
-        """Let nobody else change people of the tenant before this transaction ends."""
+        """Keep others from changing users of the tenant until this transaction ends."""
         self._connection.execute(select(users.c.id).order_by(users.c.id).with_for_update())
 
     def link(self, user_id: UUID, issuer: str, subject: str) -> None:
-        """Know the person by an identity at a provider.
+        """Connect the user with an identity at a provider.
 
         Raises
         ------
-        Conflict : they are known by another one, or somebody else is by this one.
+        Conflict : the user has another identity, or another user has this one.
         """
         values = {"user_id": user_id, "tenant_id": self._tenant_id, "issuer": issuer, "subject": subject}
         linked = self._connection.execute(insert(user_identities).values(**values).on_conflict_do_nothing()).rowcount
@@ -82,7 +82,7 @@ class Users:
         self._change(user_id, roles=list(roles))
 
     def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None:
-        """Give a person another password, or none; what was counted against the old one is forgotten."""
+        """Give a user another password, or none, and reset the failures counted against the old one."""
         self._change(
             user_id,
             password_hash=password_hash,
@@ -98,7 +98,7 @@ class Users:
         self._change(user_id, disabled_at=at)
 
     def note_failure(self, user_id: UUID) -> int:
-        """Count a failed sign-in; how many there are in a row."""
+        """Count a failed sign-in; return how many failed in a row."""
         return int(self._change(user_id, failed_sign_ins=users.c.failed_sign_ins + 1).failed_sign_ins)
 
     def lock(self, user_id: UUID, until: datetime) -> None:
@@ -117,13 +117,13 @@ class Users:
 
 
 class UserSessions:
-    """Sessions of one tenant's people, by the hash of their secret."""
+    """Sessions of one tenant's users, by the hash of their secret."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection, self._tenant_id = connection, tenant_id
 
     def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None:
-        """Begin a session, and forget the person's ended ones."""
+        """Start a session, and remove the user's expired ones."""
         own = user_sessions.c.user_id == user_id
         self._connection.execute(delete(user_sessions).where(own, user_sessions.c.expires_at < at))
         self._connection.execute(
@@ -138,12 +138,12 @@ class UserSessions:
         )
 
     def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
-        """Whose session it is, if it goes on and its holder may come in."""
+        """Return the user of a session that is valid, if the user may sign in."""
         session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
         return None if session is None else _user(session)
 
     def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
-        """As `holder`, and write down that it was used."""
+        """Return the user as `holder` does, and record the visit."""
         session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
         if session is None:
             return None
@@ -169,7 +169,7 @@ class UserSessions:
         self._connection.execute(delete(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256))
 
     def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None:
-        """End every session of a person, ``but`` one."""
+        """End every session of a user, except ``but``."""
         own = delete(user_sessions).where(user_sessions.c.user_id == user_id)
         self._connection.execute(own if but is None else own.where(user_sessions.c.secret_sha256 != but))
 

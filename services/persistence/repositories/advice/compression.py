@@ -15,7 +15,7 @@ from tradewind.compression.history import CodecObservation, CompressionCase
 from tradewind.compression.model import Speeds
 
 MOST_MACHINES = 50
-"""That are told, the newest."""
+"""Machines that are listed, the newest."""
 
 _KEY = (table.c.codec, table.c.level, table.c.kind, table.c.size_bin, table.c.cpu_class)
 
@@ -28,7 +28,7 @@ class CompressionObservations:
         self._tenant_id = tenant_id
 
     def add(self, seen: Sequence[SeenObservation]) -> int:
-        """Keep those that are not known; how many were new. The oldest are dropped, of their keys and of all."""
+        """Store the observations that are new; return how many. The oldest are dropped, of their keys and of all."""
         rows = [self._row(each) for each in seen]
         added = self._connection.execute(
             insert(table).on_conflict_do_nothing(index_elements=["tenant_id", "id"]).returning(table.c.id), rows
@@ -44,7 +44,7 @@ class CompressionObservations:
         return len(added)
 
     def all(self) -> Sequence[CodecObservation]:
-        """In order of time."""
+        """Return all observations, in order of time."""
         rows = self._connection.execute(select(table).order_by(table.c.seen_at, table.c.id))
         return [
             CodecObservation(
@@ -61,7 +61,7 @@ class CompressionObservations:
         ]
 
     def learned(self) -> Sequence[CodecStatistics]:
-        """By setting, those of most observations first."""
+        """Return what was learned by setting, those with most observations first."""
         figures = (table.c.ratio, table.c.compress_bps, table.c.decompress_bps)
         count = func.count().label("observations")
         rows = self._connection.execute(
@@ -90,7 +90,7 @@ class CompressionObservations:
         ]
 
     def machines(self) -> Sequence[str]:
-        """That have packed, the one seen last first."""
+        """Return the machines that have packed, the one seen last first."""
         newest = func.max(table.c.seen_at).desc()
         return self._connection.scalars(
             select(table.c.cpu_class)

@@ -20,7 +20,7 @@ class DeviceProfiles:
         self._tenant_id = tenant_id
 
     def all(self) -> Sequence[StoredProfile]:
-        """By name."""
+        """Return all profiles, by name."""
         rows = self._connection.execute(select(device_profiles).order_by(device_profiles.c.name))
         return [_stored(row) for row in rows]
 
@@ -29,7 +29,7 @@ class DeviceProfiles:
         return None if row is None else _stored(row)
 
     def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None:
-        """Add it, or replace the one of that name."""
+        """Add a profile, or replace the one of that name."""
         values = {
             "content": content.model_dump(mode="json", exclude_none=True),
             "uploaded_at": at,
@@ -42,7 +42,7 @@ class DeviceProfiles:
         )
 
     def remove(self, name: str) -> bool:
-        """Whether there was one."""
+        """Remove a profile; return whether there was one."""
         return self._connection.execute(delete(device_profiles).where(device_profiles.c.name == name)).rowcount > 0
 
 

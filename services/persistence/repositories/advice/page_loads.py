@@ -13,13 +13,13 @@ from services.persistence.tables import page_connections, page_loads
 from tradewind.wire.connections import AnalysedPage, PageConnection
 
 MOST_RTTS = 12
-"""Bins of first objects; what takes longer is no matter of windows."""
+"""Bins of first objects; windows do not matter for what takes longer."""
 
 _NEWEST_FIRST = (page_loads.c.received_at.desc(), page_loads.c.id.desc())
-"""By when they came last: one that comes again is as new as any."""
+"""By last arrival: a load that is uploaded again counts as new."""
 
 _DERIVED = {"id", "connections", "idle_share", "net_transfer_s", "reused"}
-"""Of a page, what follows from the rest or stands elsewhere."""
+"""Fields of a page that follow from others or are stored elsewhere."""
 
 
 class PageLoads:
@@ -32,16 +32,16 @@ class PageLoads:
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id.
 
-        Of a tenant one transaction does so at a time: else what one renews another may just be removing as old.
+        One transaction of a tenant does so at a time: otherwise another could be removing as old what this one renews.
         """
         turn = func.hashtextextended(f"page loads of {self._tenant_id}", 0)
         self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
-        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` knows
-        told = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
+        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` reads it back
+        values = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
         page_id: UUID = self._connection.execute(
             insert(page_loads)
-            .values(tenant_id=self._tenant_id, content_sha256=content_sha256, ordinal=ordinal, **told)
-            .on_conflict_do_update(index_elements=["tenant_id", "content_sha256", "ordinal"], set_=told)
+            .values(tenant_id=self._tenant_id, content_sha256=content_sha256, ordinal=ordinal, **values)
+            .on_conflict_do_update(index_elements=["tenant_id", "content_sha256", "ordinal"], set_=values)
             .returning(page_loads.c.id)
         ).scalar_one()
         self._connection.execute(delete(page_connections).where(page_connections.c.page_load_id == page_id))
@@ -56,7 +56,7 @@ class PageLoads:
         return page_id
 
     def keep_newest(self, number: int, *, objects: int) -> None:
-        """Remove those before the newest ``number``, and those that are not the newest with ``objects`` in all."""
+        """Remove loads beyond the newest ``number``, and beyond ``objects`` in all."""
         place = func.row_number().over(order_by=_NEWEST_FIRST).label("place")
         so_far = func.sum(page_loads.c.objects).over(order_by=_NEWEST_FIRST).label("so_far")
         ranked = select(page_loads.c.id, place, so_far).subquery()
@@ -66,7 +66,7 @@ class PageLoads:
         self._connection.execute(delete(page_loads).where(page_loads.c.id.in_(gone)))
 
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
-        """Loads, the newest first."""
+        """Return loads, the newest first."""
         of_page = page_connections.c.page_load_id == page_loads.c.id
         connections = select(func.count()).where(of_page).scalar_subquery()
         chosen = select(page_loads, connections.label("connections")).order_by(*_NEWEST_FIRST).limit(limit)
@@ -98,14 +98,14 @@ class PageLoads:
             return None
         connections = [PageConnection.model_validate(each) for each in self._connections_of(page_load_id)]
         idle_s = _idle_s(row)
-        told = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
+        values = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
             "connections": connections,
             "idle_s": idle_s,
             "idle_share": None if idle_s is None or row.load_s <= 0 else idle_s / row.load_s,
             "net_transfer_s": None if idle_s is None else row.load_s - idle_s,
             "reused": row.objects - len(connections),
         }
-        page = AnalysedPage.model_validate(told)
+        page = AnalysedPage.model_validate(values)
         return StoredPage(id=row.id, tool=row.tool, received_at=row.received_at, page=page)
 
     def _connections_of(self, page_load_id: UUID) -> Sequence[dict[str, object]]:
@@ -117,7 +117,7 @@ class PageLoads:
         return [dict(row) for row in rows.mappings()]
 
     def distributions(self, *, newest: int, objects: int) -> Distributions:
-        """Of the newest loads and their connections, of the newest with ``objects`` in all where those are fewer."""
+        """Return distributions over the newest loads and their connections, up to ``objects`` in all."""
         bound = {"newest": newest, "objects": objects, "steps": list(STEPS), "most_rtts": MOST_RTTS}
         spoken = self._connection.execute(_BY_SPEECH, bound).all()
         paged = self._connection.execute(_BY_ENCRYPTION, bound).all()
@@ -137,7 +137,9 @@ class PageLoads:
 
 
 def _idle_s(row: Row[Any]) -> float | None:
-    """Not known where no object has times; the table then has all of the load, as it has no NULL."""
+    """Return the idle time; ``None`` where no object has times, for which the table, which has no NULL, holds the full
+    load time.
+    """
     return row.idle_s if row.untimed < row.objects else None
 
 

@@ -21,7 +21,8 @@ _PARTS = ("base", "per_gb", "per_kwh", "margin")
 
 _UNTIL = (
     func.lead(price_books.c.effective_from)
-    .over(partition_by=price_books.c.tenant_id, order_by=price_books.c.effective_from)  # drafts, without one, are last
+    # drafts, without a date, come last
+    .over(partition_by=price_books.c.tenant_id, order_by=price_books.c.effective_from)
     .label("effective_until")
 )
 
@@ -34,13 +35,13 @@ class PriceBooks:
         self._tenant_id = tenant_id
 
     def all(self) -> Sequence[PriceBook]:
-        """Every book, the newest first."""
+        """Return every book, the newest first."""
         rows = self._connection.execute(select(price_books, _UNTIL)).all()
         held = self._prices([row.id for row in rows])
         return [_book(row, held[row.id]) for row in sorted(rows, key=lambda row: row.id, reverse=True)]
 
     def get(self, book_id: UUID) -> PriceBook:
-        """One book.
+        """Return one book.
 
         Raises
         ------
@@ -53,12 +54,12 @@ class PriceBooks:
         return _book(row, self._prices([book_id])[book_id])
 
     def claim(self, book_id: UUID) -> PriceBook:
-        """The same, kept from others until the transaction ends; a rival's change is waited for."""
+        """Return one book, locked until the transaction ends; a rival's change is waited for."""
         self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(book_id), 0))))
         return self.get(book_id)
 
     def in_force(self) -> PriceList:
-        """The book in force by the database's clock, and those to come."""
+        """Return the current book by the database's clock, and those to come."""
         rows = self._connection.execute(
             select(price_books, _UNTIL, func.now().label("read_at")).where(price_books.c.published_at.is_not(None))
         ).all()
@@ -96,7 +97,7 @@ class PriceBooks:
         return book_id
 
     def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool:
-        """Whether all of these are tiers of the tenant's models."""
+        """Return whether all of these are tiers of the tenant's models."""
         found = self._connection.execute(
             select(func.count(sla_partitions.c.tier_id.distinct())).where(sla_partitions.c.tier_id.in_(tier_ids))
         ).scalar_one()
@@ -125,7 +126,7 @@ class PriceBooks:
         )
 
     def priced_but_not_offered(self, release_id: int | None) -> int:
-        """Return how many tiers have a price in the book in force, but are in no model of a release."""
+        """Return how many tiers have a price in the current book, but are in no model of a release."""
         book = self.in_force().now()
         if book is None or release_id is None:
             return 0
@@ -150,7 +151,7 @@ class PriceBooks:
             )
 
     def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None:
-        """Keep what a kilowatt-hour costs the provider; the book's version rises."""
+        """Store what a kilowatt-hour costs the provider; the book's version rises."""
         self._connection.execute(
             update(price_books)
             .where(price_books.c.id == book_id)
@@ -165,7 +166,7 @@ class PriceBooks:
         )
 
     def withdraw(self, book_id: UUID) -> None:
-        """Make it a draft; the database refuses it once the book is in force."""
+        """Turn the book into a draft; the database refuses it once the book is current."""
         self._connection.execute(
             update(price_books)
             .where(price_books.c.id == book_id)
@@ -177,7 +178,7 @@ class PriceBooks:
         self._connection.execute(delete(price_books).where(price_books.c.id == book_id))
 
     def starts_at(self, at: datetime) -> bool:
-        """Whether a published book begins at exactly this time."""
+        """Return whether a published book begins at exactly this time."""
         found = self._connection.execute(select(price_books.c.id).where(price_books.c.effective_from == at))
         return found.first() is not None
 

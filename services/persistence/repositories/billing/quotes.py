@@ -1,4 +1,4 @@
-"""What was quoted, by the month of the offer."""
+"""Quotes, by the month of the recommendation."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -27,16 +27,16 @@ class Quotes:
         self._tenant_id = tenant_id
         self._partitions = partitions
 
-    def add(self, told: Collection[StoredQuote]) -> None:
-        """Store those that are not stored yet."""
-        self._partitions.ensure(list_months(each.at for each in told))
+    def add(self, new: Collection[StoredQuote]) -> None:
+        """Store quotes that are not stored yet."""
+        self._partitions.ensure(list_months(each.at for each in new))
         self._connection.execute(
             insert(quotes).on_conflict_do_nothing(),
-            [{"tenant_id": self._tenant_id, **each._asdict()} for each in told],
+            [{"tenant_id": self._tenant_id, **each._asdict()} for each in new],
         )
 
     def demand(self, since: datetime) -> Sequence[Demand]:
-        """What was asked for since then, by tier and energy basis."""
+        """Return the requests since then, by tier and energy basis."""
         known = quotes.c.energy_j.is_not(None)
         rows = self._connection.execute(
             select(

@@ -1,4 +1,4 @@
-"""Logged transfers of a month with what they were offered for, summed up by key or one by one."""
+"""Logged transfers of a month with their quotes, summed up by key or one by one."""
 
 from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
@@ -11,21 +11,21 @@ from services.persistence.repositories.logs.months_of_logs import MonthSeals
 from tradewind.errors import Conflict
 
 QUOTED_BEFORE = timedelta(days=31)
-"""An offer is joined with transfers that began within so long after it."""
+"""Transfers that began within so long after a quote are joined with it."""
 
 LOGGED_BEFORE = timedelta(days=31)
-"""A transfer is on the statement of a month unless it was logged as one that began within so long before."""
+"""A transfer counts for a month unless it was logged as one that began within so long before."""
 
 ROWS_AT_ONCE = 1_000
 
 _QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""As `tradewind.sla.pricing.Price` writes one."""
+"""As `tradewind.sla.pricing.Price` formats one."""
 
-# A transfer is there once for each key that logged it, however often: in the month of its earliest record, as the first
-# one with a quote tells it there, else as the first.
-# What the journal has of its quote counts, if whom the offer was made to has brought the log, or who may bring it for
-# them; where it has none, the log must carry the quote of a published book. So no key is billed by what another tells.
-# ``joined`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
+# A transfer appears once for each key that logged it, however often: in the month of its earliest record, as the first
+# record with a quote states it there, else as the first. The quote in the journal counts, if the key that it was made
+# to has uploaded the log, or a key that may upload it for that one; without one, the log must carry the quote of a
+# published book. So no key is billed by the statement of another. ``joined`` names the key: the one that the quote was
+# made to, else the one that uploaded the log.
 _LOGGED = """
     WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
@@ -116,14 +116,14 @@ _ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing
 
 
 class Usage:
-    """Of one tenant."""
+    """Usage of one tenant."""
 
     def __init__(self, connection: Connection, seals: MonthSeals) -> None:
         self._connection = connection
         self._seals = seals
 
     def sums(self, month: Month) -> Sequence[UsageLine]:
-        """What began in the month, by key, currency and what becomes of it."""
+        """Return what began in the month, by key, currency and billing."""
         made = [
             UsageLine(
                 key_id=row.key_id,
@@ -139,20 +139,22 @@ class Usage:
             )
             for row in self._connection.execute(_SUMS, _bounds(month))
         ]
-        # Asked afterwards: were the rows dropped before they were added up, they are sealed now.
+        # Read last: if the rows were dropped before they were added up, the month is sealed now.
         sealed = self._seals.usage(month)
         return made if sealed is None else sealed
 
     def each(self, month: Month) -> Generator[UsageTransfer, None, None]:
-        """The same transfers one by one, by key and in the order of their begin; read as they are taken.
+        """Yield the same transfers one by one, by key and in the order of their start, reading as the caller takes
+        them.
 
         Raises
         ------
-        Conflict : the rows of the month are dropped; before the first of them.
+        Conflict : the rows of the month are dropped; raised before the first of them.
         """
         as_taken = {"yield_per": ROWS_AT_ONCE}
         with self._connection.execute(_EACH, _bounds(month), execution_options=as_taken) as rows:
-            # Asked afterwards, as for the sums: what is being read is not dropped until the end of the transaction.
+            # Read afterwards, as for the sums: rows that are being read are not dropped until the
+            # transaction ends.
             if self._seals.usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
             for row in rows:

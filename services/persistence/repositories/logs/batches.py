@@ -20,13 +20,13 @@ _NOT_YET_KNOWN = bytes(32)
 
 
 _MENDABLE = log_quarantine.c.reason != ALREADY_STORED
-"""Nothing is to be done about a row that came twice."""
+"""A row that came twice needs no correction."""
 
 _ROW = (
     log_quarantine,
     select(batches.c.key_id).where(batches.c.id == log_quarantine.c.batch_id).scalar_subquery().label("key_id"),
 )
-"""A row with the API key that brought it."""
+"""A row with the API key that uploaded it."""
 
 
 class Batches:
@@ -34,7 +34,7 @@ class Batches:
 
     Parameters
     ----------
-    key_id : of the key that brings new ones; ``None`` where a person does.
+    key_id : the key that uploads new ones; ``None`` where a user does.
     """
 
     def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None) -> None:
@@ -43,15 +43,14 @@ class Batches:
         self._key_id = key_id
 
     def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
-        """A new receipt, or what was answered to the key before, as the same API key sent it.
+        """Return a new receipt, or the earlier answer to the same API key.
 
-        It is held until the end of the transaction: a rival that claims the key, or looks at its batch again, is waited
-        for.
+        It is locked until the transaction ends: a rival that claims the key, or retries the batch, is waited for.
 
-        It is received at the later of two times, the caller's and the database's, which all processes share: one whose
-        clock is behind would refuse what ended just now as lying in the future.
+        It is received at the later of two times, the caller's and the database's, which all processes share: a process
+        whose clock is behind would refuse a transfer that has just finished as lying in the future.
 
-        ``key_id`` : of the API key that brought the rows, where it is not the one that acts.
+        ``key_id`` : the API key that uploaded the rows, where it is not the one that acts.
         """
         idempotency_key = _of_its_key(idempotency_key, key_id or self._key_id)
         claimed = self._connection.execute(
@@ -78,7 +77,9 @@ class Batches:
         return _receipt(earlier, repeated=True)
 
     def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
-        """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""
+        """Return the batch as if it arrived now, locked until the transaction ends, with its rows out of the
+        quarantine.
+        """
         of_batch = batches.c.id == receipt.batch_id
         received_at = self._connection.execute(
             update(batches)
@@ -90,7 +91,7 @@ class Batches:
         return IngestReceipt(batch_id=receipt.batch_id, received_at=received_at)
 
     def close(self, receipt: IngestReceipt) -> None:
-        """Keep the final counts and the hash of the content."""
+        """Store the final counts and the hash of the content."""
         self._connection.execute(
             update(batches)
             .where(batches.c.id == receipt.batch_id)
@@ -104,15 +105,15 @@ class Batches:
         )
 
     def find(self, batch_id: UUID, *, brought_by: Collection[UUID] | None = None) -> IngestReceipt | None:
-        """Return a receipt, of a batch that one of these keys brought, ``None`` for any."""
-        wanted = select(batches).where(batches.c.id == batch_id)
+        """Return a receipt of a batch that one of these keys uploaded; ``None`` : any key."""
+        filters = select(batches).where(batches.c.id == batch_id)
         if brought_by is not None:
-            wanted = wanted.where(batches.c.key_id.in_(brought_by))
-        found = self._connection.execute(wanted).one_or_none()
+            filters = filters.where(batches.c.key_id.in_(brought_by))
+        found = self._connection.execute(filters).one_or_none()
         return None if found is None else _receipt(found, repeated=False)
 
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
-        """At most ``limit`` batches that came before the batch ``before``, or before none, the newest first."""
+        """Return at most ``limit`` batches before the batch ``before``, the newest first."""
         query = select(batches).order_by(batches.c.id.desc()).limit(limit)  # ids follow the order of creation
         if before is not None:
             query = query.where(batches.c.id < before)
@@ -125,7 +126,7 @@ def _of_its_key(idempotency_key: str, key_id: UUID | None) -> str:
 
 
 def _not_behind(at: datetime) -> ColumnElement[datetime]:
-    """The time, or the database's if that is later."""
+    """Return the time, or the database's if that is later."""
     return func.greatest(at, func.now(), type_=batches.c.received_at.type)
 
 
@@ -143,7 +144,7 @@ def _receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestReceipt:
 
 
 class Quarantine:
-    """Refused rows of one tenant, with the reason and what the line said."""
+    """Refused rows of one tenant, with the reason and the text of the line."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
@@ -168,13 +169,13 @@ class Quarantine:
         )
 
     def count(self, refused_for: RejectionReason | None = None) -> int:
-        """Rows that wait to be mended or dismissed; of one reason where that is named."""
+        """Return how many rows wait to be corrected or dismissed; of one reason where that is given."""
         return self._connection.execute(
             select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_for(refused_for))
         ).scalar_one()
 
     def by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
-        """What most rows were refused for, with the newest of them."""
+        """Return the most frequent reasons, with the newest row of each."""
         rows = self._connection.execute(
             select(
                 log_quarantine.c.field,
@@ -197,9 +198,9 @@ class Quarantine:
         batch_id: UUID | None = None,
         refused_for: RejectionReason | None = None,
     ) -> Sequence[QuarantinedRow]:
-        """At most ``limit`` rows older than the row ``before``, or than none, the newest first."""
-        wanted = select(*_ROW).where(_MENDABLE, *_for(refused_for))
-        query = wanted.order_by(log_quarantine.c.id.desc()).limit(limit)
+        """Return at most ``limit`` rows older than the row ``before``, the newest first."""
+        filters = select(*_ROW).where(_MENDABLE, *_for(refused_for))
+        query = filters.order_by(log_quarantine.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(log_quarantine.c.id < before)
         if batch_id is not None:
@@ -207,7 +208,7 @@ class Quarantine:
         return [_quarantined(row) for row in self._connection.execute(query)]
 
     def get(self, row_id: int) -> QuarantinedRow:
-        """The row, held until the end of the transaction.
+        """Return the row, locked until the transaction ends.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class Quarantine:
         return _quarantined(row)
 
     def oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
-        """Rows of one reason that were kept whole, within both bounds, held until the end of the transaction."""
+        """Return rows of one reason whose text is stored, within both bounds, locked until the transaction ends."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
             .where(_MENDABLE, *_for(refused_for), log_quarantine.c.raw.is_not(None))
@@ -248,5 +249,5 @@ def _quarantined(row: Row[Any]) -> QuarantinedRow:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL's text holds no NUL and no lone surrogate."""
+    """Return text without NUL and lone surrogates, which PostgreSQL's text cannot hold."""
     return text.replace("\x00", "\ufffd").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Known bytes of endpoints by month: a month is made again only when it has more rows than its curve knows."""
+"""Known load of endpoints by month: a month is computed again only when it has more rows than its curve."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,12 @@ class Curves:
         self._tenant_id = tenant_id
 
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]:
-        """Months whose rows are more than the stored curve knows, and how many rows they have.
+        """Return the months with more rows than their stored curve, and how many rows they have.
 
         Counts all rows of the endpoint: once a release, not once a link.
         """
-        # As an array, which is looked up link by link in the index; a subquery is joined to the logs of all links.
+        # As an array, which the index looks up link by link; a subquery would be joined to the logs of all
+        # links.
         here = func.array(
             select(links.c.id)
             .where(or_(links.c.source_id == endpoint_id, links.c.destination_id == endpoint_id))
@@ -60,9 +61,9 @@ class Curves:
         )
 
     def during(self, endpoint_id: UUID, span: Span) -> EndpointLoad:
-        """The curves of the months in which anything moved during ``span``.
+        """Return the curves of the months in which anything moved during ``span``.
 
-        What ended before or began after adds the same to R(t) all through the span.
+        A transfer outside the span adds the same to R(t) all through it.
         """
         known = self._connection.execute(
             select(endpoint_curves.c.month, endpoint_curves.c.rows)

@@ -1,4 +1,4 @@
-"""Days of transfers, heartbeats and quotes: which are to be exported, and what was."""
+"""Days of transfers, heartbeats and quotes: which to export, and what was exported."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
@@ -14,14 +14,14 @@ from services.persistence.tables import closed_months, export_failures, log_days
 
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
 _DAY = log_days.c
-# A day whose rows are dropped is never written again, whatever its versions say: its file is all there is of it.
+# A day whose rows are dropped is never written again, whatever its versions: its file is all that is left.
 _DROPPED = select(closed_months.c.month).where(
     closed_months.c.month == func.date_trunc("month", _DAY.day).cast(Date), closed_months.c.dropped_at.is_not(None)
 )
 _CHANGED = and_(_DAY.exported_version < _DAY.version, ~_DROPPED.exists())
 
 
-# As days of logs are (see rollups): a mark that is seen was committed with its rows, which the version now stands for.
+# As for days of logs (see rollups): a visible mark was committed with its rows, which the version now stands for.
 _SETTLE = text(
     """
     WITH taken AS (DELETE FROM export_marks WHERE tenant_id = :tenant RETURNING view, day)
@@ -40,11 +40,11 @@ class LogDays:
         self._tenant_id = tenant_id
 
     def settle(self) -> None:
-        """Make new versions of the days whose heartbeats or quotes have changed."""
+        """Give new versions to the days whose heartbeats or quotes have changed."""
         self._connection.execute(_SETTLE, {"tenant": str(self._tenant_id)})
 
     def next_to_export(self, before: date) -> ChangedDay | None:
-        """The oldest changed day before that one; none while somebody else exports."""
+        """Return the oldest changed day before that one; ``None`` while another process exports."""
         if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
             return None
         row = self._connection.execute(
@@ -56,7 +56,7 @@ class LogDays:
         return None if row is None else ChangedDay(view=View(row.view), day=row.day, version=row.version)
 
     def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
-        """The file holds that version of the day; a failure before it is over."""
+        """Record that the file holds that version of the day, and clear an earlier failure."""
         self._connection.execute(delete(export_failures))
         self._connection.execute(
             update(log_days)
@@ -71,7 +71,7 @@ class LogDays:
         )
 
     def failed(self, failure: ExportFailure) -> None:
-        """Keep it in the place of an earlier one."""
+        """Store a failure in place of an earlier one."""
         values = {"failed_at": failure.at, "reason": failure.reason}
         self._connection.execute(
             insert(export_failures)
@@ -80,18 +80,18 @@ class LogDays:
         )
 
     def failure(self) -> ExportFailure | None:
-        """What the last run ended by, until a file is written."""
+        """Return the failure of the last run, until a file is written."""
         row = self._connection.execute(select(export_failures)).one_or_none()
         return None if row is None else ExportFailure(row.failed_at, row.reason)
 
     def to_export(self, before: date) -> int:
-        """How many days before that one are to be exported."""
+        """Return how many days before that one are to be exported."""
         return self._connection.execute(
             select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
         ).scalar_one()
 
     def progress(self, before: date) -> Progress:
-        """How many days before that one (UTC) were written on it, and those with what is left."""
+        """Return how many days before that one (UTC) were written on it, of those and the ones left."""
         written = and_(_DAY.exported_at >= datetime.combine(before, time(), tzinfo=UTC), ~_CHANGED)
         row = self._connection.execute(
             select(func.count().filter(written).label("done"), func.count().filter(_CHANGED).label("left"))
@@ -101,7 +101,7 @@ class LogDays:
         return Progress(row.done, row.done + row.left)
 
     def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
-        """At most ``limit`` exported days of a view before that one, or before none, the newest first."""
+        """Return at most ``limit`` exported days of a view before that one, the newest first."""
         exported = _DAY.view == view.value, _DAY.exported_at.is_not(None)
         query = select(log_days).where(*exported).order_by(_DAY.day.desc()).limit(limit)
         if before is not None:
@@ -110,7 +110,7 @@ class LogDays:
 
 
 def to_exported_day(row: Row[Any]) -> ExportedDay:
-    """A row of ``log_days`` that has a file."""
+    """Return a row of ``log_days`` that has a file."""
     return ExportedDay(
         view=View(row.view),
         day=row.day,

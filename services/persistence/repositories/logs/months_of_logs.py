@@ -1,4 +1,4 @@
-"""Months of logs: of all tenants as they are stored, closed and dropped, and of each what outlives its rows."""
+"""Months of logs of all tenants, as they are stored, closed and dropped, and what outlives the rows of each."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from tradewind.errors import Conflict
 
 _DAY = log_days.c
 
-# Held until the end of the transaction: who closes months waits for it, so that no row of theirs is stored afterwards.
+# Held until the transaction ends: closing months waits for it, so that none of their rows is stored afterwards.
 _HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
 _NEWEST = select(func.max(closed_months.c.month))
 
@@ -45,39 +45,39 @@ _LOGGED_TRANSFERS = text(
 
 
 class MonthsOfLogs:
-    """Of all tenants, by functions of the owner."""
+    """Months of all tenants, by functions of the owner."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def stored(self) -> Sequence[StoredMonth]:
-        """The oldest first."""
-        with self._begun() as connection:
+        """Return the stored months, the oldest first."""
+        with self._transaction() as connection:
             rows = connection.execute(text("SELECT * FROM months_of_logs()")).all()
         return [
             StoredMonth(month=_month_of(row.month), rows=row.rows, bytes=row.bytes, closed=row.closed) for row in rows
         ]
 
     def oldest_live_transfer(self) -> datetime | None:
-        """When the first of those began that go on."""
-        with self._begun() as connection:
-            began: datetime | None = connection.execute(text("SELECT oldest_live_transfer()")).scalar_one()
-        return began
+        """Return when the oldest live transfer started."""
+        with self._transaction() as connection:
+            started_at: datetime | None = connection.execute(text("SELECT oldest_live_transfer()")).scalar_one()
+        return started_at
 
     def tenants(self, month: Month) -> Sequence[UUID]:
-        """Tenants with days in it."""
-        with self._begun() as connection:
+        """Return the tenants with days in the month."""
+        with self._transaction() as connection:
             query = text("SELECT * FROM tenants_of_month(:month)")
             return list(connection.execute(query, {"month": to_first_day(month)}).scalars())
 
     def close(self, before: Month) -> None:
-        """Take no more rows of months before that one.
+        """Accept no more rows of months before that one.
 
         Raises
         ------
-        Unavailable : somebody stores rows, and takes longer than others should wait for.
+        Unavailable : another transaction stores rows, and takes longer than others should wait for.
         """
-        with self._begun() as connection:
+        with self._transaction() as connection:
             connection.execute(text("SELECT close_months_of_logs(:before)"), {"before": to_first_day(before)})
 
     def drop(self, month: Month) -> None:
@@ -85,20 +85,20 @@ class MonthsOfLogs:
 
         Raises
         ------
-        Conflict : it is not closed, or what outlives its rows is not what is stored.
-        Unavailable : somebody reads them, and takes longer than others should wait for.
+        Conflict : it is not closed, or what outlives its rows differs from what is stored.
+        Unavailable : another transaction reads them, and takes longer than others should wait for.
         """
-        with self._begun() as connection:
+        with self._transaction() as connection:
             connection.execute(text("SELECT drop_month_of_logs(:month)"), {"month": to_first_day(month)})
 
     @contextmanager
-    def _begun(self) -> Iterator[Connection]:
-        with translate_failures(), _conflicts_as_told(), self._engine.begin() as connection:
+    def _transaction(self) -> Iterator[Connection]:
+        with translate_failures(), _translate_conflicts(), self._engine.begin() as connection:
             yield connection
 
 
 class ClosedMonths:
-    """Months that take no more rows, as one transaction sees them that stores some."""
+    """Months that accept no more rows, as one transaction that stores rows sees them."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -106,7 +106,7 @@ class ClosedMonths:
         self._closed_until: datetime | None = None
 
     def hold(self) -> datetime | None:
-        """Nothing that began before this time may be stored; it stays so until the end of the transaction."""
+        """Return the time before which nothing may be stored; it holds until the transaction ends."""
         if not self._is_held:
             self._connection.execute(_HOLD)
             newest = self._connection.execute(_NEWEST).scalar_one()
@@ -122,7 +122,7 @@ class MonthSeals:
         self._tenant_id = tenant_id
 
     def days(self, month: Month) -> DaysOfMonth:
-        """What became of its days so far."""
+        """Return the state of the month's days."""
         first, after = to_first_day(month), to_first_day(month.after)
         marked = sum(
             self._connection.execute(
@@ -141,14 +141,14 @@ class MonthSeals:
         )
 
     def is_sealed(self, month: Month, versions: int) -> bool:
-        """Whether it was sealed as its days are now."""
+        """Return whether the month was sealed as its days are now."""
         sealed = self._connection.execute(
             select(sealed_months.c.versions).where(sealed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
         return sealed is not None and int(sealed) == versions
 
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
-        """Keep its statement, and which transfers are on it, in the place of what was kept of it before."""
+        """Store the month's statement and its transfers, in place of earlier ones."""
         first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
@@ -165,7 +165,7 @@ class MonthSeals:
         )
 
     def usage(self, month: Month) -> Sequence[UsageLine] | None:
-        """The statement of a month whose rows are dropped; ``None`` while they are not."""
+        """Return the statement of a month whose rows are dropped; ``None`` while they are not."""
         first = to_first_day(month)
         dropped_at = self._connection.execute(
             select(closed_months.c.dropped_at).where(closed_months.c.month == first)
@@ -182,7 +182,7 @@ class MonthSeals:
         ]
 
     def page(self) -> Sequence[MonthOfTenant]:
-        """All months with days, the newest first."""
+        """Return all months with days, the newest first."""
         month = func.date_trunc("month", _DAY.day).cast(closed_months.c.month.type)
         current = _DAY.exported_version == _DAY.version
         days = (
@@ -242,8 +242,8 @@ def _month_of(first: date) -> Month:
 
 
 @contextmanager
-def _conflicts_as_told() -> Iterator[None]:
-    """What the functions refuse is told in their own words: psycopg counts it with what passes by itself."""
+def _translate_conflicts() -> Iterator[None]:
+    """Raise the conflicts of the functions in their own words: psycopg counts them as passing failures."""
     try:
         yield
     except DBAPIError as error:

@@ -1,4 +1,4 @@
-"""What was moved and how transfers ended, summed up for pages from the daily rollups."""
+"""What was moved and how transfers finished, summed up for pages from the daily rollups."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -14,26 +14,26 @@ _DAILY = daily_rollups.c
 
 
 class Outcomes:
-    """Ends of one tenant's transfers, of one of its links where that is named."""
+    """Finished transfers of one tenant, of one of its links where that is given."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def live(self, now: datetime) -> int:
-        """How many transfers are live."""
+        """Return how many transfers are live."""
         alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
         return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
 
     def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes:
-        """Agreements of the transfers that began on that day or later, and ended."""
+        """Count the SLA outcomes of the transfers that started on that day or later, and finished."""
         counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
         sums = (func.coalesce(func.sum(each), 0) for each in counted)
-        row = self._connection.execute(select(*sums).where(_wanted(since, link_id))).one()
+        row = self._connection.execute(select(*sums).where(_filter(since, link_id))).one()
         ended, kept, missed, unpromised = map(int, row)
         return SlaOutcomes(kept, missed, unpromised, ended - kept - missed - unpromised)
 
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
-        """What was recorded, by day, in order; days without a transfer are left out."""
+        """Return what was recorded by day, in order, without days that have no transfer."""
         rows = self._connection.execute(
             select(
                 _DAILY.day,
@@ -43,7 +43,7 @@ class Outcomes:
                 func.sum(_DAILY.modelled_energy_j).label("modelled_energy_j"),
                 func.sum(_DAILY.metered_bytes).label("metered_bytes"),
             )
-            .where(_wanted(since, link_id), _DAILY.transfers > 0)
+            .where(_filter(since, link_id), _DAILY.transfers > 0)
             .group_by(_DAILY.day)
             .order_by(_DAILY.day)
         )
@@ -60,7 +60,7 @@ class Outcomes:
         ]
 
     def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]:
-        """What transfers of the service reached that succeeded, by link, those that moved most first."""
+        """Return what successful transfers of the service reached, by link, those that moved most first."""
         moved = func.sum(_DAILY.tuned_bytes)
         rows = self._connection.execute(
             select(
@@ -75,7 +75,7 @@ class Outcomes:
                     for ends in MeteredEnds
                 ),
             )
-            .where(_wanted(since, link_id), _DAILY.tuned_transfers > 0)
+            .where(_filter(since, link_id), _DAILY.tuned_transfers > 0)
             .group_by(_DAILY.link_id)
             .order_by(moved.desc())
             .limit(limit)
@@ -92,7 +92,7 @@ class Outcomes:
         ]
 
     def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]:
-        """Of each link, over all days: how many logs were metered at which ends."""
+        """Return how many logs were metered at which ends, by link, over all days."""
         rows = self._connection.execute(
             select(_DAILY.link_id, *(func.sum(_DAILY[f"metered_{ends}"]).label(ends) for ends in MeteredEnds))
             .where(_DAILY.link_id.in_(link_ids))
@@ -101,5 +101,5 @@ class Outcomes:
         return {row.link_id: {ends: int(getattr(row, ends)) for ends in MeteredEnds} for row in rows}
 
 
-def _wanted(since: date, link_id: UUID | None) -> ColumnElement[bool]:
+def _filter(since: date, link_id: UUID | None) -> ColumnElement[bool]:
     return and_(_DAILY.day >= since, true() if link_id is None else _DAILY.link_id == link_id)

@@ -1,8 +1,8 @@
-"""Days made anew from their rows. A day of a link is made as a whole, so that it counts each row once, however often.
+"""Daily rollups, computed from their rows: a day of a link is computed completely, so that each row counts once.
 
 Every change of rows leaves a mark by a trigger, in the same transaction. A mark that a statement sees was committed
-with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next.
-Days whose rows were dropped stay as they were made last.
+with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next. Days
+whose rows were dropped keep their last rollup.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from services.application.monitoring.overview import MeteredEnds
 from services.persistence.tables.transfers import NO_LINK
 
 MOST_BYTES = 2**63 - 1
-"""What a sum of bytes can hold: that much of a day is 850 Tbit/s."""
+"""Most that a sum of bytes can hold: that much in a day is 850 Tbit/s."""
 
 
 def _sum(value: str, condition: str = "true") -> str:
@@ -26,20 +26,20 @@ def _bytes(condition: str = "true") -> str:
 
 
 def _energy(quality: str) -> str:
-    """J of both ends, of each if its quality is as asked."""
+    """Return the SQL of the energy of both ends with this quality, J."""
     ends = (_sum(f"{end}_energy_j", f"{end}_energy_quality {quality}") for end in ("source", "destination"))
     return " + ".join(ends)
 
 
-def _logged_of(ends: MeteredEnds) -> str:
-    """Of a log: these ends were metered, and no other."""
+def _logged_metered_at(ends: MeteredEnds) -> str:
+    """Return the condition that a log was metered at exactly these ends."""
     return " AND ".join(
         f"{end}_energy_j IS {'NOT ' if end in ends.hosts else ''}NULL" for end in ("source", "destination")
     )
 
 
-def _told_of(ends: MeteredEnds) -> str:
-    """Of a transfer that ended: these ends were metered, and no other."""
+def _ended_metered_at(ends: MeteredEnds) -> str:
+    """Return the condition that a finished transfer was metered at exactly these ends."""
     readings = " AND ".join(f"""energy @> '[{{"host": "{end}"}}]'""" for end in ends.hosts)
     return f"jsonb_array_length(energy) = {len(ends.hosts)} AND {readings}"
 
@@ -52,7 +52,7 @@ _LOGGED: Mapping[str, str] = {
     "measured_energy_j": _energy("= 'measured'"),
     "modelled_energy_j": _energy("<> 'measured'"),
     "metered_bytes": _bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
-    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_of(ends)})" for ends in MeteredEnds},
+    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_metered_at(ends)})" for ends in MeteredEnds},
 }
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
@@ -66,8 +66,8 @@ _ENDED: Mapping[str, str] = {
     "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
     "tuned_energy_j": _sum("energy_j", _GAINED),
     "tuned_metered_bytes": _bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
-    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
-    **{f"tuned_{ends}_bytes": _bytes(f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_bytes": _bytes(f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
 }
 _MEASURES = (*_LOGGED, *_ENDED)
 
@@ -83,7 +83,7 @@ _ON_THE_DAY = """
 
 _OLDEST = "SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most"
 
-# Rows are counted up to what is too many already, so that a day of millions costs no more than one of thousands.
+# Rows are counted up to the limit only, so that a day of millions costs no more than one of thousands.
 _SMALLEST = f"""
     SELECT day, link_id FROM (
         SELECT due.day, due.link_id, sum(logged.rows + closed.rows) OVER (
@@ -160,14 +160,15 @@ class Rollups:
         self._tenant = {"tenant": str(tenant_id)}
 
     def settle(self, most: int, *, most_rows: int | None = None) -> int:
-        """Make at most ``most`` marked days of links anew, the oldest first; how many.
+        """Compute at most ``most`` marked days of links, the oldest first; return how many.
 
-        With ``most_rows`` only those of them, the smallest first, that have no more rows together: each costs what its
-        rows cost. One at a time: none where somebody else is at it.
+        With ``most_rows`` only the smallest of them that have no more rows together: each costs what its rows cost. One
+        process at a time: the result is 0 while another one computes.
         """
         if not self._connection.execute(_ANY_MARK, self._tenant).scalar_one():
             return 0
-        # In a statement of its own: what the next one sees is then not older than what the one before us has made.
+        # In a statement of its own: what the next one sees is then not older than what the one before us has
+        # made.
         if not self._connection.execute(_TAKE_TURN, self._tenant).scalar_one():
             return 0
         if most_rows is None:
@@ -177,5 +178,5 @@ class Rollups:
         return int(made.scalar_one())
 
     def waiting(self, most: int) -> int:
-        """Days of links that are marked, counted up to ``most``."""
+        """Return how many days of links are marked, counted up to ``most``."""
         return int(self._connection.execute(_WAITING, {**self._tenant, "most": most}).scalar_one())

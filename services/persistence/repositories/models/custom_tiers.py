@@ -1,4 +1,4 @@
-"""A provider's own names of tiers and cuts between them."""
+"""A provider's own names of tiers, and the boundaries between them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
@@ -13,14 +13,14 @@ from tradewind.tiers.partitions import PartitionKey
 
 
 class CustomTiers:
-    """Of one tenant."""
+    """Custom tiers of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def of_link(self, link_id: UUID) -> Sequence[CustomBoundaries]:
-        """The cuts on a link, in the order in which they were made."""
+        """Return the boundaries on a link, in the order in which they were made."""
         rows = self._connection.execute(select(own_cuts).where(own_cuts.c.link_id == link_id).order_by(own_cuts.c.id))
         return [
             CustomBoundaries(
@@ -32,7 +32,7 @@ class CustomTiers:
         ]
 
     def keep(self, link_id: UUID, own: CustomBoundaries, *, replacing: Collection[UUID]) -> None:
-        """Keep cuts in place of those that were made for any of these tiers."""
+        """Store boundaries in place of those that were made for any of these tiers."""
         self.forget(link_id, own.key, replacing)
         self._connection.execute(
             insert(own_cuts).values(
@@ -47,7 +47,7 @@ class CustomTiers:
         )
 
     def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None:
-        """Give up the cuts that were made for any of these tiers."""
+        """Remove the boundaries that were made for any of these tiers."""
         self._connection.execute(
             delete(own_cuts).where(
                 and_(
@@ -61,11 +61,11 @@ class CustomTiers:
         )
 
     def names(self) -> Mapping[UUID, str]:
-        """What tiers are called that have a name."""
+        """Return the names of tiers that have one."""
         return {row.tier_id: row.name for row in self._connection.execute(select(tier_names))}
 
     def rename(self, tier_id: UUID, name: str | None) -> None:
-        """Call a tier so, or by its range."""
+        """Name a tier, or give it the name of its range."""
         if name is None:
             self._connection.execute(delete(tier_names).where(tier_names.c.tier_id == tier_id))
             return
@@ -75,7 +75,7 @@ class CustomTiers:
         )
 
     def accept(self, tier_id: UUID) -> None:
-        """A tier needs no review any more, in whichever model."""
+        """Mark a tier as reviewed, in every model."""
         self._connection.execute(
             update(sla_partitions).where(sla_partitions.c.tier_id == tier_id).values(needs_review=False)
         )

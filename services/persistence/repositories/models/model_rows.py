@@ -1,4 +1,4 @@
-"""Models of links as rows: what is written of a leaf, and what is read again."""
+"""Models of links as rows: how a leaf is written and read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -116,7 +116,9 @@ def to_model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutl
 
 
 def _throughputs(row: Row[Any]) -> SettingTable:
-    """A table of throughput alone, which is all that its level needs: to make thousands of settings takes long."""
+    """Return a table of throughput only, which is all that its level needs: building thousands of settings takes
+    long.
+    """
     moments = zip(row.log_throughput_mean, row.log_throughput_sd, row.certified, strict=True)
     return SettingTable(
         tuple(

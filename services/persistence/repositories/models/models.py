@@ -84,7 +84,7 @@ class Models:
         return model_id
 
     def get(self, model_id: UUID) -> StoredModel:
-        """The model.
+        """Return the model.
 
         Raises
         ------
@@ -96,7 +96,9 @@ class Models:
         return found[0]
 
     def index(self, release_id: int) -> Mapping[UUID, IndexedModel]:
-        """Of each link that a release holds: its model, the model's path, its leaves' centres and who knows power."""
+        """Return for each link of a release: its model, the model's path, the centres of its leaves and which of them
+        know power.
+        """
         rows = self._connection.execute(
             select(
                 link_models,
@@ -122,7 +124,7 @@ class Models:
         }
 
     def overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]:
-        """What a list of links shows of each model that a release holds."""
+        """Return what a list of links shows of each model of a release."""
         rows = self._connection.execute(
             select(link_models, func.count(clusters.c.id).label("clusters"))
             .join(release_links, release_links.c.link_model_id == link_models.c.id)
@@ -133,7 +135,7 @@ class Models:
         return {row.link_id: ModelOverview(to_path(row), row.clusters) for row in rows}
 
     def reasons(self, release_id: int) -> Mapping[UUID, str]:
-        """Of each link that a release could not fit: why."""
+        """Return why a release could not fit a link, for each such link."""
         rows = self._connection.execute(
             select(release_links.c.link_id, release_links.c.reason).where(
                 release_links.c.release_id == release_id, release_links.c.reason.is_not(None)
@@ -142,7 +144,7 @@ class Models:
         return {row.link_id: row.reason for row in rows}
 
     def verdicts(self, release_id: int) -> Mapping[UUID, Mapping[str, Any]]:
-        """Of each link that a release fitted: the figures that its newest fit was judged by, refused or not."""
+        """Return the metrics that the newest fit of each link was judged by, refused or not."""
         rows = self._connection.execute(
             select(release_links.c.link_id, release_links.c.verdict).where(
                 release_links.c.release_id == release_id, release_links.c.verdict.is_not(None)
@@ -151,7 +153,7 @@ class Models:
         return {row.link_id: row.verdict for row in rows}
 
     def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
-        """The model of one link in a release."""
+        """Return the model of one link in a release."""
         found = self._read(
             select(release_links.c.link_model_id).where(
                 release_links.c.release_id == release_id, release_links.c.link_id == link_id
@@ -160,7 +162,7 @@ class Models:
         return found[0] if found else None
 
     def outline(self, release_id: int, link_id: UUID) -> ModelOutline | None:
-        """The model of one link in a release, a line a cluster."""
+        """Return the model of one link in a release, a line a cluster."""
         model = self._connection.execute(
             select(link_models)
             .join(release_links, release_links.c.link_model_id == link_models.c.id)
@@ -184,7 +186,7 @@ class Models:
         return to_model_outline(model, rows)
 
     def last_fit(self, release_id: int, link_id: UUID) -> LastFit:
-        """What became of the newest fit of one link in a release."""
+        """Return the result of the newest fit of one link in a release."""
         held = release_links.c
         row = self._connection.execute(
             select(held.reason, held.verdict).where(held.release_id == release_id, held.link_id == link_id)
@@ -192,7 +194,7 @@ class Models:
         return LastFit() if row is None else LastFit(row.reason, row.verdict)
 
     def lowest_settings(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LowestSetting]]:
-        """Of those of the links that a release has a model of: each cluster's lowest setting."""
+        """Return each cluster's lowest setting, for those of the links that a release has a model of."""
         rows = self._connection.execute(
             select(
                 clusters,
@@ -212,7 +214,7 @@ class Models:
         return dict(found)
 
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
-        """The model that a cluster of a release belongs to."""
+        """Return the model that a cluster of a release belongs to."""
         found = self._read(
             select(release_links.c.link_model_id)
             .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
@@ -221,7 +223,7 @@ class Models:
         return found[0] if found else None
 
     def link_of_cluster(self, cluster_id: UUID) -> UUID | None:
-        """The link that a cluster is or was of; ``None`` once its model is removed."""
+        """Return the link of a cluster, present or past; ``None`` once its model is removed."""
         found: UUID | None = self._connection.scalar(
             select(link_models.c.link_id)
             .join(clusters, clusters.c.link_model_id == link_models.c.id)

@@ -1,4 +1,4 @@
-"""Releases that are no longer kept, and the models that none but they hold."""
+"""Old releases, and the models that only they hold."""
 
 from uuid import UUID
 
@@ -11,20 +11,20 @@ _RETURNABLE = ("published", "superseded")
 
 
 class OldReleases:
-    """Old releases of one tenant. One that has expired is found by nobody any more, and removed bit by bit."""
+    """Old releases of one tenant. An expired one is no longer found, and is removed step by step."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def expire(self, kept: int) -> int:
-        """Give up all but the newest ``kept``; how many.
+    def expire(self, retained: int) -> int:
+        """Expire all but the newest ``retained``; return how many.
 
-        Those that one can return to, and those that were rejected or rolled back, are counted apart: a row of the
-        latter shall not push out what a rollback would return to. The release in force, the one that is being built
-        and the one it is built on are kept in any case.
+        Releases that a rollback can return to are counted apart from rejected and rolled-back ones: one of the latter
+        must not displace the target of a rollback. The current release, the one that is being built and the one it is
+        built on always stay.
         """
-        # Who publishes or rolls back takes this lock too: what is given up here cannot come into force meanwhile.
+        # Publishing and rolling back take this lock too: an expired release cannot become current meanwhile.
         in_force = self._connection.execute(
             select(current_releases.c.release_id).with_for_update()
         ).scalar_one_or_none()
@@ -36,7 +36,7 @@ class OldReleases:
         expired = self._connection.execute(
             update(releases)
             .where(
-                releases.c.id.in_(select(newest.c.id).where(newest.c.place > kept)),
+                releases.c.id.in_(select(newest.c.id).where(newest.c.place > retained)),
                 releases.c.id.is_distinct_from(in_force),
                 releases.c.id.not_in(built_on),
             )
@@ -45,10 +45,10 @@ class OldReleases:
         return int(expired.rowcount)
 
     def remove_some(self, models: int) -> RemovalResult:
-        """Remove at most so many models of the oldest release that has expired, and the release when it has no more.
+        """Remove at most so many models of the oldest expired release, and the release when it has no more.
 
-        With a model go its clusters, surfaces and partitions. Models that another release holds stay. Rivals wait here
-        for one another, so that they do not remove the same things in different orders.
+        A model's clusters, surfaces and partitions go with it. Models that another release holds stay. Rivals wait here
+        for one another, so that they do not remove the same rows in different orders.
         """
         release_id = self._connection.execute(
             select(releases.c.id)

@@ -1,4 +1,4 @@
-"""What differs between two releases: links by the models they hold, and of those the tiers."""
+"""Differences between two releases: links by the models they hold, and the tiers of those that differ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, text
 
 from tradewind.wire.releases import ChangeKind, LinkChange, LinkMetrics, TierBounds, TierChange
 
-# Links are few thousand at most; clusters and tiers are read of models that differ alone.
+# There are a few thousand links at most; clusters and tiers are read only of models that differ.
 _DIFFERING = """
     held AS (
         SELECT link_id, max(link_model_id::text) FILTER (WHERE release_id = :before)::uuid AS before,
@@ -76,17 +76,17 @@ _TIERS = text(
 
 
 class ReleaseDifferences:
-    """Of two releases of one tenant; ``before`` is ``None`` where none is in force."""
+    """Differences of two releases of one tenant; ``before`` is ``None`` where there is no current one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def same(self, before: int | None, after: int) -> int:
-        """Links that have one model in both."""
+        """Return how many links have the same model in both."""
         return int(self._connection.execute(_SAME, {"before": before, "after": after}).scalar_one())
 
     def links(self, before: int | None, after: int) -> Sequence[LinkChange]:
-        """Links with another model, or with one in one of the two alone, by their names."""
+        """Return links with another model, or with one in only one of the two, by their names."""
         rows = self._connection.execute(_LINKS, {"before": before, "after": after})
         return [
             LinkChange(
@@ -103,7 +103,7 @@ class ReleaseDifferences:
         ]
 
     def tiers(self, before: int | None, after: int) -> Sequence[TierChange]:
-        """Tiers of those links with other bounds, or in one of the two alone."""
+        """Return tiers of those links with other bounds, or in only one of the two."""
         rows = self._connection.execute(_TIERS, {"before": before, "after": after})
         return [
             TierChange(

@@ -36,7 +36,7 @@ from services.persistence.tables import (
 
 
 def _is_due(at: datetime) -> Any:
-    """Of links: they have new logs, and enough of them where the last fit was refused."""
+    """Return the condition that a link has new logs, and enough of them where the last fit was refused."""
     enough = or_(links.c.refit_rows.is_(None), links.c.rows >= links.c.refit_rows, links.c.refit_at <= at)
     return and_(links.c.logs_version > links.c.fitted_version, enough)
 
@@ -49,16 +49,16 @@ class ReleaseWork:
         self._tenant_id = tenant_id
 
     def building(self) -> int | None:
-        """The release that is being built."""
+        """Return the release that is being built."""
         return self._connection.execute(
             select(releases.c.id).where(releases.c.state == "building")
         ).scalar_one_or_none()
 
     def begin(self, at: datetime) -> int | None:
-        """The release that is being built, begun if there is none; ``None`` if no link is due.
+        """Return the release that is being built, started if there is none; ``None`` if no link is due.
 
-        Its work list are the links with new logs, after a refusal with enough of them; the others are carried over
-        from the release in force.
+        Its work list are the links with new logs, after a refusal with enough of them; the others are carried over from
+        the current release.
         """
         if (under_way := self.building()) is not None:
             return under_way
@@ -69,7 +69,7 @@ class ReleaseWork:
             .on_conflict_do_nothing(index_elements=["tenant_id"], index_where=releases.c.state == "building")
             .returning(releases.c.id)
         ).scalar_one_or_none()
-        if release_id is None:  # a rival began it a moment ago
+        if release_id is None:  # a rival started it a moment ago
             return self.building()
         self._list_links_that_are_due(release_id, at)
         if self.is_complete(release_id):
@@ -89,9 +89,9 @@ class ReleaseWork:
         )
 
     def _carry_over_from(self, parent_id: int | None, release_id: int) -> None:
-        """Take over the models of all links that are not on the work list, and why a link has none or an older one.
+        """Copy the models of all links that are not on the work list, and why a link has none or an older one.
 
-        Not by asking once more who has new logs: a link that got some since the list was made would be on neither.
+        A second query for links with new logs would miss a link that got some since the list was made.
         """
         carried = release_links.alias("carried")
         self._connection.execute(
@@ -113,9 +113,11 @@ class ReleaseWork:
         )
 
     def pending(self, release_id: int) -> Sequence[UUID]:
-        """Links of the work list that are neither done nor failed, those that share a busy end one after the other.
+        """Return the links of the work list that are neither done nor failed, with those that share a busy end in
+        sequence.
 
-        Workers keep the known bytes of the ends that they read last, and what an end has is read for each of its links.
+        Workers cache the known load of the ends that they read last, and the load of an end is read for each of its
+        links.
         """
         moved = union_all(
             select(links.c.source_id.label("end_id"), links.c.rows), select(links.c.destination_id, links.c.rows)
@@ -138,11 +140,13 @@ class ReleaseWork:
         )
 
     def is_complete(self, release_id: int) -> bool:
-        """Whether no link of the work list is pending: asked after every fit, so that it must not look at all links."""
+        """Return whether no link of the work list is pending; called after every fit, so it must not look at all
+        links.
+        """
         return not self._connection.execute(select(exists().where(_is_pending(release_id)))).scalar_one()
 
     def progress(self, release_id: int) -> Progress:
-        """How many links of the work list are fitted or refused, and how many are on it."""
+        """Return how many links of the work list are fitted or refused, and how many are on it."""
         fitted = release_links.c.finished_at.is_not(None)
         row = self._connection.execute(
             select(
@@ -153,7 +157,7 @@ class ReleaseWork:
         return Progress(row.done, row.total)
 
     def last_activity(self, release_id: int) -> datetime:
-        """When the release was begun, or a link of it begun or finished, whichever is the latest."""
+        """Return the latest of: start of the release, start of a link's fit, end of a link's fit."""
         at: datetime = self._connection.execute(
             select(
                 func.greatest(
@@ -167,8 +171,8 @@ class ReleaseWork:
         ).scalar_one()
         return at
 
-    def newest_began_at(self) -> datetime | None:
-        """When the newest release that has a model was begun, whatever became of it."""
+    def find_newest_start(self) -> datetime | None:
+        """Return when the newest release with a model was started, whatever became of it."""
         has_model = exists().where(
             release_links.c.release_id == releases.c.id, release_links.c.link_model_id.is_not(None)
         )
@@ -199,11 +203,12 @@ class ReleaseWork:
         return counts
 
     def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, is_retry: bool = False) -> int | None:
-        """Count an attempt at a pending link, so that one which kills its worker is not tried for ever.
+        """Count an attempt at a pending link, so that a link that kills its worker is not tried for ever.
 
         Parameters
         ----------
-        is_retry : the attempt is counted already, unless the database was away then; the sweep is to know of it anew.
+        is_retry : the attempt is counted already, unless the database was unreachable then; the sweep learns of it
+            again.
 
         Returns
         -------
@@ -212,7 +217,7 @@ class ReleaseWork:
         free = (
             select(release_links.c.link_id)
             .where(_is(release_id, link_id), release_links.c.state == "pending")
-            .with_for_update(skip_locked=True)  # a rival that fits the link would be waited for
+            .with_for_update(skip_locked=True)  # do not wait for a rival that fits the link
         )
         return self._connection.execute(
             update(release_links)
@@ -222,7 +227,8 @@ class ReleaseWork:
         ).scalar_one_or_none()
 
     def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool:
-        """Whether this transaction is to bring the endpoint's curve up to date: the first one of a release is.
+        """Return whether this transaction has to bring the endpoint's curve up to date: the first one of a release
+        does.
 
         A rival waits here until the curve is there, or takes over if the transaction fails.
         """
@@ -235,7 +241,7 @@ class ReleaseWork:
         return claimed.one_or_none() is not None
 
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None:
-        """Lock a pending link until the transaction ends; ``None`` if it is done, or a rival's."""
+        """Lock a pending link until the transaction ends; return ``None`` if it is done, or a rival's."""
         row = self._connection.execute(
             select(release_links.c.logs_version, release_links.c.attempts)
             .where(_is(release_id, link_id), release_links.c.state == "pending")
@@ -244,16 +250,16 @@ class ReleaseWork:
         return None if row is None else ClaimedLink(link_id, row.logs_version, row.attempts)
 
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None:
-        """The link has its new model."""
+        """Store that the link has its new model."""
         values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.metrics()}
         self._close(release_id, link_id, at, state="done", **values)
 
     def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None:
-        """The link gets no new model: it keeps the one in force, if it has one, and the reason is told."""
+        """Store that the link gets no new model, and why: it keeps the current one, if it has one."""
         parent = select(releases.c.parent_id).where(releases.c.id == release_id).scalar_subquery()
         before = release_links.alias("before")
-        kept = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
-        model_id = self._connection.execute(kept).scalar_one_or_none()
+        previous = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
+        model_id = self._connection.execute(previous).scalar_one_or_none()
         values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.metrics() if verdict else null()}
         self._close(release_id, link_id, at, state="failed", **values)
 

@@ -1,4 +1,4 @@
-"""Releases: made current at one stroke, rolled back at one stroke."""
+"""Releases, made current and rolled back atomically."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,32 +15,32 @@ from services.persistence.tables import clusters, current_releases, links, relea
 from tradewind.errors import Conflict, NotFound
 
 _UNKNOWN = "no such release: there never was one, or it is too old to be kept"
-PUT_ASIDE = ("rejected", "rolled_back")
+ASIDE = ("rejected", "rolled_back")
 _WHY_NOT = {
-    "published": "this release is in force already",
-    "superseded": "this release was in force before: roll back to it",
-    "building": "this release is still being built; it is put in force once all its links are fitted",
+    "published": "this release is current already",
+    "superseded": "this release was current before: roll back to it",
+    "building": "this release is still being built; it becomes current once all its links are fitted",
 }
-_IS_KEPT = releases.c.state != "expired"
+_IS_RETAINED = releases.c.state != "expired"
 
 
 class Releases:
-    """Releases of one tenant; one at most is being built, one at most is current."""
+    """Releases of one tenant; at most one is being built, and at most one is current."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def current(self) -> int | None:
-        """The release in force."""
+        """Return the current release."""
         return self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
 
     def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime:
-        """Make a complete release current; again is harmless.
+        """Make a complete release current; doing so again is harmless.
 
         Returns
         -------
-        When it was begun.
+        When it was started.
 
         Raises
         ------
@@ -49,9 +49,9 @@ class Releases:
         """
         current = self._lock_current()
         release = self._lock_known(release_id)
-        began_at: datetime = release.created_at
+        started_at: datetime = release.created_at
         if release.state == "published":
-            return began_at
+            return started_at
         if release.state != "building":
             raise Conflict(f"release {release_id} is {release.state}")
         if not ReleaseWork(self._connection, self._tenant_id).is_complete(release_id):
@@ -67,24 +67,24 @@ class Releases:
         )
         self._make_current(release_id)
         self._mark_fitted(release_id, at)
-        return began_at
+        return started_at
 
     def with_model(self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime, why: str, refits: bool) -> int:
-        """Make current a release that differs from the current one in the model of one link; its id.
+        """Make current a release that differs from the current one in the model of one link; return its id.
 
-        A release that is being built has no ground any more then, and is begun again.
+        A release that is being built then has lost its base, and is started again.
 
         Parameters
         ----------
-        why : what the release says of itself in place of the gate's outcomes.
-        refits : whether the model is of the link's newest fit, so that the reason why it had none is over.
+        why : description of the release in place of the gate's outcomes.
+        refits : whether the model is of the link's newest fit, so that the reason for having none no longer holds.
 
         Raises
         ------
         Conflict : another release is current than the one it is built on.
         """
         if self._lock_current() != built_on:
-            raise Conflict(f"release {built_on} is not in force any more; look again")
+            raise Conflict(f"release {built_on} is no longer current; look again")
         release_id: int = self._connection.execute(
             insert_or_skip(releases)
             .values(
@@ -100,11 +100,11 @@ class Releases:
         held = release_links.c
         model = case((held.link_id == link_id, literal(model_id)), else_=held.link_model_id)
         reason = case((and_(held.link_id == link_id, literal(refits)), null()), else_=held.reason).label("reason")
-        kept = (held.tenant_id, held.link_id, held.state, reason, held.verdict, held.logs_version)
+        copied = (held.tenant_id, held.link_id, held.state, reason, held.verdict, held.logs_version)
         self._connection.execute(
             insert_or_skip(release_links).from_select(
-                ["release_id", "link_model_id", *(column.name for column in kept)],
-                select(literal(release_id), model, *kept).where(held.release_id == built_on),
+                ["release_id", "link_model_id", *(column.name for column in copied)],
+                select(literal(release_id), model, *copied).where(held.release_id == built_on),
             )
         )
         self._set_state(releases.c.id == built_on, "superseded")
@@ -112,7 +112,7 @@ class Releases:
         return release_id
 
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
-        """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""
+        """Reject a release whose base was rolled back; the next one fits its links again."""
         self._connection.execute(
             update(releases)
             .where(releases.c.id == release_id, releases.c.state == "building")
@@ -120,7 +120,7 @@ class Releases:
         )
 
     def roll_back(self, release_id: int) -> int:
-        """Return from the current release to its parent, or to an earlier release that is named.
+        """Return from the current release to its parent, or to a given earlier release.
 
         Returns
         -------
@@ -128,8 +128,8 @@ class Releases:
 
         Raises
         ------
-        NotFound : the tenant has no such release, or none any more.
-        Conflict : there is no earlier release, or the one that is named was never published or was rolled back.
+        NotFound : the tenant has no such release, or it is removed.
+        Conflict : there is no earlier release, or the given one was never published or was rolled back.
         """
         current = self._lock_current()
         release = self._lock_known(release_id)
@@ -147,16 +147,16 @@ class Releases:
         return int(target)
 
     def publish_anyway(self, release_id: int, at: datetime) -> None:
-        """Make a release current that was rejected or rolled back; the way back leads to the one in force until now.
+        """Make a rejected or rolled-back release current; going back leads to the one that was current until now.
 
         Raises
         ------
         NotFound : the tenant has no such release.
-        Conflict : it is in force, superseded, or still being built.
+        Conflict : it is current, superseded, or still being built.
         """
         current = self._lock_current()
         release = self._lock_known(release_id)
-        if release.state not in PUT_ASIDE:
+        if release.state not in ASIDE:
             raise Conflict(_WHY_NOT.get(release.state, f"release {release_id} is {release.state}"))
         if not ReleaseWork(self._connection, self._tenant_id).is_complete(release_id):
             raise Conflict(f"release {release_id} has links that were never fitted")
@@ -170,7 +170,7 @@ class Releases:
         self._make_current(release_id)
 
     def get(self, release_id: int) -> StoredRelease:
-        """The release.
+        """Return the release.
 
         Raises
         ------
@@ -182,12 +182,14 @@ class Releases:
         return found[0]
 
     def page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
-        """At most ``limit`` releases older than the release ``before``, or than none, the newest first."""
+        """Return at most ``limit`` releases older than the release ``before``, the newest first."""
         older = () if before is None else (releases.c.id < before,)
         return self._stored(*older, limit=limit)
 
     def _stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
-        asked = select(releases).where(_IS_KEPT, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
+        chosen = (
+            select(releases).where(_IS_RETAINED, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
+        )
         contents = (
             select(
                 func.count(release_links.c.link_model_id.distinct()).label("links"),
@@ -195,20 +197,20 @@ class Releases:
             )
             .select_from(release_links)
             .outerjoin(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
-            .where(release_links.c.release_id == asked.c.id)
+            .where(release_links.c.release_id == chosen.c.id)
             .lateral()
         )
         query = (
             select(
-                asked,
+                chosen,
                 contents.c.links,
                 contents.c.clusters,
                 current_releases.c.release_id.is_not(None).label("current"),
             )
-            .select_from(asked)
+            .select_from(chosen)
             .join(contents, true())
-            .outerjoin(current_releases, current_releases.c.release_id == asked.c.id)
-            .order_by(asked.c.id.desc())
+            .outerjoin(current_releases, current_releases.c.release_id == chosen.c.id)
+            .order_by(chosen.c.id.desc())
         )
         return [
             StoredRelease(
@@ -229,9 +231,9 @@ class Releases:
         return self._connection.execute(select(current_releases.c.release_id).with_for_update()).scalar_one_or_none()
 
     def _lock(self, release_id: int) -> Any:
-        """The release's row; ``None`` if it is not kept, or is being removed."""
+        """Return the release's row, locked; ``None`` if it is expired, or is being removed."""
         return self._connection.execute(
-            select(releases).where(_IS_KEPT, releases.c.id == release_id).with_for_update()
+            select(releases).where(_IS_RETAINED, releases.c.id == release_id).with_for_update()
         ).one_or_none()
 
     def _lock_known(self, release_id: int) -> Any:
@@ -250,7 +252,7 @@ class Releases:
         )
 
     def _mark_fitted(self, release_id: int, at: datetime) -> None:
-        """Note up to which logs links are fitted, and for those that were tried just now when they are tried again."""
+        """Record up to which logs links are fitted, and when the links that were just refused are tried again."""
         listed = and_(links.c.id == release_links.c.link_id, release_links.c.release_id == release_id)
         self._connection.execute(
             update(links)

@@ -1,4 +1,4 @@
-"""SLA tiers as partitions of a release's models."""
+"""SLA tiers, as partitions of a release's models."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ class SlaTiers:
         self._connection = connection
 
     def page(self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None) -> Sequence[LinkTier]:
-        """Tiers of a release link by link, in the order of their clusters and bounds."""
+        """Return tiers of a release link by link, in the order of their clusters and bounds."""
         query = _tiers(release_id).limit(limit).offset(offset)
         if link_id is not None:
             query = query.where(release_links.c.link_id == link_id)
         return self._read(query)
 
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]:
-        """These tiers of a release in the same order, without those that it does not have."""
+        """Return these tiers of a release in the same order, without those that it does not have."""
         return self._read(_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
 
     def _read(self, query: Select[Any]) -> Sequence[LinkTier]:

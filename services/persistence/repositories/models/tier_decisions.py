@@ -1,4 +1,4 @@
-"""Models that wait for a provider's decision, because they would take away or move tiers that have a price."""
+"""Models that wait for a provider's decision, because they would remove or move priced tiers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,16 @@ from tradewind.wire.releases import TierChange
 
 
 class TierDecisions:
-    """Open decisions of one tenant, at most one a link. A model goes with its decision unless a release has it."""
+    """Open decisions of one tenant, at most one a link. A model is removed with its decision unless a release has
+    it.
+    """
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def raise_for(self, link_id: UUID, undecided: UndecidedModel) -> None:
-        """Keep a model until its provider decides, in place of an older one of its link."""
+        """Store a model until its provider decides, in place of an older one of its link."""
         self.drop(link_id)
         self._connection.execute(
             insert(tier_decisions).values(

@@ -1,4 +1,4 @@
-"""Transfers and their samples, as heartbeats and ends bring them."""
+"""Transfers and their samples, as heartbeats and completions report them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -34,9 +34,9 @@ class TransferJournal:
 
     Parameters
     ----------
-    closed : months that take no more samples either.
+    closed : months that accept no more samples either.
     partitions : of the table of samples.
-    key_id : of the agent that tells of transfers itself, ``None`` for a worker, who has it from their first heartbeat.
+    key_id : the agent that reports its own transfers; ``None`` for a worker, who reads it from their first heartbeat.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class TransferJournal:
         self._key_id = key_id
 
     def note(self, news: Collection[TransferNews]) -> None:
-        """Make transfers known, or bring them up to date; their rows are held until the end of the transaction."""
-        # In one order, so that two transactions that note the same transfers do not wait for each other in a circle.
+        """Add or update transfers; their rows are locked until the transaction ends."""
+        # In one order, so that two transactions with the same transfers do not wait for each other in a circle.
         ordered = sorted(news, key=lambda each: each.transfer_id)
         self._connection.execute(statements.NOTE, [self._transfer(each) for each in ordered])
 
     def add(self, news: Collection[TransferBeats]) -> int:
-        """Store samples of noted transfers; how many sequence numbers were new.
+        """Store samples of known transfers; return how many sequence numbers were new.
 
-        Of two samples with the same number the one with the later time of its agent stands.
+        Of two samples with the same number, the one with the later time of its agent stays.
         """
         beaten = [each for each in news if each.beats]
         if not beaten:
@@ -90,27 +90,27 @@ class TransferJournal:
         return new
 
     def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
-        """Up to which sequence number all samples are stored, by transfer; −1 for none."""
+        """Return up to which sequence number all samples are stored, by transfer; −1 for none."""
         ids = sorted(transfer_ids)
         self._connection.execute(statements.ADVANCE, {"tenant_id": self._tenant_id, "ids": ids})
         found = self._connection.execute(statements.JOURNALLED, {"ids": ids})
         return {row.id: row.journalled_sequence for row in found}
 
     def agreement(self, transfer_id: UUID) -> Sla | None:
-        """What was agreed on for a noted transfer, as far as it is known."""
-        asked = self._connection.execute(statements.AGREED, {"transfer_id": transfer_id}).scalar_one()
-        return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
+        """Return the SLA of a known transfer, as far as it is known."""
+        parameters = self._connection.execute(statements.AGREED, {"transfer_id": transfer_id}).scalar_one()
+        return None if parameters is None else WireSla.model_validate(parameters["sla"]).to_sla()
 
     def is_logged(self, record: WireRecord) -> bool:
-        """Whether a row of the logs tells how it ended as the record does."""
+        """Return whether a stored log reports the same end as the record."""
         values = list_record_values(record)
-        told = dict(zip(COLUMNS[-len(values) :], values, strict=True))
-        asked = {"record_id": record.id, **{name: told[name] for name in statements.TELLS_THE_END}}
-        return self._connection.execute(statements.IS_LOGGED, asked).first() is not None
+        by_column = dict(zip(COLUMNS[-len(values) :], values, strict=True))
+        parameters = {"record_id": record.id, **{name: by_column[name] for name in statements.END_COLUMNS}}
+        return self._connection.execute(statements.IS_LOGGED, parameters).first() is not None
 
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
-        """Mark a noted transfer as ended, as it was told first; when it ended first."""
-        told = {
+        """Mark a known transfer as finished, by its first report; return when it finished first."""
+        values = {
             "transfer_id": transfer_id,
             "at": end.at,
             "new_status": end.status.value,
@@ -122,15 +122,15 @@ class TransferJournal:
             "new_agreement_kept": end.agreement_kept,
             "new_link_id": end.link_id,
         }
-        ended_at: datetime | None = self._connection.execute(statements.END, told).scalar_one_or_none()
-        if ended_at is None:  # it was told before
+        ended_at: datetime | None = self._connection.execute(statements.END, values).scalar_one_or_none()
+        if ended_at is None:  # it was reported before
             ended_at = self._connection.execute(statements.ENDED_AT, {"transfer_id": transfer_id}).scalar_one()
         return ended_at
 
     def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
-        """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""
-        told = {"transfer_id": transfer_id, "at": at, "new_status": status.value}
-        return self._connection.execute(statements.END_UNLOGGED, told).scalar_one_or_none()
+        """Mark a transfer as finished unless it is; return when it finished, ``None`` for an unknown one."""
+        values = {"transfer_id": transfer_id, "at": at, "new_status": status.value}
+        return self._connection.execute(statements.END_UNLOGGED, values).scalar_one_or_none()
 
     def page(
         self,
@@ -140,7 +140,7 @@ class TransferJournal:
         before: UUID | None = None,
         wanted: TransferFilter = ANY_TRANSFER,
     ) -> Sequence[TransferSummary]:
-        """At most ``limit`` transfers that started before the transfer ``before``, or before none, the newest first."""
+        """Return at most ``limit`` transfers that started before the transfer ``before``, the newest first."""
         place = tuple_(transfers.c.started_at, transfers.c.id)
         older = () if before is None else (place < _place_of(before),)
         newest = transfers.c.started_at.desc(), transfers.c.id.desc()
@@ -149,7 +149,7 @@ class TransferJournal:
         return [_summary(row, now) for row in rows]
 
     def get(self, transfer_id: UUID, *, now: datetime) -> JournalledTransfer:
-        """What is stored of the transfer.
+        """Return what is stored of the transfer.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class TransferJournal:
         )
 
     def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
-        """At most ``limit`` samples with a sequence above ``after``, in their order."""
+        """Return at most ``limit`` samples with a sequence above ``after``, in order."""
         rows = self._connection.execute(
             select(transfer_samples)
             .where(

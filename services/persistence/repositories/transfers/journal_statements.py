@@ -1,12 +1,12 @@
-"""Statements of the journal, made once: to build one anew for each transfer takes longer than the database does."""
+"""Statements of the journal, built once: building one for each transfer takes longer than running it."""
 
 from sqlalchemy import and_, bindparam, case, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from services.persistence.tables import transfer_logs, transfer_samples, transfers
 
-_told = transfers.c
-_IS_IT = _told.id == bindparam("transfer_id")
+_columns = transfers.c
+_IS_IT = _columns.id == bindparam("transfer_id")
 
 # Sequence numbers that follow the last journalled one without a gap keep the same distance to their row number.
 ADVANCE = text(
@@ -25,11 +25,11 @@ ADVANCE = text(
     """
 )
 
-TELLS_THE_END = (
+END_COLUMNS = (
     "started_at", "ended_at", "transfer_id", "status", "bytes_moved", "throughput_bps",
     "source_energy_j", "source_dynamic_j", "destination_energy_j", "destination_dynamic_j",
 )  # fmt: skip
-"""What a row of the logs says of how a transfer ended."""
+"""Columns of a log that describe the end of a transfer."""
 
 _OF_AN_END = (
     "status", "bytes_moved", "throughput_bps", "energy_j", "duration_s", "energy", "agreement_kept", "link_id",
@@ -38,24 +38,25 @@ _OF_AN_END = (
 
 def _noting() -> Insert:
     statement = insert(transfers)
-    new, told = statement.excluded, transfers.c
-    # Heard later counts too: a number that was far ahead of all others must not hold up what is shown.
-    is_news = or_(new.sequence >= told.sequence, new.last_heartbeat_at > told.last_heartbeat_at)
-    is_later = and_(told.ended_at.is_(None), is_news)
-    is_heard_last = or_(told.last_heartbeat_at.is_(None), new.last_heartbeat_at >= told.last_heartbeat_at)
+    new, stored = statement.excluded, transfers.c
+    # A later time counts too: a number far above all others must not hold up what is shown.
+    is_news = or_(new.sequence >= stored.sequence, new.last_heartbeat_at > stored.last_heartbeat_at)
+    is_later = and_(stored.ended_at.is_(None), is_news)
+    is_heard_last = or_(stored.last_heartbeat_at.is_(None), new.last_heartbeat_at >= stored.last_heartbeat_at)
     return statement.on_conflict_do_update(
         index_elements=["tenant_id", "id"],
-        where=or_(told.key_id.is_(None), new.key_id.is_(None), told.key_id == new.key_id),  # else another's
+        # otherwise it is another key's
+        where=or_(stored.key_id.is_(None), new.key_id.is_(None), stored.key_id == new.key_id),
         set_={
-            "sla": func.coalesce(told.sla, new.sla),
-            "enquiry": func.coalesce(told.enquiry, new.enquiry),
-            "expected": func.coalesce(told.expected, new.expected),
-            "key_id": func.coalesce(told.key_id, new.key_id),
-            "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
-            "silent_at": case((is_heard_last, new.silent_at), else_=told.silent_at),
-            "sequence": case((is_news, new.sequence), else_=told.sequence),
-            "bytes_moved": case((is_later, new.bytes_moved), else_=told.bytes_moved),
-            "throughput_bps": case((is_later, new.throughput_bps), else_=told.throughput_bps),
+            "sla": func.coalesce(stored.sla, new.sla),
+            "enquiry": func.coalesce(stored.enquiry, new.enquiry),
+            "expected": func.coalesce(stored.expected, new.expected),
+            "key_id": func.coalesce(stored.key_id, new.key_id),
+            "last_heartbeat_at": func.greatest(stored.last_heartbeat_at, new.last_heartbeat_at),
+            "silent_at": case((is_heard_last, new.silent_at), else_=stored.silent_at),
+            "sequence": case((is_news, new.sequence), else_=stored.sequence),
+            "bytes_moved": case((is_later, new.bytes_moved), else_=stored.bytes_moved),
+            "throughput_bps": case((is_later, new.throughput_bps), else_=stored.throughput_bps),
         },
     )
 
@@ -65,25 +66,25 @@ STARTS = text("SELECT id, started_at, key_id FROM transfers WHERE id = ANY(:ids)
 ADD = insert(transfer_samples).on_conflict_do_nothing()
 JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")
 
-AGREED = select(_told.enquiry).where(_IS_IT)
+AGREED = select(_columns.enquiry).where(_IS_IT)
 IS_LOGGED = select(transfer_logs.c.id).where(
     transfer_logs.c.id == bindparam("record_id"),
-    *(transfer_logs.c[name].is_not_distinct_from(bindparam(name)) for name in TELLS_THE_END),
+    *(transfer_logs.c[name].is_not_distinct_from(bindparam(name)) for name in END_COLUMNS),
 )
 END = (
     update(transfers)
-    .where(_IS_IT, _told.duration_s.is_(None))  # which every end tells that is logged
-    .values(ended_at=func.coalesce(_told.ended_at, bindparam("at")))
+    .where(_IS_IT, _columns.duration_s.is_(None))  # every logged end has a duration
+    .values(ended_at=func.coalesce(_columns.ended_at, bindparam("at")))
     .values({name: bindparam(f"new_{name}") for name in _OF_AN_END})
-    .returning(_told.ended_at)
+    .returning(_columns.ended_at)
 )
 END_UNLOGGED = (
     update(transfers)
     .where(_IS_IT)
     .values(
-        ended_at=func.coalesce(_told.ended_at, bindparam("at")),
-        status=func.coalesce(_told.status, bindparam("new_status")),
+        ended_at=func.coalesce(_columns.ended_at, bindparam("at")),
+        status=func.coalesce(_columns.status, bindparam("new_status")),
     )
-    .returning(_told.ended_at)
+    .returning(_columns.ended_at)
 )
-ENDED_AT = select(_told.ended_at).where(_IS_IT)
+ENDED_AT = select(_columns.ended_at).where(_IS_IT)

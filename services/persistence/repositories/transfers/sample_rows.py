@@ -1,4 +1,4 @@
-"""A heartbeat with its decision as a row of ``transfer_samples``, and back."""
+"""Convert a heartbeat with its decision to a row of ``transfer_samples``, and back."""
 
 from typing import Any
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from services.application.transfers.owners import KnownTransfer
 
-# Who was made a priced offer began the transfer: its id is in no other answer.
+# The key that got a priced recommendation started the transfer: its id is in no other answer.
 _OWNED = """
     WITH owned AS (
         SELECT wanted.id, coalesce(offered.key_id, noted.key_id, CAST(:begun_by AS uuid)) AS owner, noted.ended_at
@@ -20,7 +20,7 @@ _OWNED = """
     )
 """
 
-# ``acting`` is no row where a person or the service acts, which may act on any.
+# ``acting`` is no row where a user or the service acts, which may act on any.
 _IS_OF_OTHER_KEY = """
     owner.id <> acting.id
     AND NOT (owner.revoked_at IS NOT NULL AND (owner.name = acting.name OR NOT acting.scopes <@ ARRAY['agent']))
@@ -66,7 +66,7 @@ class TransferOwners:
 
     Parameters
     ----------
-    key_id : of the key that acts, ``None`` for a person or the service.
+    key_id : the key that acts; ``None`` for a user or the service.
     """
 
     def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None) -> None:
@@ -76,25 +76,25 @@ class TransferOwners:
 
     def find(self, transfer_id: UUID, *, started_by: UUID | None = None) -> KnownTransfer:
         """Return what is known of a transfer; ``started_by`` is its owner where the database knows none yet."""
-        row = self._connection.execute(_FIND, self._asked([transfer_id], started_by)).one()
+        row = self._connection.execute(_FIND, self._parameters([transfer_id], started_by)).one()
         return KnownTransfer(row.owner, row.is_of_other_key, row.is_over)
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
-        """Return those of the transfers whose logs the acting key may not upload; a provider's key may all."""
+        """Return those of the transfers whose logs the acting key may not upload; a provider's key may upload all."""
         if self._key_id is None or not transfer_ids:
             return ()
-        return frozenset(self._connection.execute(_OTHERS_LOGS, self._asked(transfer_ids, None)).scalars())
+        return frozenset(self._connection.execute(_OTHERS_LOGS, self._parameters(transfer_ids, None)).scalars())
 
     def is_of_other_key(self, owner: UUID) -> bool:
         """Return whether the acting key may not act on transfers of ``owner``."""
-        asked = {"owner": owner, "key_id": self._key_id}
-        return self._connection.execute(_OF_OWNER, asked).first() is not None
+        parameters = {"owner": owner, "key_id": self._key_id}
+        return self._connection.execute(_OF_OWNER, parameters).first() is not None
 
     def own_keys(self) -> Collection[UUID]:
         """Return the acting key and those that it replaces."""
         return frozenset(self._connection.execute(_OWN_KEYS, {"key_id": self._key_id}).scalars())
 
-    def _asked(self, transfer_ids: Collection[UUID], started_by: UUID | None) -> dict[str, object]:
+    def _parameters(self, transfer_ids: Collection[UUID], started_by: UUID | None) -> dict[str, object]:
         return {
             "ids": list(transfer_ids),
             "tenant_id": self._tenant_id,
