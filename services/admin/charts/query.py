@@ -114,10 +114,11 @@ def _apart(rows: QueryRows, across: int, request: ChartRequest) -> int | None:
 
 def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
     shown = rows.rows[:MOST_BARS]
-    names = [str(row[across]) for row in shown]
+    labels = [str(row[across]) for row in shown]
     series = [{"type": "bar", "name": rows.columns[place].name, "data": [row[place] for row in shown]} for place in up]
     names = [rows.columns[place].name for place in up]
-    options = _framed(names, names[0] if len(names) == 1 else "", series, axis(rows.columns[across].name, values=names))
+    title = names[0] if len(names) == 1 else ""
+    options = _framed(names, title, series, axis(rows.columns[across].name, values=labels))
     return QueryChart(options, rows.columns[across].name, names, "")
 
 

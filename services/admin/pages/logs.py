@@ -56,7 +56,7 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
             )
             for each in months
         ],
-        log_months=log_months,
+        kept=log_months,
         export_place=parts.options.export_place,
     )
 

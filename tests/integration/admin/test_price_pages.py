@@ -118,7 +118,7 @@ def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned)
         (link,) = uow.links.all()
     assert visitor.submit(f"{first}/together", version=1, link=link.id, **PRICE).status_code == 303
     emptied = visitor.submit(f"{first}/together", version=2, link=link.id, **dict.fromkeys(PRICE, ""))
-    assert (emptied.status_code, "the price is empty" in emptied.text) == (422, True)
+    assert (emptied.status_code, "The price is empty" in emptied.text) == (422, True)
     assert books(learned)[first].prices
     assert visitor.submit(f"{first}/publish", version=books(learned)[first].version).status_code == 303
     assert books(learned)[first].is_current(learned.parts.clock.now())
@@ -263,7 +263,7 @@ def test_a_link_that_there_is_not_is_said_to_be_none(visitor):
         for nonsense in ("none", uuid4()):
             refused = visitor.get(f"{address}?link={nonsense}")
             assert refused.status_code == 404
-            assert "no such link" in refused.text
+            assert "No such link" in refused.text
 
 
 def test_a_table_of_many_tiers_is_taken_whole(visitor):

@@ -273,8 +273,8 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
         ({"sql": "SELECT 1", "name": "   "}, "Name"),
         ({"sql": "SELECT 1", "name": "a\nb"}, "Name"),
         ({"sql": "SELECT 1", "name": "x" * 101}, "Name"),
-        ({"sql": "SELECT '\0'", "name": "a"}, "sql"),
-        ({"sql": "x" * 20_001, "name": "a"}, "sql"),
+        ({"sql": "SELECT '\0'", "name": "a"}, "Query"),
+        ({"sql": "x" * 20_001, "name": "a"}, "Query"),
     ],
 )
 def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, parts, provider, fields, field):
@@ -285,7 +285,7 @@ def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, parts, pro
     before = kept()
     answer = analyst.submit(f"{HERE}/save", **fields)
     assert answer.status_code == 422
-    assert re.search(rf'role="alert">(<strong>)?{field}: ', answer.text)
+    assert re.search(rf'role="alert">(<strong>)?{field} (must|is) ', answer.text)
     assert kept() == before
 
 
