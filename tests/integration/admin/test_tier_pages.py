@@ -124,7 +124,7 @@ def test_merged_tiers_go_on_as_the_one_that_shares_most(visitor: Visitor, client
     ):  # in a bookmark, or behind Back
         led = visitor.get(kept)
         assert (led.status_code, led.headers["location"]) == (303, link)
-    assert "That cluster is no longer current" in visitor.get(link).text
+    assert "That cluster is of an earlier release" in visitor.get(link).text
 
 
 def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, client: httpx.Client) -> None:
