@@ -119,7 +119,7 @@ def split_power_trace(
     InvalidTrace : it does not cover the transfer, or not what is to be derived from it.
     """
     if not ended_s > started_s:
-        raise InvalidTrace("ended_s", "must be after started_s")
+        raise InvalidTrace("ended_s", "must be after the beginning")
     total_energy_j(time_s, power_w)  # checks the entire trace once
     if not time_s[0] <= started_s <= ended_s <= time_s[-1]:
         raise InvalidTrace(

@@ -168,7 +168,7 @@ def test_a_row_of_a_trace_that_is_written_by_half_is_waited_for(tmp_path, monkey
             file.write("5.2\n")
 
     monkeypatch.setattr(meter_calibrate.time, "sleep", rest_is_written)
-    assert meter_calibrate._recorded_until(3.0, trace).power_w == (45.2, 45.2, 45.2)
+    assert meter_calibrate._wait_for_trace(3.0, trace).power_w == (45.2, 45.2, 45.2)
 
 
 def test_a_meter_ends_when_nobody_reads_it_any_more(env):
