@@ -29,28 +29,28 @@ class OneTransaction:
         self.is_open = False
 
 
-def advised(store, turns):
-    return advise(ASKED, SimpleNamespace(store=store, planning_slots=turns), PROVIDER)
+def advised(store, slots):
+    return advise(ASKED, SimpleNamespace(store=store, planning_slots=slots), PROVIDER)
 
 
 def test_no_transaction_waits_for_a_plan():
     store, seen = OneTransaction(), []
 
     class Watched(Slots):
-        def turn(self, of=None):
+        def hold(self, of=None):
             seen.append((store.is_open, of))
-            return super().turn(of)
+            return super().hold(of)
 
     advice = asyncio.run(advised(store, Watched("queues of jobs")))
     assert (len(advice.bursts), seen) == (1, [(False, PROVIDER.tenant_id)])
 
 
-def test_a_queue_waits_for_its_turn_and_not_for_ever():
+def test_a_queue_waits_for_a_slot_and_not_for_ever():
     async def story():
-        turns = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
-        async with turns.turn():
+        slots = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        async with slots.hold():
             with pytest.raises(Unavailable, match="faster than they are planned"):
-                await advised(OneTransaction(), turns)
-        return await advised(OneTransaction(), turns)
+                await advised(OneTransaction(), slots)
+        return await advised(OneTransaction(), slots)
 
     assert len(asyncio.run(story()).bursts) == 1
