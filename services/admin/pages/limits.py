@@ -57,6 +57,8 @@ def put(
         limit_form = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
     except ValidationError as error:
         raise _explain(describe_validation_error(error.errors()[0])) from None
+    except InvalidValue as wrong:
+        raise _explain(wrong) from None
     limit = limit_from_wire(limit_form)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         put_limit(limit, uow=uow)
