@@ -109,7 +109,7 @@ class BackupFolder:
         Parameters
         ----------
         url : of a role that may replicate.
-        beside : files to store with it, by the path that they are restored to.
+        attachments : files to store with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
         with report_os_errors(self._place):

@@ -106,7 +106,7 @@ def test_the_rows_of_a_query_are_drawn_with_a_line_for_each_text(provider: Page)
     page.locator("#answer svg").wait_for()
     expect(page.get_by_label("A line for each")).to_contain_text("by itself: odd")
     page.get_by_label("Up").select_option("n")
-    page.get_by_role("button", name="Draw anew").click()
+    page.get_by_role("button", name="Draw again").click()
     expect(page.get_by_label("Up")).to_have_value("n")
     assert offences(page) == []
 

@@ -49,8 +49,8 @@ def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Pag
     expect(shown).to_have_count(len(at_90))
 
 
-def test_a_cluster_that_never_was_is_told_so(parts: Container, api: str, learned: Tenant) -> None:
+def test_unknown_cluster_is_refused_with_a_page(parts: Container, api: str, learned: Tenant) -> None:
     with signed_in(api, person(parts, learned)) as visitor:
         answer = visitor.get(f"/admin/clusters/{uuid4()}")
     assert answer.status_code == 404
-    assert "no such cluster" in answer.text
+    assert "No such cluster" in answer.text

@@ -68,7 +68,7 @@ def test_many_connections_carry_every_byte_both_ways_in_order():
             received = await asyncio.gather(*(exchange(path.port, data) for data in sent))
             assert [sha256(data) for data in received] == [sha256(data) for data in sent]
             total = sum(len(data) for data in sent)
-            assert path.moved() == {"connections": 12, "up_bytes": total, "down_bytes": total}
+            assert path.count_moved() == {"connections": 12, "up_bytes": total, "down_bytes": total}
 
     asyncio.run(main())
 
@@ -124,7 +124,7 @@ def test_a_client_that_reads_late_still_gets_all_and_bounds_what_is_held():
             counts = [0, -1]
             while counts[-1] != counts[-2]:
                 await asyncio.sleep(0.05)
-                counts.append(int(str(path.moved()["down_bytes"])))
+                counts.append(int(str(path.count_moved()["down_bytes"])))
             assert counts[-1] < 8_000_000
             writer.transport.resume_reading()  # type: ignore[attr-defined]
             assert len(await reader.read()) == 8_000_000

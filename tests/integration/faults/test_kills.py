@@ -50,8 +50,8 @@ def answered_on(agents: Sequence[Agent], count: int = SOME) -> None:
 
 def journalled_on(agents: Sequence[Agent]) -> None:
     """Return when each transfer has been told of more heartbeats stored for good than now."""
-    told = {agent.id: agent.correspondence.journalled_sequence for agent in agents}
-    eventually(lambda: all(agent.correspondence.journalled_sequence > told[agent.id] for agent in agents))
+    told = {agent.id: agent.exchange.journalled_sequence for agent in agents}
+    eventually(lambda: all(agent.exchange.journalled_sequence > told[agent.id] for agent in agents))
 
 
 def stored(running: Service, agent: Agent) -> list[int]:
@@ -66,7 +66,7 @@ def stored(running: Service, agent: Agent) -> list[int]:
 def end_of_all(running: Service, agents: Sequence[Agent]) -> None:
     """Complete the transfers, and find each of their heartbeats stored once."""
     for agent in agents:
-        assert agent.correspondence.ended is None
+        assert agent.exchange.closed_reason is None
         agent.complete()
         assert stored(running, agent) == list(range(agent.sent))
 

@@ -141,7 +141,7 @@ def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, c
 def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(folder, admin_database_url):
     missing = folder / "agent-key"
     with pytest.raises(BackupFailed, match=rf"^{missing}: No such file or directory$"):
-        BackupFolder(folder / "backups").make(admin_database_url, beside={"agent-key": missing})
+        BackupFolder(folder / "backups").make(admin_database_url, attachments={"agent-key": missing})
     assert list((folder / "backups" / "base").iterdir()) == []
 
 
