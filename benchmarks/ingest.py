@@ -51,7 +51,7 @@ UPLOAD_PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True)
-class Service:
+class ApiUnderTest:
     """The API under test, and the folder for bodies."""
 
     address: str
@@ -90,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
             run_api(database_url, valkey.url()) as (address, process),
             psycopg.connect(admin_url, autocommit=True) as admin,
         ):
-            service = Service(address, make_key(database_url, valkey.url()), process, Path(folder))
+            service = ApiUnderTest(address, make_key(database_url, valkey.url()), process, Path(folder))
             results = list(compare_uploads(service, admin, scale, options.seed))
             results.append(measure_large_upload(service, scale, options.seed))
     write_report(
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def compare_uploads(
-    service: Service, admin: psycopg.Connection, scale: IngestScale, seed: int
+    service: ApiUnderTest, admin: psycopg.Connection, scale: IngestScale, seed: int
 ) -> Iterator[dict[str, Value]]:
     """Store the same rows both ways alternately; the first pair warms up and is not reported."""
     lines = list(draw_ndjson_lines(scale.rows, links=LINKS, seed=seed))
@@ -130,7 +130,7 @@ def compare_uploads(
         }
 
 
-def measure_large_upload(service: Service, scale: IngestScale, seed: int) -> dict[str, Value]:
+def measure_large_upload(service: ApiUnderTest, scale: IngestScale, seed: int) -> dict[str, Value]:
     """Make one upload of many rows; return its rate, and the most memory that the API's process ever held."""
     body = service.folder / "large.ndjson.gz"
     compress(draw_ndjson_lines(scale.large_rows, links=LINKS, seed=seed + 1), body)
@@ -160,7 +160,7 @@ def compress(lines: Iterable[bytes], path: Path) -> None:
         file.writelines(lines)
 
 
-def upload(service: Service, body: Path, rows: int) -> float:
+def upload(service: ApiUnderTest, body: Path, rows: int) -> float:
     """Return the seconds from the first byte sent to the receipt of ``rows`` stored rows."""
     headers = {"Authorization": f"Bearer {service.secret}", "Content-Encoding": "gzip", "Idempotency-Key": uuid4().hex}
     with body.open("rb") as file:

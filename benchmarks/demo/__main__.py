@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 from benchmarks.demo import changing_path, stack, untuned_copy
-from benchmarks.demo.comparison import Run, compare, find_common_ends
+from benchmarks.demo.comparison import DemoRun, compare, find_common_ends
 from benchmarks.demo.course import Course
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import draw_trials
@@ -175,18 +175,18 @@ class Demo:
             time.sleep(0.2)
         raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
 
-    def _compare(self) -> dict[str, list[Run]]:
+    def _compare(self) -> dict[str, list[DemoRun]]:
         """Copy the same files untuned, at a common default and as recommended, alternating."""
         settings = {"untuned": UNTUNED, "default": COMMON_DEFAULT, "tuned": UNKNOWN_PARAMETERS}
         print_line("\nthe same files untuned (one at a time), by default (four at once) and tuned, alternating")
-        runs: dict[str, list[Run]] = {name: [] for name in settings}
+        runs: dict[str, list[DemoRun]] = {name: [] for name in settings}
         for turn in range(max(REPEATS.values())):
             for name, parameters in settings.items():
                 if turn < REPEATS[name]:
                     report = self._copy(
                         _address_of(self._path, "moved"), _copy_options(parameters), ask=name == "tuned"
                     )
-                    runs[name].append(Run(report))
+                    runs[name].append(DemoRun(report))
                     print_line(f"  {name}: {report.line()}")
         return runs
 
@@ -215,7 +215,7 @@ class Demo:
             raise TradewindError(report.line())
         return report
 
-    def _print_report(self, report: dict[str, object], runs: dict[str, list[Run]]) -> None:
+    def _print_report(self, report: dict[str, object], runs: dict[str, list[DemoRun]]) -> None:
         tuned = runs["tuned"][-1].report.plan
         ends = find_common_ends(runs)
         print_line(f"\nrecommendation ({tuned.source}): {tuned.rationale}")

@@ -17,7 +17,7 @@ Ends = Collection[Host]
 
 
 @dataclass(frozen=True)
-class Run:
+class DemoRun:
     """One transfer of the compared files."""
 
     report: CopyReport
@@ -45,12 +45,12 @@ class Run:
         )
 
 
-def find_common_ends(runs: Mapping[str, Sequence[Run]]) -> tuple[Host, ...]:
+def find_common_ends(runs: Mapping[str, Sequence[DemoRun]]) -> tuple[Host, ...]:
     """Return the ends that every run has metered: energies of different ends are not compared."""
     return tuple(host for host in Host if all(host in run.work_by_end for each in runs.values() for run in each))
 
 
-def compare(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
+def compare(runs: Mapping[str, Sequence[DemoRun]]) -> dict[str, object]:
     """Return medians of each kind of run, speedups by duration and savings of modelled energy at the same ends."""
     ends = find_common_ends(runs)
     figures = {name: _take_medians(each, ends) for name, each in runs.items()}
@@ -68,7 +68,7 @@ def compare(runs: Mapping[str, Sequence[Run]]) -> dict[str, object]:
     }
 
 
-def _holds_at_any_constants(runs: Mapping[str, Sequence[Run]], ends: Ends) -> bool:
+def _holds_at_any_constants(runs: Mapping[str, Sequence[DemoRun]], ends: Ends) -> bool:
     """Return whether the tuned transfer takes the least modelled energy at every combination of power constants."""
 
     def median_j(name: str, idle: float, dynamic: float) -> float:
@@ -80,7 +80,7 @@ def _holds_at_any_constants(runs: Mapping[str, Sequence[Run]], ends: Ends) -> bo
     )
 
 
-def _take_medians(runs: Sequence[Run], ends: Ends) -> dict[str, float]:
+def _take_medians(runs: Sequence[DemoRun], ends: Ends) -> dict[str, float]:
     return {
         "throughput_bps": statistics.median(run.report.throughput_bps for run in runs),
         "energy_j": statistics.median(run.modelled_j(ends) for run in runs),
@@ -88,7 +88,7 @@ def _take_medians(runs: Sequence[Run], ends: Ends) -> dict[str, float]:
     }
 
 
-def _describe_parameters(run: Run) -> object:
+def _describe_parameters(run: DemoRun) -> object:
     plan = run.report.plan
     if len(plan.chunks) == 1:
         return plan.parameters.known()

@@ -15,6 +15,8 @@ STEPS: dict[str, Sequence[str | Path]] = {
     "types": [PROGRAMS / "mypy", "--no-error-summary"],
     "imports": [PROGRAMS / "lint-imports", "--no-logo"],
     "migrations": [*MODULE, "infra.checks.migrations"],
+    "rooms": [*MODULE, "infra.checks.rooms"],
+    "vocabulary": [*MODULE, "infra.checks.vocabulary"],
     "hosting": [*MODULE, "infra.checks.hosting"],
     "licences": [*MODULE, "infra.checks.licences"],
     "requirements": [*MODULE, "infra.checks.requirements"],

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_MODULES = 20
-MOST_LINES = 360
-MOST_DEFINITIONS = 2
+MAX_MODULES = 20
+MAX_LINES = 360
+MAX_DEFINITIONS = 2
+LONG_YET = {
+    "clients/python/tradewind_agent/history/watching.py": 372,
+    "tests/unit/agent/history/test_watching.py": 476,
+    "tests/unit/benchmarks/test_papers_benchmark.py": 368,
+}
+"""Modules that are still too long, with the length that they must not exceed."""
+
 HISTORY = "migrations/versions/"
 """Migrations are frozen and only ever added; the rules do not bind them."""
 
@@ -29,16 +36,17 @@ def find_large_folders(modules: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each folder with too many modules; ``__init__`` describes a folder and does not count."""
     counts = Counter(str(PurePosixPath(path).parent) for path in modules if PurePosixPath(path).name != "__init__.py")
     for folder, count in sorted(counts.items()):
-        if count > MOST_MODULES:
-            yield f"{folder}: {count} modules, {MOST_MODULES} at most: give a concept of it a folder of its own"
+        if count > MAX_MODULES:
+            yield f"{folder}: {count} modules, {MAX_MODULES} at most: give a concept of it a folder of its own"
 
 
 def find_long_modules(modules: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each module that is too long."""
     for path, source in sorted(modules.items()):
         lines = source.count("\n")
-        if lines > MOST_LINES:
-            yield f"{path}: {lines} lines, {MOST_LINES} at most: split it by concept"
+        permitted = LONG_YET.get(path, MAX_LINES)
+        if lines > permitted:
+            yield f"{path}: {lines} lines, {permitted} at most: split it by concept"
 
 
 def find_shared_class_names(modules: Mapping[str, str]) -> Iterator[str]:
@@ -50,7 +58,7 @@ def find_shared_class_names(modules: Mapping[str, str]) -> Iterator[str]:
             for name in names:
                 places[name].append(path)
     for name, paths in sorted(places.items()):
-        if len(paths) > MOST_DEFINITIONS:
+        if len(paths) > MAX_DEFINITIONS:
             yield f"class {name} in {len(paths)} modules: name each for what it is: {', '.join(paths)}"
 
 

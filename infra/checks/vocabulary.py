@@ -56,7 +56,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Finding:
+class BannedWord:
     """A banned word at a place."""
 
     path: str
@@ -69,7 +69,7 @@ class Finding:
         return f"{self.path}:{self.line}: {self.where}: write {self.instead} for '{self.word}'"
 
 
-def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[Finding]:
+def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[BannedWord]:
     """Yield the banned words of one Python file: in names, docstrings, comments and messages, in no order."""
     is_test = path.startswith("tests/")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -85,16 +85,16 @@ def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[F
             yield from _find_in_text(node.value, path, node.lineno, vocabulary)
 
 
-def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[Finding]:
+def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
     if name in vocabulary.permitted_names:
         return
     for part in _PARTS.findall(name):
         word = part.lower()
         if word in vocabulary.names and not vocabulary.is_permitted(word, path):
-            yield Finding(path, line, name, word, vocabulary.names[word])
+            yield BannedWord(path, line, name, word, vocabulary.names[word])
 
 
-def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[Finding]:
+def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
     folded = text.lower()
     words = _WORDS.findall(folded)
     if len(words) < _FEWEST_WORDS:
@@ -102,10 +102,10 @@ def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> It
     spaced = f" {' '.join(words)} "
     for word, instead in vocabulary.texts.items():
         if f" {word} " in spaced and not vocabulary.is_permitted(word, path):
-            yield Finding(path, line, "text", word, instead)
+            yield BannedWord(path, line, "text", word, instead)
 
 
-def find_in_checkout(root: Path, vocabulary: Vocabulary) -> list[Finding]:
+def find_in_checkout(root: Path, vocabulary: Vocabulary) -> list[BannedWord]:
     """Return the banned words of every Python file that git tracks, apart from frozen migrations."""
     listed = subprocess.run(["git", "ls-files", "*.py", "run"], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
     paths = [path for path in listed.stdout.splitlines() if not path.startswith(FROZEN) and (root / path).is_file()]
@@ -113,7 +113,7 @@ def find_in_checkout(root: Path, vocabulary: Vocabulary) -> list[Finding]:
     return [finding for path, source in sources for finding in find_in_source(path, source, vocabulary)]
 
 
-def list_offences(findings: list[Finding], vocabulary: Vocabulary) -> Iterator[str]:
+def list_offences(findings: list[BannedWord], vocabulary: Vocabulary) -> Iterator[str]:
     """Yield a line for each file that has more banned words than it may, and for each number that is too high."""
     counted = Counter(finding.path for finding in findings)
     for path in sorted(counted.keys() | vocabulary.remaining.keys()):
@@ -124,7 +124,7 @@ def list_offences(findings: list[Finding], vocabulary: Vocabulary) -> Iterator[s
             yield f"{path}: {found} left of {permitted}: lower the number by --write"
 
 
-def write_remaining(findings: list[Finding]) -> None:
+def write_remaining(findings: list[BannedWord]) -> None:
     """Write how many banned words each file has left."""
     counted = Counter(finding.path for finding in findings)
     head = LIST.read_text(encoding="utf-8").partition(REMAINING)[0].rstrip()

@@ -10,7 +10,7 @@ from services.application.models.priced_tiers import format_wait_reason, list_pr
 from services.application.models.tier_identity import list_tier_origins, match_tiers
 from tests.link_models import FITTED_AT, leaf_model
 from tests.unit.application.recommend.models import NAMESPACE, PATH
-from tests.unit.core.test_sla_partitions import RATES, partition
+from tests.unit.core.sla.test_sla_partitions import RATES, partition
 from tradewind.model import LinkModel
 from tradewind.sla.kinds import SlaKind
 from tradewind.wire.releases import ChangeKind

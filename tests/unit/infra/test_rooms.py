@@ -1,16 +1,16 @@
-from infra.checks.rooms import MOST_LINES, MOST_MODULES, find_large_folders, find_long_modules, find_shared_class_names
+from infra.checks.rooms import MAX_LINES, MAX_MODULES, find_large_folders, find_long_modules, find_shared_class_names
 
 
 def test_folder_with_more_modules_than_a_reader_holds_is_refused():
-    modules = {f"core/room/m{number}.py": "" for number in range(MOST_MODULES)} | {"core/room/__init__.py": ""}
+    modules = {f"core/room/m{number}.py": "" for number in range(MAX_MODULES)} | {"core/room/__init__.py": ""}
     assert list(find_large_folders(modules)) == []
     (offence,) = find_large_folders(modules | {"core/room/one_more.py": ""})
     assert offence.startswith("core/room: 21 modules")
 
 
 def test_module_of_too_many_lines_is_refused():
-    assert list(find_long_modules({"core/a.py": "\n" * MOST_LINES})) == []
-    (offence,) = find_long_modules({"core/a.py": "\n" * (MOST_LINES + 1)})
+    assert list(find_long_modules({"core/a.py": "\n" * MAX_LINES})) == []
+    (offence,) = find_long_modules({"core/a.py": "\n" * (MAX_LINES + 1)})
     assert offence.startswith("core/a.py: 361 lines")
 
 
