@@ -29,28 +29,28 @@ class OneTransaction:
         self.is_open = False
 
 
-def advised(store, slots):
-    return advise(ASKED, SimpleNamespace(store=store, planning_slots=slots), PROVIDER)
+def advised(store, turns):
+    return advise(ASKED, SimpleNamespace(store=store, planning_slots=turns), PROVIDER)
 
 
 def test_no_transaction_waits_for_a_plan():
     store, seen = OneTransaction(), []
 
     class Watched(Slots):
-        def hold(self, of=None):
-            seen.append((store.is_open, of))
-            return super().hold(of)
+        def hold(self, group=None):
+            seen.append((store.is_open, group))
+            return super().hold(group)
 
     advice = asyncio.run(advised(store, Watched("queues of jobs")))
     assert (len(advice.bursts), seen) == (1, [(False, PROVIDER.tenant_id)])
 
 
-def test_a_queue_waits_for_a_slot_and_not_for_ever():
+def test_a_queue_waits_for_a_slot_for_a_bounded_time():
     async def story():
-        slots = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
-        async with slots.hold():
+        turns = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        async with turns.hold():
             with pytest.raises(Unavailable, match="faster than they are planned"):
-                await advised(OneTransaction(), slots)
-        return await advised(OneTransaction(), slots)
+                await advised(OneTransaction(), turns)
+        return await advised(OneTransaction(), turns)
 
     assert len(asyncio.run(story()).bursts) == 1
