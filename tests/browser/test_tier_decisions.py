@@ -11,7 +11,7 @@ from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 
 
 def raise_decision(parts: Container, tenant: Tenant) -> int:
-    """Let the model that is in force wait as if it would take a tier away; return the release in force."""
+    """Let the current model wait as if it would remove a tier; return the current release."""
     with parts.store.unit_of_work(tenant.id) as uow:
         release = uow.releases.current()
         assert release is not None
@@ -46,7 +46,7 @@ def test_provider_decides_on_the_overview(provider: Page, parts: Container, lear
     assert offences(page) == []
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Take the new model").dblclick()
-    expect(page.get_by_role("status")).to_contain_text("in force with the new model")
+    expect(page.get_by_role("status")).to_contain_text("is current, with the new model")
     expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_have_count(0)
     with parts.store.unit_of_work(learned.id) as uow:
         now_in_force = uow.releases.current()

@@ -52,7 +52,7 @@ def test_a_list_is_narrowed_by_state_and_place(provider: Page, client: httpx.Cli
     journal.run()
     page = provider
     page.goto("/admin/transfers?state=ended")
-    expect(page.get_by_text("No transfer is like that")).to_be_visible()
+    expect(page.get_by_text("No transfer matches")).to_be_visible()
     page.get_by_label("State").select_option("live")
     page.get_by_label("To").fill("amber")
     page.get_by_role("button", name="Show").click()
