@@ -83,7 +83,7 @@ def take_all(page: Page) -> None:
 def _raise_prices(page: Page) -> None:
     """Set another base price for all tiers of the link shown, and the provider's cost of a kWh."""
     together = page.locator("form").filter(has=page.get_by_role("button", name="Set all"))
-    for label, price in (("Base", "0.02"), ("per GB", "0.030"), ("per kWh", "0.25"), ("Margin, %", "30")):
+    for label, price in (("Base", "0.02"), ("per GB", "0.030"), ("per kWh", "0.25"), ("Mark-up, %", "30")):
         together.get_by_label(label).fill(price)
     with page.expect_navigation():
         together.get_by_role("button", name="Set all").click()
