@@ -89,7 +89,7 @@ def _raise_prices(page: Page) -> None:
         together.get_by_role("button", name="Set all").click()
     page.get_by_label("What a kWh costs you").fill("0.18")
     with page.expect_navigation():
-        page.get_by_role("button", name="Keep the cost of energy").click()
+        page.get_by_role("button", name="Save the cost of energy").click()
     page.wait_for_timeout(DRAWN_MS)
 
 
