@@ -108,4 +108,4 @@ def test_bandwidth_option_excludes_probe(tmp_path: Path) -> None:
     way = ("--to", "http://127.0.0.1:9/", "--setup", "1s")
     told = run("compress-advise", str(tmp_path / "file"), *way, env=environment(tmp_path))
     assert told.code == 2
-    assert "--setup: goes with --bandwidth" in " ".join(told.err.split())
+    assert "--setup: needs --bandwidth" in " ".join(told.err.split())
