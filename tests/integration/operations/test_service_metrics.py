@@ -35,7 +35,7 @@ def valkey() -> Iterator[EmbeddedValkey]:
 
 @pytest.fixture(autouse=True)
 def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_service, "KEPT_S", 0.0)
+    monkeypatch.setattr(watch_service, "CACHE_S", 0.0)
 
 
 @pytest.fixture
