@@ -21,9 +21,9 @@ from tests.conditions import eventually
 _HOLD = """
 import sys
 from pathlib import Path
-from benchmarks.support.precedence import precedence
-with precedence(Path(sys.argv[1])) as ahead:
-    print(int(ahead), flush=True)
+from benchmarks.support.precedence import take_precedence
+with take_precedence(Path(sys.argv[1])) as is_prioritised:
+    print(int(is_prioritised), flush=True)
     sys.stdin.read()
 """
 
