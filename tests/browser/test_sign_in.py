@@ -7,9 +7,9 @@ from tests.browser.conftest import PASSWORD, choose_password, sign_in, to_page
 
 def test_the_first_password_has_to_be_changed_before_any_other_page(page: Page, login: tuple[str, str]) -> None:
     sign_in(page, *login)
-    expect(page.get_by_text("Choose a password of your own")).to_be_visible()
+    expect(page.get_by_text("Choose your own password first")).to_be_visible()
     page.goto("/admin/keys")
-    expect(page.get_by_text("Choose a password of your own")).to_be_visible()
+    expect(page.get_by_text("Choose your own password first")).to_be_visible()
     choose_password(page, login[1])
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, login[0], PASSWORD)
